@@ -1,6 +1,7 @@
 #include "argiope/calls/http_call.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <optional>
@@ -19,6 +20,7 @@
 namespace argiope {
 namespace {
 
+constexpr Duration kUntilAllowed = std::chrono::minutes{5};
 constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
                                    HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
 
@@ -28,8 +30,16 @@ bool is_token(std::string_view text) {
   });
 }
 
+// For errors, which logs keep: the path of a webhook is its secret.
+std::string without_path(std::string text) {
+  const std::size_t slashes = text.find("//");
+  const std::size_t end = text.find_first_of("/?#\\", slashes == std::string::npos ? 0 : slashes + 2);
+  if (end != std::string::npos) text.replace(end, std::string::npos, "/…\"");
+  return text;
+}
+
 void read_url(const JsonValue& value, HttpRequest& request) {
-  const auto bad = [&](std::string_view why) { value.complain_of(without_credentials(value.shown()), why); };
+  const auto bad = [&](std::string_view why) { value.complain_of(without_path(without_credentials(value.shown())), why); };
   const auto text = value.if_text();
   if (!text) return bad("a string");
   const auto url = Url::parse(*text);
@@ -130,8 +140,11 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
   const std::string what = fmt::format("{} {}", to_string(call->request.method), call->request.url.href());
   if (!sent) {
     const std::string why = fmt::format("{}: {}", what, sent.error().message);
-    if (sent.error().code == Errc::refused) throw BuryJob(why);
-    throw std::runtime_error(why);
+    if (sent.error().code != Errc::refused) throw std::runtime_error(why);
+    // The configuration's trouble, and not this job's; others of the queue go elsewhere.
+    spdlog::error("queue {}: job {}: {}; it is tried again in {}", in_quotes(context.job().queue), context.job().id, printable(why),
+                  format_duration(kUntilAllowed));
+    throw SnoozeJob(kUntilAllowed);
   }
   if (!response.damage.empty()) throw std::runtime_error(fmt::format("{}: {}", what, response.damage));
   const bool good = std::ranges::any_of(call->expect, [&](const auto& range) {

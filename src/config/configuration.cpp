@@ -16,12 +16,14 @@
 
 #include "argiope/async/subprocess.hpp"
 #include "argiope/base/duration.hpp"
+#include "argiope/calls/http_call.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
+#include "calls/internal/call_functions.hpp"
 #include "config/toml_json.hpp"
 #include "config/toml_nesting.hpp"
 #include "jobs/internal/queue_config_json.hpp"
@@ -298,6 +300,8 @@ class ConfigurationReader {
       return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
     }
     out_.schedules.push_back(*std::move(read));
+    const toml::node* const job = table.get("job");
+    out_.schedule_places.push_back(place_of(job != nullptr ? *job : table));
   }
 
   // --- [[notify]]
@@ -509,6 +513,21 @@ std::vector<std::string> private_pushes(const Configuration& configuration) {
       found.push_back(fmt::format("{}: push: {}", place, good.error().message));
     }
   });
+  return found;
+}
+
+std::vector<std::string> private_calls(const Configuration& configuration) {
+  std::vector<std::string> found;
+  if (configuration.serve.allow_private) return found;
+  const AddressGuard guard(false);
+  for (std::size_t i = 0; i < configuration.schedules.size(); ++i) {
+    const JobTemplate& job = configuration.schedules[i].job;
+    const auto call = job.function == kHttpFunction ? parse_http_call(job.payload) : fail(Errc::not_found, "no call");
+    if (!call) continue;
+    if (const auto good = guard.check_name(call->request.url.host()); !good) {
+      found.push_back(fmt::format("{}: {}", configuration.schedule_places[i], good.error().message));
+    }
+  }
   return found;
 }
 

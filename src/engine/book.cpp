@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
+#include <unordered_set>
 
 #include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"
@@ -160,12 +161,15 @@ Coro<Result<JobSlice>> Book::look(JobFilter filter) { return keep_alive(state_, 
 Coro<Result<std::vector<NamedCounts>>> Book::counts(std::string only) {
   return keep_alive(state_, state_->counts(std::move(only)));
 }
+Coro<Result<std::vector<NamedCounts>>> Book::counts_of(std::vector<std::string> names) {
+  return keep_alive(state_, state_->counts_of(std::move(names)));
+}
 Coro<Result<JobExplanation>> Book::explain(JobId id) { return keep_alive(state_, state_->explain(id)); }
 
 Coro<Result<StoredQueue>> Book::queue(std::string name) { return keep_alive(state_, state_->queue(std::move(name))); }
 Coro<Result<std::vector<StoredQueue>>> Book::queues() { return keep_alive(state_, state_->queues()); }
-Coro<Result<void>> Book::configure(std::string queue, QueueConfig config) {
-  return keep_alive(state_, state_->configure(std::move(queue), std::move(config)));
+Coro<Result<void>> Book::configure(std::string queue, QueueConfig config, JobReachRef asker) {
+  return keep_alive(state_, state_->configure(std::move(queue), std::move(config), std::move(asker)));
 }
 Coro<Result<void>> Book::pause(std::string queue) {
   return keep_alive(state_, state_->set_paused(std::move(queue), true));
@@ -268,10 +272,10 @@ void Book::State::set_times(Change& change) const {
   change.keep = std::nullopt;
 }
 
-Coro<Result<void>> Book::State::configure(std::string name, QueueConfig config) {
+Coro<Result<void>> Book::State::configure(std::string name, QueueConfig config, JobReachRef asker) {
   if (remote) co_return co_await remote->configure(std::move(name), std::move(config));
   const auto in_turn = co_await configuring.scoped();
-  co_return co_await write_config(std::move(name), std::move(config));
+  co_return co_await write_config(std::move(name), std::move(config), std::move(asker));
 }
 
 Coro<Result<void>> Book::State::set_paused(std::string name, bool paused, WallTime until) {
@@ -280,7 +284,7 @@ Coro<Result<void>> Book::State::set_paused(std::string name, bool paused, WallTi
   StoredQueue found = co_await or_return(queue(name));
   found.config.limits.paused = paused;
   found.config.paused_until = until;
-  co_return co_await write_config(std::move(name), std::move(found.config));
+  co_return co_await write_config(std::move(name), std::move(found.config), nullptr);
 }
 
 Coro<Result<void>> Book::State::erase_queue(std::string name) {
@@ -292,10 +296,10 @@ Coro<Result<void>> Book::State::erase_queue(std::string name) {
   co_return co_await store(&Store::erase_queue, found.id);
 }
 
-Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig config) {
+Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig config, JobReachRef asker) {
   co_await or_return(set_clock());
   config.paused_until = whole_ms(clock().from_calendar(config.paused_until));
-  if (owner) co_return co_await owner->configure(std::move(name), std::move(config));
+  if (owner) co_return co_await owner->configure(std::move(name), std::move(config), std::move(asker));
   co_await or_return(check_queue_name(name));
   const auto opened_queue = co_await or_return(store(&Store::open_queue, name, config));
   const auto written = co_await store(&Store::configure, opened_queue.id, std::move(config));
@@ -414,6 +418,22 @@ StoredQueue Book::State::as_of_now(StoredQueue queue) const {
 
 Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
   if (remote) co_return co_await remote->counts(std::move(only));
+  const auto wants = [only](const std::string& name) { return only.empty() || name == only; };
+  auto named = co_await or_return(counts_where(wants));
+  if (!only.empty() && named.empty()) co_return no_such_queue(only);
+  co_return named;
+}
+
+Coro<Result<std::vector<NamedCounts>>> Book::State::counts_of(std::vector<std::string> names) {
+  const std::unordered_set<std::string> wanted(names.begin(), names.end());
+  const auto wants = [&](const std::string& name) { return wanted.contains(name); };
+  if (!remote) co_return co_await counts_where(wants);
+  auto all = co_await or_return(remote->counts({}));
+  std::erase_if(all, [&](const NamedCounts& counts) { return !wants(counts.first); });
+  co_return all;
+}
+
+Coro<Result<std::vector<NamedCounts>>> Book::State::counts_where(std::function<bool(const std::string& name)> wants) {
   co_await or_return(set_clock());
   const auto queues = co_await or_return(this->queues());
   auto counted = co_await or_return(in_turn(store(&Store::counts), size_of<std::vector<QueueCounts>>));
@@ -424,7 +444,7 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
   std::vector<Coro<Result<std::uint64_t>>> counting;
   for (const QueueCounts& of_queue : counted) {
     const auto found = by_id.find(of_queue.queue);
-    if (found == by_id.end() || (!only.empty() && found->second->name != only)) continue;
+    if (found == by_id.end() || !wants(found->second->name)) continue;
     named.emplace_back(found->second->name, of_queue.counts);
     if (of_queue.counts.delayed == 0) continue;
     with_delayed.push_back(named.size() - 1);
@@ -439,7 +459,6 @@ Coro<Result<std::vector<NamedCounts>>> Book::State::counts(std::string only) {
     counts.ready += due;
     counts.delayed -= due;
   }
-  if (!only.empty() && named.empty()) co_return no_such_queue(only);
   std::ranges::sort(named, {}, &NamedCounts::first);
   co_return named;
 }

@@ -17,6 +17,7 @@ std::unexpected<Error> no_job_named(std::string_view name);
 // Where puts make no queues.
 std::unexpected<Error> queue_not_made(std::string_view name);
 std::unexpected<Error> too_many_queues(std::string_view name, std::size_t most);
+std::unexpected<Error> too_many_queues_of(std::string_view name, std::string_view who, std::size_t share);
 std::unexpected<Error> queue_is_full(std::string_view name, std::uint64_t live, std::uint64_t capacity);
 
 // Resumes it where it was paused until `now` or before. In job time.

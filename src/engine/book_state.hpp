@@ -2,6 +2,7 @@
 // explaining.cpp.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,10 +64,10 @@ struct Book::State {
   void set_times(Change& change) const;
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
   Coro<Result<std::vector<ChangeReply>>> change_as_owner(std::vector<Change> changes);
-  Coro<Result<void>> configure(std::string name, QueueConfig config);
+  Coro<Result<void>> configure(std::string name, QueueConfig config, JobReachRef asker);
   Coro<Result<void>> set_paused(std::string name, bool paused, WallTime until = {});
   Coro<Result<void>> erase_queue(std::string name);
-  Coro<Result<void>> write_config(std::string name, QueueConfig config);
+  Coro<Result<void>> write_config(std::string name, QueueConfig config, JobReachRef asker);
 
   // --- looks
   Coro<Result<JobId>> find(std::string id_or_name);
@@ -78,6 +79,9 @@ struct Book::State {
   Coro<Result<StoredQueue>> queue(std::string name);
   Coro<Result<std::vector<StoredQueue>>> queues();
   Coro<Result<std::vector<NamedCounts>>> counts(std::string only);
+  Coro<Result<std::vector<NamedCounts>>> counts_of(std::vector<std::string> names);
+  // Of the queues that `wants` says yes to.
+  Coro<Result<std::vector<NamedCounts>>> counts_where(std::function<bool(const std::string& name)> wants);
   Coro<Result<std::uint64_t>> count_due(QueueId queue);
 
   // --- explaining

@@ -185,23 +185,37 @@ Broker::Queue& Broker::add_queue(StoredQueue stored) {
   Queue& queue = queues_.add(std::make_unique<Queue>(loop_, std::move(stored), options_.window, clock_));
   queue.window.jobs().set_due_log(&due_log_);
   queue.pass = least_pass_;
+  queue.is_free = is_free_queue(queue.name());
   wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1), wakeup_place());
   mark(queue);
   for (Caller& caller : callers_) join(caller, queue);
   return queue;
 }
 
-Coro<Result<Broker::Queue*>> Broker::queue_named(std::string name, bool may_create) {
+// One asker has half of them at most, so that the others can make some.
+Result<void> Broker::check_may_make(std::string_view name, const JobReach* asker) const {
+  const std::size_t most = options_.most_queues;
+  if (most == EngineOptions{}.most_queues || is_free_queue(name)) return {};
+  if (queues_.counted() >= most) return too_many_queues(name, most);
+  const std::size_t share = std::max<std::size_t>(most / 2, 1);
+  if (asker == nullptr || asker->who.empty() || queues_.counted_of(*asker) < share) return {};
+  return too_many_queues_of(name, asker->who, share);
+}
+
+Coro<Result<Broker::Queue*>> Broker::queue_named(std::string name, bool may_create, JobReachRef asker) {
   if (Queue* known = queues_.find(name)) co_return known;
   co_await or_return(check_queue_name(name));
   if (!may_create) co_return queue_not_made(name);
-  if (queues_.there() >= options_.most_queues) co_return too_many_queues(name, options_.most_queues);
+  co_await or_return(check_may_make(name, asker.get()));
   auto stored = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
-  co_return &add_queue(std::move(stored));
+  Queue& queue = add_queue(std::move(stored));
+  queue.maker = asker == nullptr ? std::string() : asker->who;
+  co_return &queue;
 }
 
-Coro<Result<void>> Broker::configure_queue(std::string name, QueueConfig config) {
-  Queue& queue = *co_await or_return(queue_named(std::move(name), true));
+Coro<Result<void>> Broker::configure_queue(std::string name, QueueConfig config, JobReachRef asker) {
+  Queue& queue = *co_await or_return(queue_named(std::move(name), true, std::move(asker)));
+  queue.is_free = is_free_queue(queue.name());
   co_await or_return(store_(&Store::configure, queue.window.id(), config));
   queue.window.configure(std::move(config), loop_.time());
   tell(JobEventKind::queue_changed, 0, queue);

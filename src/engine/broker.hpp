@@ -104,8 +104,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   }
   Coro<Result<OnceReply>> once(OnceCall call) { return kept(do_once(std::move(call))); }
   Coro<Result<ChangeReply>> change(Change change) { return kept(to_its_end(change_one(std::move(change)))); }
-  Coro<Result<void>> configure(std::string queue, QueueConfig config) {
-    return kept(to_its_end(configure_queue(std::move(queue), std::move(config))));
+  Coro<Result<void>> configure(std::string queue, QueueConfig config, JobReachRef asker) {
+    return kept(to_its_end(configure_queue(std::move(queue), std::move(config), std::move(asker))));
   }
   Coro<Result<void>> erase_queue(std::string queue) { return kept(to_its_end(erase_named_queue(std::move(queue)))); }
   // As it is in memory; null where no queue of that name is known.
@@ -212,8 +212,11 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
 
   // --- queues
   Queue& add_queue(StoredQueue stored);
-  Coro<Result<Queue*>> queue_named(std::string name, bool may_create);
-  Coro<Result<void>> configure_queue(std::string name, QueueConfig config);
+  // `asker`: for whom it is made where it is not there; null: the program itself.
+  Coro<Result<Queue*>> queue_named(std::string name, bool may_create, JobReachRef asker);
+  bool is_free_queue(std::string_view name) const { return options_.is_free_queue && options_.is_free_queue(name); }
+  Result<void> check_may_make(std::string_view name, const JobReach* asker) const;
+  Coro<Result<void>> configure_queue(std::string name, QueueConfig config, JobReachRef asker);
   Coro<Result<void>> recount();
   Coro<Result<void>> erase_named_queue(std::string name);
   // kNever: it is not paused, or until somebody says so.

@@ -19,7 +19,7 @@ Result<void> Broker::take_room_now(const std::vector<Queue*>& queues) {
 Coro<Result<Broker::Step>> Broker::step_of(FireCall call) {
   Step step;
   for (const FireJob& job : call.jobs) {
-    Queue* queue = co_await or_return(queue_named(job.job.queue, options_.create_queues));
+    Queue* queue = co_await or_return(queue_named(job.job.queue, options_.create_queues, job.job.within));
     co_await or_return(check_job(job.job, queue->window.name(), queue->window.config().max_payload_bytes));
     step.queues.push_back(queue);
   }

@@ -407,7 +407,7 @@ Coro<Result<std::optional<LeasedJob>>> Broker::lease_one(JobId id, LeaseCall cal
   const bool waits = record->state == JobState::ready || record->state == JobState::delayed;
   const bool may = (waits && record->pending == 0) || record->state == JobState::buried;
   if (!may) co_return std::nullopt;
-  Queue& queue = *co_await or_return(queue_named(record->queue, true));
+  Queue& queue = *co_await or_return(queue_named(record->queue, true, nullptr));
   if (closing_ || runs_.token_of(id) != 0) co_return std::nullopt;
   std::optional<Grant> taken = grant_of(queue, *record, std::move(call));
   if (!taken) co_return std::nullopt;

@@ -25,7 +25,7 @@ Coro<Result<OnceReply>> Broker::put_once(OnceCall call) {
   const bool each = call.as == OnceCall::As::each;
   std::vector<Result<Queue*>> queues;
   for (const NewJob& job : call.jobs) {
-    auto queue = co_await queue_named(job.queue, options_.create_queues);
+    auto queue = co_await queue_named(job.queue, options_.create_queues, job.within);
     Result<void> good = queue ? check_job(job, (*queue)->name(), (*queue)->config().max_payload_bytes) : Result<void>{};
     if (queue && !good) queue = std::unexpected(std::move(good.error()));
     if (!queue && !each) co_return std::unexpected(std::move(queue.error()));

@@ -29,6 +29,8 @@ struct OwnedQueue {
   bool dirty = false;
   bool refilling = false;
   bool active = false;  // a job of it may be leased now
+  std::string maker;    // JobReach::who of whom it was made for; empty: not known, or the program itself
+  bool is_free = false;  // EngineOptions::is_free_queue
   bool erased = false;  // from the store; kept for who waits for its jobs, and for when it is made again
   std::uint32_t wakeup_place = 0;
 };
@@ -59,9 +61,16 @@ class OwnedQueues {
   }
 
   std::size_t size() const noexcept { return all_.size(); }
-  // Without those that are erased.
-  std::size_t there() const noexcept {
-    return static_cast<std::size_t>(std::ranges::count(all_, false, [](const auto& queue) { return queue->erased; }));
+  // Those that count against the most there may be.
+  std::size_t counted() const {
+    return static_cast<std::size_t>(std::ranges::count_if(all_, [](const auto& queue) { return counts(*queue); }));
+  }
+  // The same of one asker: those made for it. Of those of which that is not known, as after a restart, what is its own.
+  std::size_t counted_of(const JobReach& asker) const {
+    return static_cast<std::size_t>(std::ranges::count_if(all_, [&](const auto& queue) {
+      if (!counts(*queue)) return false;
+      return queue->maker.empty() ? asker.is_bound && asker(queue->name()) : queue->maker == asker.who;
+    }));
   }
   OwnedQueue& operator[](std::size_t index) const noexcept { return *all_[index]; }
   auto begin() const noexcept { return all_.begin(); }
@@ -75,6 +84,8 @@ class OwnedQueues {
   }
 
  private:
+  static bool counts(const OwnedQueue& queue) noexcept { return !queue.erased && !queue.is_free; }
+
   std::vector<std::unique_ptr<OwnedQueue>> all_;
   std::map<std::string, OwnedQueue*, std::less<>> by_name_;
   std::unordered_map<QueueId, OwnedQueue*> by_id_;

@@ -28,7 +28,7 @@ Coro<Result<void>> Broker::recount() {
 
 Coro<Result<PutReply>> Broker::put_one(std::shared_ptr<Broker> self, NewJob job) {
   Result<Queue*> queue = self->queues_.find(job.queue);
-  if (*queue == nullptr) queue = co_await self->queue_named(job.queue, self->options_.create_queues);
+  if (*queue == nullptr) queue = co_await self->queue_named(job.queue, self->options_.create_queues, job.within);
   if (!queue) co_return std::unexpected(std::move(queue.error()));
   if (auto good = check_job(job, (*queue)->name(), (*queue)->config().max_payload_bytes); !good)
     co_return std::unexpected(std::move(good.error()));
@@ -47,7 +47,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Broker::put_several(std::vector<NewJ
   answers.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Result<Queue*> queue = queues_.find(jobs[i].queue);
-    if (*queue == nullptr) queue = co_await queue_named(jobs[i].queue, options_.create_queues);
+    if (*queue == nullptr) queue = co_await queue_named(jobs[i].queue, options_.create_queues, jobs[i].within);
     Result<void> good = queue ? check_job(jobs[i], (*queue)->name(), (*queue)->config().max_payload_bytes)
                               : std::unexpected(std::move(queue.error()));
     if (good && !(*queue)->room.take_now(1)) good = co_await (*queue)->room.take((*queue)->name(), 1);
@@ -122,7 +122,7 @@ void Broker::tell_of_put(Queue& queue, const PutReply& reply) {
 Coro<Result<std::vector<PutReply>>> Broker::put_together(std::vector<NewJob> jobs, bool last_completes) {
   std::vector<Queue*> queues;
   for (const NewJob& job : jobs) {
-    Queue* queue = co_await or_return(queue_named(job.queue, options_.create_queues));
+    Queue* queue = co_await or_return(queue_named(job.queue, options_.create_queues, job.within));
     co_await or_return(check_job(job, queue->name(), queue->config().max_payload_bytes));
     queues.push_back(queue);
   }

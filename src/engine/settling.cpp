@@ -157,7 +157,7 @@ Coro<Result<void>> Broker::make_queues_of(std::uint64_t token, const std::vector
   run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
   for (const NewJob& job : follow_ups) {
     // What is refused here is refused again, and said, when it is looked up.
-    if (auto made = co_await queue_named(job.queue, options_.create_queues); !made && store_.failure()) {
+    if (auto made = co_await queue_named(job.queue, options_.create_queues, job.within); !made && store_.failure()) {
       co_return std::unexpected(std::move(made.error()));
     }
   }

@@ -102,6 +102,7 @@ using DeskLanes = LanesOf<DeskHost>;
 struct HeldUp {
   TimePoint until;
   std::string words;
+  bool counts_requests = false;  // in these words
 };
 
 }  // namespace
@@ -322,7 +323,7 @@ std::optional<HeldUp> HostDesk::Impl::held_up(const DeskHost& host, bool is_due,
   if (now < host.rest_until) return HeldUp{host.rest_until, fmt::format("rests for {}", format_roughly(host.rest_until - now))};
   if (is_due && host.under_way > 0) return HeldUp{kNever, "is asked for its robots.txt when its requests have ended"};
   if (host.under_way >= host.limits.concurrency) {
-    return HeldUp{kNever, fmt::format("{} of {} requests are under way", host.under_way, host.limits.concurrency)};
+    return HeldUp{kNever, fmt::format("{} of {} requests are under way", host.under_way, host.limits.concurrency), true};
   }
   if (const TimePoint next = host.rate.next_available(now); next > now) {
     return HeldUp{next, fmt::format("its pace allows the next request in {}", format_roughly(next - now))};
@@ -909,12 +910,14 @@ HostDesk::State HostDesk::Impl::look(std::uint32_t number, std::string_view site
   } else if (auto held = held_up(host, is_due, now)) {
     state.words = std::move(held->words);
     if (held->until != kNever) state.waits_until = held->until;
+    state.counts_requests = held->counts_requests;
   } else if (!host.hops.empty()) {
     state.words = "what was redirected to it goes first";
   } else if (host.at_gate) {
     state.words = fmt::format("{} requests are under way at its address", options_.per_address);
   } else if (host.under_way > 0) {
     state.may_begin = true;
+    state.counts_requests = true;
     state.words = fmt::format("{} of {} requests are under way, and another may begin", host.under_way, host.limits.concurrency);
   } else {
     state.may_begin = true;

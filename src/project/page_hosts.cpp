@@ -64,10 +64,20 @@ std::vector<const LiveProject*> PageEngine::Impl::seen_projects(const MaySee& ma
   return seen;
 }
 
+namespace {
+
+std::size_t visits_at(const LiveProject& project, std::uint32_t host) {
+  return static_cast<std::size_t>(std::ranges::count_if(project.visits, [&](const auto& visit) { return visit.second->host == host; }));
+}
+
+}  // namespace
+
 HostStatusNow PageEngine::Impl::status_of_host(std::uint32_t host, const std::vector<const LiveProject*>& projects) const {
   HostStatusNow status{.number = host, .site = sites_[host], .words = {}, .trouble = {}, .projects = {}};
+  std::size_t visits = 0;  // of those projects, whose others are none of who asks
   for (const LiveProject* const project : projects) {
     if (!project->index.hosts().has(host)) continue;
+    visits += visits_at(*project, host);
     if (++status.project_count <= kMostProjectsNamed) status.projects.push_back(project->record.name);
   }
   if (!desk_) {
@@ -76,9 +86,11 @@ HostStatusNow PageEngine::Impl::status_of_host(std::uint32_t host, const std::ve
   }
   HostDesk::State state = desk_->look(host, sites_[host]);
   status.doing = state.doing;
-  status.words = std::move(state.words);
+  // How many requests others have under way is not told.
+  const bool are_all = projects.size() == projects_.size();
+  status.words = are_all || !state.counts_requests ? std::move(state.words) : "requests are under way";
   if (state.waits_until) status.until = wall_at(*state.waits_until);
-  status.under_way = state.under_way;
+  status.under_way = are_all ? state.under_way : static_cast<std::uint32_t>(visits);
   status.at_most = state.at_most;
   status.delay = state.delay;
   status.rate = state.rate;
@@ -137,7 +149,7 @@ std::uint32_t PageEngine::Impl::known_host(std::string_view site) const {
 HostExplanation::OfProject PageEngine::Impl::at_host(const LiveProject& project, std::uint32_t host) const {
   const ProjectStatusNow status = status_of(project);
   HostExplanation::OfProject its{.name = status.name, .doing = status.doing, .until = status.until};
-  its.under_way = static_cast<std::size_t>(std::ranges::count_if(project.visits, [&](const auto& visit) { return visit.second->host == host; }));
+  its.under_way = visits_at(project, host);
   if (project.frontier && loop_ != nullptr) {
     const TimePoint now = loop_->time();
     const PageFrontier::OfHost queued = project.frontier->of_host(host, now);

@@ -326,8 +326,8 @@ std::vector<NewJob> new_jobs(const std::vector<SinkJob>& jobs) {
     NewJob put{.name = job.name, .queue = job.queue, .payload = job.payload};
     const bool is_as_before = !puts.empty() && puts.back().queue == job.queue;
     put.within = is_as_before ? puts.back().within
-                              : std::make_shared<const std::function<bool(std::string_view)>>(
-                                    [own = job.queue](std::string_view queue) { return queue == own; });
+                              : std::make_shared<const JobReach>(
+                                    std::string(), [own = job.queue](std::string_view queue) { return queue == own; });
     puts.push_back(std::move(put));
   }
   return puts;

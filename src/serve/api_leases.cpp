@@ -454,8 +454,11 @@ bool has_room_for(ApiState& api, const ApiCall& call, std::vector<LeasedJob>& le
 
 Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
   AskedLease asked = co_await or_return(read_lease(api, call));
-  const auto worker = api.workers.seen(call.caller.name, asked.call.worker, api.engine.calendar_now());
-  worker->queues = asked.call.queues;
+  const auto worker =
+      api.workers.seen(call.caller.name, asked.call.worker, asked.call.queues, api.engine.calendar_now());
+  if (worker == nullptr) {
+    co_return call.refuse(ProblemType::too_many, "the workers that wait name too many queues: as many as are kept in memory");
+  }
   asked.call.remote = true;
   asked.call.asked_by = worker->who;
   asked.call.on_cancel = [of = std::weak_ptr(api.shared_from_this()), who = worker->who,

@@ -22,6 +22,9 @@ namespace {
 
 constexpr std::size_t kMostPagesLooked = 20'000;  // for one page of a list, past pages of other states
 constexpr std::size_t kMostResultsLooked = 20'000;  // the same, past those of other rules
+// Of these what is read in one go, so that others are answered between.
+constexpr std::size_t kRowsOfSlice = 200;
+constexpr std::size_t kBytesOfSlice = 256 * 1024;
 constexpr std::size_t kMostFileNameBytes = 100;
 constexpr std::size_t kMostPagesAsked = 10'000;
 constexpr std::uint64_t kMostCursor = (std::uint64_t{1} << 53) - 1;
@@ -86,22 +89,48 @@ struct PagesWanted {
   }
 };
 
-Result<PagesFound> find_pages(const NamedProject& project, const PagesWanted& wanted) {
-  PagesFound found;
-  std::size_t looked = 0;
-  std::uint64_t last = wanted.after;
-  const PageId behind = first_page_id(project.now.id) - 1 + static_cast<PageId>(wanted.after);
+// How far one go may read.
+class Slice {
+ public:
+  // Whether another row may be read.
+  bool has_room() const noexcept { return rows_ < kRowsOfSlice && bytes_ < kBytesOfSlice; }
+  void add(std::size_t bytes) noexcept {
+    ++rows_;
+    bytes_ += bytes;
+  }
+
+ private:
+  std::size_t rows_ = 0, bytes_ = 0;
+};
+
+// `looked`: how many pages have been, those of slices before this one included. True: there may be more behind `last`.
+Result<bool> find_some_pages(const NamedProject& project, const PagesWanted& wanted, PagesFound& found, std::size_t& looked,
+                             std::uint64_t& last) {
+  bool more = false;
+  Slice slice;
+  const PageId behind = first_page_id(project.now.id) - 1 + static_cast<PageId>(last);
   auto scanned = project.of.store.scan_pages(project.now.id, behind, [&](const PageRecord& page) {
-    if (found.pages.size() == wanted.limit || ++looked > kMostPagesLooked) {
+    if (found.pages.size() == wanted.limit || looked == kMostPagesLooked) {
       found.next = last;
       return false;
     }
+    if (more = !slice.has_room(); more) return false;
+    ++looked;
+    slice.add(page.name.size() + page.url.size() + page.save.size() + page.context.size());
     last = number_of(page.id);
     if (wanted.takes(page)) found.pages.push_back(page);
     return true;
   });
   if (!scanned) return std::unexpected(std::move(scanned.error()));
-  return found;
+  return more;
+}
+
+Coro<Result<PagesFound>> find_pages(const NamedProject& project, const PagesWanted& wanted) {
+  PagesFound found;
+  std::size_t looked = 0;
+  std::uint64_t last = wanted.after;
+  while (co_await or_return(find_some_pages(project, wanted, found, looked, last))) co_await sleep(Duration{});
+  co_return found;
 }
 
 Coro<Result<ServerResponse>> list_pages(ApiState& api, ApiCall& call) {
@@ -289,7 +318,7 @@ Coro<Result<ServerResponse>> recent_visits(ApiState& api, ApiCall& call) {
 // --- results ---------------------------------------------------------------------------------------------------------
 
 // "17/size": behind that part of the page of that number.
-std::string cursor_of(const ResultRow& row) { return fmt::format("{}/{}", number_of(row.page), row.part); }
+std::string cursor_of(const PageStore::ResultPlace& place) { return fmt::format("{}/{}", number_of(place.page), place.part); }
 
 Result<std::optional<PageStore::ResultPlace>> place_behind(ApiCall& call, const std::optional<std::string>& cursor, ProjectId project) {
   if (!cursor) return std::nullopt;
@@ -328,39 +357,56 @@ struct ResultsWanted {
   std::size_t limit = 0;
 };
 
-Result<ServerResponse> page_of_results(const NamedProject& project, const ResultsWanted& wanted) {
-  const std::vector<std::string> columns = columns_now(project);
+struct ResultsFound {
   std::vector<ResultRow> rows;
   std::size_t bytes = 0, looked = 0;
+  std::optional<PageStore::ResultPlace> last{};  // how far it came
   std::optional<std::string> next;
-  std::optional<std::string> last;  // where it came to
-  // Behind all parts of the page before it: no part, which is UTF-8, is beyond that byte.
-  auto after = wanted.after;
-  if (wanted.page && !after) after = PageStore::ResultPlace{.page = *wanted.page - 1, .part = "\xff"};
-  auto scanned = project.of.store.scan_results(project.now.id, after, [&](const ResultRow& row) {
+};
+
+// True: there may be more behind `found.last`.
+Result<bool> find_some_results(const NamedProject& project, const ResultsWanted& wanted, ResultsFound& found) {
+  bool more = false;
+  Slice slice;
+  auto scanned = project.of.store.scan_results(project.now.id, found.last, [&](const ResultRow& row) {
     if (wanted.page && row.page != *wanted.page) return false;
-    if (rows.size() == wanted.limit || bytes > kMostPageBytes || ++looked > kMostResultsLooked) {
-      next = last;
+    if (found.rows.size() == wanted.limit || found.bytes > kMostPageBytes || found.looked == kMostResultsLooked) {
+      found.next = cursor_of(*found.last);
       return false;
     }
-    if (!wanted.rule || row.rule == *wanted.rule) {
-      bytes += row.value.size();
-      rows.push_back(row);
-      last = cursor_of(row);
-    } else if (looked == kMostResultsLooked) {
-      last = cursor_of(row);
-    }
+    if (more = !slice.has_room(); more) return false;
+    ++found.looked;
+    slice.add(row.value.size());
+    found.last = {.page = row.page, .part = row.part};
+    if (wanted.rule && row.rule != *wanted.rule) return true;
+    found.bytes += row.value.size();
+    found.rows.push_back(row);
     return true;
   });
   if (!scanned) return std::unexpected(std::move(scanned.error()));
-  return json_answer([&](JsonWriter& json) {
+  return more;
+}
+
+Coro<Result<ResultsFound>> find_results(const NamedProject& project, const ResultsWanted& wanted) {
+  ResultsFound found;
+  found.last = wanted.after;
+  // Behind all parts of the page before it: no part, which is UTF-8, is beyond that byte.
+  if (wanted.page && !wanted.after) found.last = PageStore::ResultPlace{.page = *wanted.page - 1, .part = "\xff"};
+  while (co_await or_return(find_some_results(project, wanted, found))) co_await sleep(Duration{});
+  co_return found;
+}
+
+Coro<Result<ServerResponse>> page_of_results(const NamedProject& project, const ResultsWanted& wanted) {
+  const std::vector<std::string> columns = columns_now(project);
+  const ResultsFound found = co_await or_return(find_results(project, wanted));
+  co_return json_answer([&](JsonWriter& json) {
     json.array("results", [&] {
-      for (const ResultRow& row : rows) write_result(json, row);
+      for (const ResultRow& row : found.rows) write_result(json, row);
     });
     json.array("columns", [&] {
       for (const std::string& column : columns) json.value(column);
     });
-    json.member("next", next);
+    json.member("next", found.next);
   });
 }
 
@@ -413,7 +459,7 @@ Coro<Result<ServerResponse>> list_results(ApiState& api, ApiCall& call) {
   if (format == 0) {
     wanted.after = co_await or_return(place_behind(call, cursor, project.now.id));
     if (page) wanted.page = (co_await or_return(find_page(project, *page))).id;
-    co_return page_of_results(project, wanted);
+    co_return co_await page_of_results(project, wanted);
   }
   if (cursor || limit_given || page) {
     co_return call.refuse_parameter("format", "format: as csv, jsonl and array all results come, without after, limit and page");

@@ -44,6 +44,13 @@ Coro<Result<ServerResponse>> answer_with(ApiState& api, std::string name) {
   co_return ServerResponse::json(200, std::move(body));
 }
 
+std::vector<std::string> names_of(const std::vector<StoredQueue>& queues) {
+  std::vector<std::string> names;
+  names.reserve(queues.size());
+  for (const StoredQueue& queue : queues) names.push_back(queue.name);
+  return names;
+}
+
 // By name.
 Coro<Result<ServerResponse>> list_queues(ApiState& api, ApiCall& call) {
   ApiQuery query(call);
@@ -51,11 +58,11 @@ Coro<Result<ServerResponse>> list_queues(ApiState& api, ApiCall& call) {
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kMostInPage);
   co_await or_return(query.finish());
   auto queues = co_await or_return(api.book().queues());
-  const auto counts = co_await or_return(api.book().counts());
   std::erase_if(queues, [&](const StoredQueue& its) { return its.name <= after || !call.caller.may_use(its.name); });
   std::ranges::sort(queues, {}, &StoredQueue::name);
   const bool more = queues.size() > limit;
   if (more) queues.resize(limit);
+  const auto counts = co_await or_return(api.book().counts_of(names_of(queues)));
   co_return json_answer([&](JsonWriter& json) {
     json.array("queues", [&] {
       for (const StoredQueue& queue : queues) {
@@ -79,7 +86,7 @@ Coro<Result<ServerResponse>> configure(ApiState& api, ApiCall& call, std::string
   JsonMembers(root).refuse_repeated();
   auto config = detail::read_queue_config(root, base);
   co_await or_return(call.checked());
-  co_await or_return(api.book().configure(name, std::move(*config)));
+  co_await or_return(api.book().configure(name, std::move(*config), call.caller.reach()));
   co_return co_await answer_with(api, std::move(name));
 }
 

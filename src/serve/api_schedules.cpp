@@ -170,8 +170,9 @@ void write_merged(JsonWriter& json, const JsonValue& base, const JsonValue& chan
   });
 }
 
-// The schedule that `base`, a JSON text, is with those changes. What is wrong goes to the errors of `changes`.
-Result<Schedule> merged(const std::string& base, const JsonValue& changes) {
+// The schedule that `base`, a JSON text, is with those changes; `nulls`: what one in them stands for. What is wrong goes to the errors
+// of `changes`.
+Result<Schedule> merged(const std::string& base, const JsonValue& changes, JsonMembers::Nulls nulls) {
   const auto before = JsonText::parse(base);
   if (!before) return std::unexpected(before.error());
   std::string text;
@@ -180,7 +181,7 @@ Result<Schedule> merged(const std::string& base, const JsonValue& changes) {
   write_merged(json, before->root(none), changes);
   const auto whole = JsonText::parse(text);
   if (!whole) return std::unexpected(whole.error());
-  return detail::read_schedule(whole->root(changes.errors()), JsonMembers::Nulls::are_missing);
+  return detail::read_schedule(whole->root(changes.errors()), nulls);
 }
 
 // Whether the caller may add it, or have it in the place of the one that is there.
@@ -197,7 +198,7 @@ Coro<Result<void>> check_add(ApiState& api, ApiCall& call, const Schedule& sched
 Coro<Result<Schedule>> read_schedule(ApiCall& call, const JsonValue& root, std::string base) {
   JsonMembers(root).refuse_repeated();
   co_await or_return(call.checked());
-  auto schedule = merged(base, root);
+  auto schedule = merged(base, root, JsonMembers::Nulls::are_values);
   co_await or_return(call.checked());
   co_return schedule;
 }
@@ -291,13 +292,13 @@ Coro<Result<ServerResponse>> change_schedule(ApiState& api, ApiCall& call) {
   if (!status.schedule) co_return call.refuse(ProblemType::wrong_state, status.trouble);
   const JsonValue root = co_await or_return(call.object());
   JsonMembers(root).refuse_repeated();
-  const auto first = merged(to_json(*status.schedule), root);
+  const auto first = merged(to_json(*status.schedule), root, JsonMembers::Nulls::are_missing);
   co_await or_return(call.checked());
   if (!first) co_return std::unexpected(first.error());
   co_await or_return(call.check_put(first->job.queue, first->job.function));
   // Called again where another change came first; what is wrong then leaves that one as it is.
   const auto change_it = [&root](Schedule& schedule) {
-    if (auto changed = merged(to_json(schedule), root)) schedule = std::move(*changed);
+    if (auto changed = merged(to_json(schedule), root, JsonMembers::Nulls::are_missing)) schedule = std::move(*changed);
   };
   co_return answer_with(api, co_await or_return(api.book().schedules().modify(name, change_it)));
 }

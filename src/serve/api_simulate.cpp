@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"
@@ -24,20 +26,28 @@ constexpr Duration kLongestRun = std::chrono::days{366};
 constexpr Duration kLongestSpan = std::chrono::days{366};
 // Rates of a shorter time say little.
 constexpr std::uint64_t kLeastCounted = 60;  // seconds
+constexpr std::size_t kMostSimulations = 8;    // that wait or are being answered
+constexpr Duration kUntilThreadIsFree = std::chrono::milliseconds{20};
 
 // --- what is there -------------------------------------------------------------------------------------------------------
 
 // How many jobs of it are worked on at once, as far as is known: what this process says, or those that run and those who wait.
-std::size_t workers_of(const ApiState& api, std::string_view queue, std::uint64_t running) {
-  if (api.options.workers_of) {
-    if (const auto workers = api.options.workers_of(queue)) return *workers;
-  }
-  std::size_t workers = running;
+std::size_t workers_of(const ApiState& api, std::string_view queue, std::uint64_t running, std::size_t waiting) {
+  const auto said = api.options.workers_of ? api.options.workers_of(queue) : std::nullopt;
+  return said ? *said : running + waiting;
+}
+
+// How many workers wait for jobs of each of these queues.
+std::unordered_map<std::string, std::size_t> workers_waiting(const ApiState& api, const std::vector<std::string>& queues) {
+  std::unordered_map<std::string, std::size_t> waiting;
+  for (const std::string& queue : queues) waiting.emplace(queue, 0);
   for (const auto& worker : api.workers.all()) {
-    const bool takes = std::ranges::find(worker->queues, queue) != worker->queues.end();
-    if (takes && worker->waiting > 0) ++workers;
+    if (worker->waiting == 0) continue;
+    for (const std::string& queue : worker->queues) {
+      if (const auto found = waiting.find(queue); found != waiting.end()) ++found->second;
+    }
   }
-  return workers;
+  return waiting;
 }
 
 // What was counted of its jobs says how they come, how long they run and how often they fail.
@@ -85,7 +95,10 @@ Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, W
     co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} queues", kMostSimulated));
   }
   std::ranges::sort(stored, {}, &StoredQueue::name);
-  const auto counts = co_await or_return(api.book().counts());
+  std::vector<std::string> names;
+  for (const StoredQueue& queue : stored) names.push_back(queue.name);
+  const auto counts = co_await or_return(api.book().counts_of(names));
+  const auto waiting = workers_waiting(api, names);
   const std::size_t most = kMostLookedAt / std::max<std::size_t>(stored.size(), 1) / 3 + 1;
   for (StoredQueue& queue : stored) {
     WhatIfQueue& added = question.queues.emplace_back();
@@ -94,7 +107,7 @@ Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, W
     const auto found = std::ranges::lower_bound(counts, queue.name, {}, &NamedCounts::first);
     const bool counted = found != counts.end() && found->first == queue.name;
     const StateCounts its = counted ? found->second : StateCounts{};
-    added.workers = workers_of(api, queue.name, its.running);
+    added.workers = workers_of(api, queue.name, its.running, waiting.at(queue.name));
     if (with_waiting) co_await or_return(expect_waiting(api, queue, its, most, added.jobs));
   }
   const Tally& tally = api.events.tally();
@@ -178,7 +191,14 @@ WhatIfQueue& queue_named(WhatIf& question, std::string_view name) {
   return added;
 }
 
-void change_queues(const ApiCall& call, const JsonValue& list, WhatIf& question) {
+// What the caller may not name is no mistake of the form.
+void forbid(ApiCall& call, const JsonValue& at, std::string_view why) {
+  if (call.errors()) return;
+  at.refuse(why);
+  (void)call.refuse({ProblemType::forbidden, call.errors().error().message, problem_of(call.errors()).places});
+}
+
+void change_queues(ApiCall& call, const JsonValue& list, WhatIf& question) {
   if (!list.is_list() || list.size() > kMostSimulated)
     return list.complain(fmt::format("a list of up to {}", kMostSimulated));
   list.for_each([&](const JsonValue& entry) {
@@ -188,12 +208,12 @@ void change_queues(const ApiCall& call, const JsonValue& list, WhatIf& question)
     const JsonValue* name = in.find("name");
     if (name == nullptr) return entry.refuse("it needs a name");
     const std::string text = name->text(1, kMostNameBytes);
-    if (!call.caller.may_use(text)) return name->complain("the token may not use it");
+    if (!call.caller.may_use(text)) return forbid(call, *name, fmt::format("the token may not use queue {}", in_quotes(text)));
     if (!entry.errors()) change_queue(in, queue_named(question, text));
   });
 }
 
-void change_schedules(const ApiCall& call, const JsonValue& list, WhatIf& question) {
+void change_schedules(ApiCall& call, const JsonValue& list, WhatIf& question) {
   if (!list.is_list() || list.size() > kMostSchedules) {
     return list.complain(fmt::format("a list of up to {}", kMostSchedules));
   }
@@ -202,17 +222,20 @@ void change_schedules(const ApiCall& call, const JsonValue& list, WhatIf& questi
     if (!schedule) return entry.errors() ? void() : entry.refuse(schedule.error());
     if (auto found = check(*schedule, question.from); !found) return entry.refuse(found.error());
     if (!call.caller.may_use(schedule->name, schedule->job.queue)) {
-      return entry.refuse("the token may not use a schedule of that name, or its queue");
+      return forbid(call, entry, "the token may not use a schedule of that name, or its queue");
     }
     std::erase_if(question.schedules, [&](const Schedule& old) { return old.name == schedule->name; });
     question.schedules.push_back(*std::move(schedule));
   });
 }
 
-void leave_out(const JsonValue& list, WhatIf& question) {
+void leave_out(ApiCall& call, const JsonValue& list, WhatIf& question) {
   if (!list.is_list()) return list.complain("a list of names");
   list.for_each([&](const JsonValue& entry) {
     const std::string name = entry.text(1, kMostNameBytes);
+    if (!entry.errors() && !call.caller.may_use(name)) {
+      return forbid(call, entry, fmt::format("the token may not use schedule {}", in_quotes(name)));
+    }
     const bool was_there = std::erase_if(question.schedules, [&](const Schedule& one) { return one.name == name; }) > 0;
     if (!entry.errors() && !was_there) entry.complain("there is no schedule of that name");
   });
@@ -223,7 +246,8 @@ void add_queues_of_schedules(ApiState& api, WhatIf& question) {
   std::set<std::string> names;
   for (const Schedule& schedule : question.schedules) names.insert(schedule.job.queue);
   for (const WhatIfQueue& queue : question.queues) names.erase(queue.name);
-  for (const std::string& name : names) queue_named(question, name).workers = workers_of(api, name, 0);
+  const auto waiting = workers_waiting(api, {names.begin(), names.end()});
+  for (const std::string& name : names) queue_named(question, name).workers = workers_of(api, name, 0, waiting.at(name));
 }
 
 Coro<Result<WhatIf>> read_question(ApiState& api, ApiCall& call) {
@@ -239,7 +263,7 @@ Coro<Result<WhatIf>> read_question(ApiState& api, ApiCall& call) {
   const bool with_waiting = in.flag("waiting", true);
   co_await or_return(add_queues(api, call, with_waiting, question));
   co_await or_return(add_schedules(api, call, question));
-  if (const JsonValue* list = in.find("without_schedules")) leave_out(*list, question);
+  if (const JsonValue* list = in.find("without_schedules")) leave_out(call, *list, question);
   if (const JsonValue* list = in.find("schedules")) change_schedules(call, *list, question);
   if (const JsonValue* list = in.find("queues")) change_queues(call, *list, question);
   in.finish("a what-if has none");
@@ -266,7 +290,33 @@ void write(JsonWriter& json, const WhatIfQueue& queue) {
   });
 }
 
-// One what-if at a time is being answered, from its question on.
+// A caller's what-if, from its question on: one of each, and not too many.
+class SimulationPlace {
+ public:
+  SimulationPlace(ApiState& api, std::string who) : api_(api), who_(std::move(who)) {
+    api_.simulations_of.add(who_);
+    ++api_.simulations;
+  }
+  SimulationPlace(const SimulationPlace&) = delete;
+  ~SimulationPlace() {
+    api_.simulations_of.drop(who_);
+    --api_.simulations;
+  }
+
+ private:
+  ApiState& api_;
+  const std::string who_;
+};
+
+std::optional<Problem> why_not_simulate(const ApiState& api, const Caller& caller) {
+  if (api.simulations_of.of(caller.name) > 0) {
+    return problem(ProblemType::too_many, "another what-if of this token is being answered, and each has one at a time");
+  }
+  if (api.simulations < kMostSimulations) return std::nullopt;
+  return problem(ProblemType::too_many, fmt::format("{} what-ifs wait already, as many as may", api.simulations));
+}
+
+// The thread is at one what-if at a time, also where nobody waits for its answer any more.
 class OnlyOne {
  public:
   explicit OnlyOne(std::shared_ptr<std::atomic<bool>> busy) noexcept : busy_(std::move(busy)) {}
@@ -297,7 +347,10 @@ Coro<Result<std::string>> simulated(ApiState& api, std::shared_ptr<WhatIf> quest
 
 Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
   if (!api.options.what_if) co_return call.refuse(ProblemType::not_found, "this daemon answers no what-if");
-  if (api.simulating->exchange(true)) co_return call.refuse(ProblemType::too_many, "another what-if is being answered");
+  if (auto why_not = why_not_simulate(api, call.caller)) co_return call.refuse(*std::move(why_not));
+  const SimulationPlace place(api, call.caller.name);
+  const auto turn = co_await api.simulation_turn.scoped();
+  while (api.simulating->exchange(true)) co_await sleep(kUntilThreadIsFree);
   auto only = std::make_shared<OnlyOne>(api.simulating);
   const auto question = std::make_shared<WhatIf>(co_await or_return(read_question(api, call)));
   if (api.stopped) co_return call.refuse(ProblemType::draining, "the daemon is stopping");

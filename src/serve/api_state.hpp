@@ -17,6 +17,7 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/engine/engine.hpp"
+#include "argiope/async/sync.hpp"
 #include "serve/api.hpp"
 #include "serve/api_call.hpp"
 #include "serve/audit_log.hpp"
@@ -64,8 +65,11 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   ReadTurns read_turns;
   bool stopped = false;
   std::uint64_t requests = 0;
-  // What-if questions: whether one is being answered, and that no more is wanted of it. The thread that answers comes last, so
-  // that it ends first.
+  // What-if questions: whose wait or are being answered, whose turn it is, whether the thread is at one, and that no more is wanted
+  // of it. The thread that answers comes last, so that it ends first.
+  CallerCounts simulations_of;
+  std::size_t simulations = 0;
+  Semaphore simulation_turn{1};
   std::shared_ptr<std::atomic<bool>> simulating = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<std::atomic<bool>> simulations_stopped = std::make_shared<std::atomic<bool>>(false);
   std::optional<ThreadPoolExecutor> simulator;

@@ -24,6 +24,8 @@ struct KnownWorker {
 using WorkerId = std::pair<std::string, std::string>;  // its name, and who asks
 using KnownWorkers = std::map<WorkerId, KnownWorker>;
 
+constexpr std::size_t kMostToldBytes = 1024 * 1024;  // of queues' names: a page ends behind the worker that is over
+
 KnownWorkers workers_that_asked(const ApiState& api) {
   KnownWorkers known;
   for (const auto& worker : api.workers.all()) {
@@ -61,20 +63,43 @@ KnownWorkers workers_told(const ApiState& api, const ApiCall& call) {
   return known;
 }
 
+void write(JsonWriter& json, const WorkerId& id, const KnownWorker& worker) {
+  json.object([&] {
+    json.member("name", id.first);
+    json.member("who", id.second);
+    json.list("queues", worker.queues);
+    json.member("leases", worker.leases);
+    json.member("waiting", worker.waiting);
+    json.member("seen_at", worker.seen_at);
+  });
+}
+
+// By name. A page ends behind all of one name, so that its cursor is a name.
 Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
+  ApiQuery query(call);
+  const std::string after = query.text("after").value_or("");
+  const std::size_t limit = query.whole("limit", 1, kMostInPage, kMostInPage);
+  co_await or_return(query.finish());
+  const KnownWorkers known = workers_told(api, call);
+  auto at = std::ranges::upper_bound(known, after, {}, [](const auto& one) -> const std::string& { return one.first.first; });
+  std::optional<std::string> next;
   co_return json_answer([&](JsonWriter& json) {
+    std::size_t told = 0, bytes = 0;
+    std::string_view last;
     json.array("workers", [&] {
-      for (const auto& [id, worker] : workers_told(api, call)) {
-        json.object([&, &its_id = id, &its = worker] {
-          json.member("name", its_id.first);
-          json.member("who", its_id.second);
-          json.list("queues", its.queues);
-          json.member("leases", its.leases);
-          json.member("waiting", its.waiting);
-          json.member("seen_at", its.seen_at);
-        });
+      for (; at != known.end(); ++at) {
+        const bool is_full = told >= limit || bytes >= kMostToldBytes;
+        if (is_full && at->first.first != last) {
+          next = last;
+          return;
+        }
+        write(json, at->first, at->second);
+        last = at->first.first;
+        ++told;
+        for (const std::string& queue : at->second.queues) bytes += queue.size();
       }
     });
+    json.member("next", next);
   });
 }
 
@@ -140,7 +165,7 @@ Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> worker_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/workers", TokenScope::read, list_workers},
+      {.method = get, .pattern = "/v1/workers", .handler = list_workers, .has_query = true},
       {.method = delete_, .pattern = "/v1/workers/{worker}", .scope = TokenScope::work, .handler = end_worker,
        .audited = true, .has_query = true},
   };

@@ -35,18 +35,24 @@ std::optional<std::string> in_place_of(std::string_view name, const JsonValue& v
   return in_place_of_secret(name, value);
 }
 
-void write_hiding(JsonWriter& json, const JsonValue& value) {
+// `name`: of the member that it is, or is an entry of.
+void write_hiding(JsonWriter& json, const JsonValue& value, std::string_view name = {}) {
   if (value.is_object()) {
     return json.object([&] {
-      value.for_each_name([&](std::string_view name, const JsonValue& member) {
-        json.key(name);
-        const auto shown = in_place_of(name, member);
-        shown ? json.value(*shown) : write_hiding(json, member);
+      value.for_each_name([&](std::string_view its_name, const JsonValue& member) {
+        json.key(its_name);
+        const auto shown = in_place_of(its_name, member);
+        shown ? json.value(*shown) : write_hiding(json, member, its_name);
       });
     });
   }
   if (!value.is_list()) return json.raw(value.json());
-  json.array([&] { value.for_each([&](const JsonValue& entry) { write_hiding(json, entry); }); });
+  json.array([&] {
+    value.for_each([&](const JsonValue& entry) {
+      const auto shown = entry.if_text() ? in_place_of(name, entry) : std::nullopt;
+      shown ? json.value(*shown) : write_hiding(json, entry, name);
+    });
+  });
 }
 
 std::string line_of(const AuditEntry& entry) {
@@ -115,9 +121,9 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
   }
   void start_writing() {
     if (options.file.empty() || is_writing) return;
-    is_writing = true;
     if (!thread) thread.emplace(1);
     EventLoop::current().create_task(write_pending(shared_from_this()), "write the audit");
+    is_writing = true;  // until it has begun, too
   }
 
   // Until nothing is left to write, or it fails.

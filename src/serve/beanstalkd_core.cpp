@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
+#include "base/internal/counted.hpp"
+#include "serve/beanstalkd_session.hpp"
 #include "serve/internal/own_queues.hpp"
 
 namespace argiope {
@@ -79,6 +81,25 @@ void BeanstalkdCore::part() noexcept {
   if (std::exchange(has_parted_, true)) return;
   tidier_.stop();
   engine.remove_listener(listener_);
+}
+
+BeanstalkdSession* BeanstalkdCore::slowest() noexcept {
+  BeanstalkdSession* found = nullptr;
+  sessions.for_each([&](BeanstalkdSession& session) {
+    if (session.unsent() > (found == nullptr ? 0 : found->unsent())) found = &session;
+  });
+  return found;
+}
+
+void BeanstalkdCore::make_answer_room(const BeanstalkdSession& asker) noexcept {
+  sessions.for_each([](BeanstalkdSession& session) { session.count_unsent(); });
+  while (asker.unsent() > 0 && options.room->take(kAnswersOf, asker.unsent()) == nullptr) {
+    BeanstalkdSession* const worst = slowest();
+    if (worst == nullptr) return;
+    spdlog::warn("beanstalkd client {}: {} of answers are unread, and there is room for no more: it is let go", worst->peer(),
+                 counted(worst->unsent(), "byte"));
+    worst->let_go();
+  }
 }
 
 void BeanstalkdCore::hear(const JobEvent& event) noexcept {

@@ -26,6 +26,9 @@ namespace argiope {
 
 class BeanstalkdSession;
 
+// By whom answers are held in an AnswerRoom: these clients have no names.
+inline constexpr std::string_view kAnswersOf = "beanstalkd";
+
 // The least urgent is 2^32 - 1, and the most urgent 0; a job's priority is the other way round.
 constexpr std::int32_t job_priority(std::uint32_t pri) noexcept {
   return static_cast<std::int32_t>(std::int64_t{0x7fffffff} - pri);
@@ -81,6 +84,9 @@ class BeanstalkdCore : public std::enable_shared_from_this<BeanstalkdCore> {
   // Looks from now on, at once and then now and then, for empty queues of tubes that nobody refers to: those that
   // another program has emptied, or that a daemon before this one has left.
   void tidy_from_now_on() { tidier_.at(loop.time()); }
+  // Counts what is unsent of all anew; while that leaves no room for what `asker` was answered, the connection goes that has the
+  // most unsent, which may be itself.
+  void make_answer_room(const BeanstalkdSession& asker) noexcept;
   // Until no queue is being erased.
   Coro<void> quiet() { return tidying_.quiet(); }
   // Erases queues of tubes that were let go, if make_queue() has made them and nothing is in them.
@@ -101,6 +107,8 @@ class BeanstalkdCore : public std::enable_shared_from_this<BeanstalkdCore> {
   bool is_stopping = false;
 
  private:
+  // The connection with the most unsent; null: all have taken their answers.
+  BeanstalkdSession* slowest() noexcept;
   Book& book() const { return engine.book(); }
   Coro<std::string> found(JobId id);
   Coro<std::string> kick_all(std::vector<JobId> ids);

@@ -438,7 +438,31 @@ void BeanstalkdSession::flush() noexcept {
     stream_->abort();  // more than it may hold
   }
   out_.clear();
+  find_room();
   if (stopping_ && is_reading_ && unanswered_ == 0) stream_->close();
+}
+
+// Small ones are not counted: a connection costs as much.
+void BeanstalkdSession::count_unsent() noexcept {
+  if (core_->options.room == nullptr) return;
+  const std::size_t bytes = unsent() <= AnswerRoom::kSmall ? 0 : unsent();
+  if (bytes == counted_bytes_) return;
+  counted_.reset();
+  counted_ = bytes == 0 ? nullptr : core_->options.room->take_anyway(kAnswersOf, bytes);
+  counted_bytes_ = bytes;
+}
+
+void BeanstalkdSession::find_room() noexcept {
+  if (core_->options.room == nullptr || unsent() <= AnswerRoom::kSmall) return count_unsent();
+  counted_.reset();
+  counted_bytes_ = 0;
+  if (core_->options.room->take(kAnswersOf, unsent()) == nullptr) core_->make_answer_room(*this);
+  count_unsent();
+}
+
+void BeanstalkdSession::let_go() noexcept {
+  stream_->abort();
+  count_unsent();
 }
 
 Coro<void> BeanstalkdSession::next_answer() {

@@ -34,6 +34,13 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
   // Starts nothing more; what was started is answered.
   void stop() noexcept;
 
+  // What it was answered and has not taken; counts it in BeanstalkdOptions::room.
+  void count_unsent() noexcept;
+  std::size_t unsent() const noexcept { return stream_ == nullptr || stream_->is_closing() ? 0 : stream_->write_buffer_size(); }
+  // Drops what is unsent, and ends.
+  void let_go() noexcept;
+  const std::string& peer() const noexcept { return peer_; }
+
  private:
   using Leased = Result<std::vector<LeasedJob>>;
   using Number = std::uint64_t;  // of a command that was started, in order
@@ -114,6 +121,8 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
   }
   void reply(std::string_view text);
   void answer(Number number, std::string_view text);
+  // Finds room for what is unsent now.
+  void find_room() noexcept;
   // Sends what can be sent, and wakes who waits for answers.
   void flush() noexcept;
   Coro<void> next_answer();
@@ -145,6 +154,8 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
   std::size_t unanswered_bytes_ = 0;  // of puts
   Event answered_;
   std::string out_;
+  AnswerRoom::Held counted_;  // what is unsent, as it was counted last
+  std::size_t counted_bytes_ = 0;
 
   Task<Leased> waiting_;
   bool wait_is_over_ = false;

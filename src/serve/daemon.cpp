@@ -201,7 +201,8 @@ struct Daemon::State {
                             .max_connections = options.beanstalkd_max_connections,
                             .instance_id = context.run_id,
                             .tls = options.tls_for_beanstalkd ? context.tls : nullptr,
-                            .audit = &api.audit()}),
+                            .audit = &api.audit(),
+                            .room = room}),
         targets(engine, context.worker_name, options.drain_limit) {
     if (context.projects != nullptr) project_news.emplace(*context.projects, events, notifier);
   }

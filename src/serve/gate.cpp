@@ -75,10 +75,10 @@ std::function<bool(std::string_view)> Caller::sight() const {
   return [caller = *this](std::string_view name) { return caller.may_use(name); };
 }
 
-std::shared_ptr<const std::function<bool(std::string_view)>> Caller::reach() const {
+JobReachRef Caller::reach() const {
   if (scope == TokenScope::admin && !is_bound()) return nullptr;
-  return std::make_shared<const std::function<bool(std::string_view)>>(
-      [caller = *this](std::string_view queue) { return caller.may_change(queue); });
+  return std::make_shared<const JobReach>(
+      name, [caller = *this](std::string_view queue) { return caller.may_change(queue); }, is_bound());
 }
 
 struct Gate::State {
@@ -160,6 +160,11 @@ bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
 
 std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
   const std::string_view authorization = request.header("Authorization");
+  // Proxies and we would each go by another.
+  if (std::ranges::count_if(request.headers, [](const auto& field) { return equals_lower(field.first, "authorization"); }) > 1) {
+    ++refusals.token;
+    return std::unexpected(problem(ProblemType::invalid_input, "Authorization is there more than once"));
+  }
   if (is_open()) {
     return Caller{.name = "local", .scope = TokenScope::admin, .prefixes = {}, .right = of_everyone.right()};
   }

@@ -71,7 +71,7 @@ struct Caller {
   // may_use() of its own; empty where it may see all.
   std::function<bool(std::string_view name)> sight() const;
   // For NewJob::within: whose jobs its own may name. Null: everyone's.
-  std::shared_ptr<const std::function<bool(std::string_view)>> reach() const;
+  JobReachRef reach() const;
 };
 
 inline constexpr std::size_t kMostTokenBytes = 512;  // of the words; longer ones are not known

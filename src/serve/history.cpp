@@ -14,6 +14,7 @@
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/set_while.hpp"
 #include "serve/history_lines.hpp"
 #include "serve/line_file.hpp"
 
@@ -201,12 +202,11 @@ struct History::State : std::enable_shared_from_this<History::State> {
   }
   Coro<void> write() {
     if (path.empty() || is_writing) co_return;
-    is_writing = true;
+    const SetWhile writing(is_writing);
     if (!thread) thread.emplace(1);
     const auto next = std::make_shared<const Writing>(take_pending());
     const Result<void> done = co_await run_in_executor(*thread, [this, next] { return put(*next); });
     note_written(*next, done);
-    is_writing = false;
   }
   void write_the_rest() {
     if (thread) thread->shutdown();

@@ -17,6 +17,7 @@
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/set_while.hpp"
 #include "serve/notice.hpp"
 #include "serve/notify_memory.hpp"
 #include "serve/oldest_ready.hpp"
@@ -385,11 +386,10 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
   Coro<void> write() {
     if (is_writing) co_return remember();
-    is_writing = true;
+    const SetWhile writing(is_writing);
     if (!thread) thread.emplace(1);
     const auto lines = std::make_shared<const std::string>(memory_lines());
     note_written(co_await run_in_executor(*thread, [this, lines] { return replace_file(options.file, *lines); }));
-    is_writing = false;
   }
   void write_last() {
     if (thread) thread->shutdown();

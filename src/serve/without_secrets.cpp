@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <utility>
 
 #include "argiope/web/url.hpp"
 #include "base/internal/json_reader.hpp"
@@ -33,12 +34,18 @@ constexpr PartOf kParts[] = {
 struct Secret {
   Part part;
   std::string_view name;
-  bool is_address = false;  // whose scheme and host are shown: paths of webhooks are secrets, as those of pushes are
+  enum class Shown : std::uint8_t {
+    nothing,
+    site,      // of an address its scheme and host: paths of webhooks are secrets, as those of pushes are
+    but_user,  // an address without the user and the password in it
+  };
+  Shown shown = Shown::nothing;
 };
 constexpr Secret kSecrets[] = {
     {Part::request, "headers"}, {Part::request, "cookies"},       {Part::request, "body"},        {Part::request, "body_base64"},
-    {Part::request, "proxy"},   {Part::render, "script"},         {Part::sink, "postgresql"},     {Part::sink, "webhook", true},
-    {Part::processor, "webhook", true},
+    {Part::request, "proxy"},   {Part::render, "script"},         {Part::sink, "postgresql"},     {Part::sink, "webhook", Secret::Shown::site},
+    {Part::processor, "webhook", Secret::Shown::site},
+    {Part::project, "start", Secret::Shown::but_user},
 };
 
 Part part_of_member(Part part, std::string_view name) {
@@ -53,33 +60,62 @@ std::string shown_address(std::string_view text) {
   return url->href() == site + '/' ? std::string(text) : site + "/…";
 }
 
+const Secret* secret_of(Part part, std::string_view name) {
+  const auto secret = std::ranges::find_if(kSecrets, [&](const Secret& known) { return known.part == part && known.name == name; });
+  return secret == std::end(kSecrets) ? nullptr : &*secret;
+}
+
+// As it is read, which is more than what looks like an address: "http:ann:secret@host".
+std::string shown_without_user(std::string_view text) {
+  const auto url = Url::parse(text);
+  return url && !(url->username().empty() && url->password().empty()) ? without_credentials(url->href()) : std::string(text);
+}
+
+std::string shown_as(Secret::Shown shown, std::string_view text) {
+  using enum Secret::Shown;
+  switch (shown) {
+    case nothing: return std::string(kHiddenText);
+    case site: return shown_address(text);
+    case but_user: return shown_without_user(text);
+  }
+  std::unreachable();
+}
+
 // What is shown of a text; nullopt: all of it.
 std::optional<std::string> shown_of(Part part, std::string_view name, std::string_view text) {
   if (text.empty()) return std::nullopt;
   if (part == Part::texts) return std::string(kHiddenText);
-  const auto secret = std::ranges::find_if(kSecrets, [&](const Secret& known) { return known.part == part && known.name == name; });
-  if (secret == std::end(kSecrets)) return std::nullopt;
-  return secret->is_address ? shown_address(text) : std::string(kHiddenText);
+  const Secret* const secret = secret_of(part, name);
+  return secret == nullptr ? std::nullopt : std::optional(shown_as(secret->shown, text));
 }
 
-// Whether anything was hidden.
-bool write_hiding_secrets(JsonWriter& out, const JsonValue& value, Part part) {
+// A secret of many parts, of whose members nothing is known.
+bool is_hidden_whole(Part part, std::string_view name) {
+  const Secret* const secret = secret_of(part, name);
+  return secret != nullptr && secret->shown == Secret::Shown::nothing && part_of_member(part, name) == Part::other;
+}
+
+// `name`: of the member of `part` that it is, or is an entry of; empty: it is `part` itself. Whether anything was hidden.
+bool write_hiding_secrets(JsonWriter& out, const JsonValue& value, Part part, std::string_view name) {
   bool has_hidden = false;
-  if (value.is_object()) {
+  if (const auto text = value.if_text()) {
+    const auto shown = shown_of(part, name, *text);
+    out.value(shown ? std::string_view(*shown) : std::string_view(*text));
+    has_hidden = shown && *shown != *text;
+  } else if ((value.is_object() || value.is_list()) && is_hidden_whole(part, name)) {
+    out.value(kHiddenText);
+    has_hidden = true;
+  } else if (value.is_object()) {
+    const Part its = name.empty() ? part : part_of_member(part, name);
     out.object([&] {
-      value.for_each_name([&](std::string_view name, const JsonValue& member) {
-        out.key(name);
-        const auto text = member.if_text();
-        const auto shown = text ? shown_of(part, name, *text) : std::nullopt;
-        if (shown) out.value(*shown);
-        has_hidden = has_hidden || (shown && *shown != *text);
-        if (!shown && write_hiding_secrets(out, member, part_of_member(part, name))) has_hidden = true;
+      value.for_each_name([&](std::string_view its_name, const JsonValue& member) {
+        out.key(its_name);
+        has_hidden = write_hiding_secrets(out, member, its, its_name) || has_hidden;
       });
     });
   } else if (value.is_list()) {
     out.array([&] {
-      value.for_each(
-          [&](const JsonValue& entry) { has_hidden = write_hiding_secrets(out, entry, part) || has_hidden; });
+      value.for_each([&](const JsonValue& entry) { has_hidden = write_hiding_secrets(out, entry, part, name) || has_hidden; });
     });
   } else {
     out.raw(value.json());
@@ -94,7 +130,7 @@ std::string hiding(const std::string& json, Part whole) {
   JsonErrors errors;
   std::string shown;
   JsonWriter out(shown);
-  return write_hiding_secrets(out, text->root(errors), whole) ? shown : json;
+  return write_hiding_secrets(out, text->root(errors), whole, {}) ? shown : json;
 }
 
 }  // namespace
@@ -106,8 +142,10 @@ std::string settings_without_secrets(const std::string& json) { return hiding(js
 std::optional<std::string> in_place_of_secret(std::string_view name, const JsonValue& value) {
   const auto secret = std::ranges::find(kSecrets, name, &Secret::name);
   if (secret == std::end(kSecrets)) return std::nullopt;
-  const auto text = secret->is_address ? value.if_text() : std::nullopt;
-  return text ? shown_address(*text) : std::string(kHiddenText);
+  const auto text = value.if_text();
+  if (secret->shown == Secret::Shown::nothing) return std::string(kHiddenText);
+  if (text) return shown_as(secret->shown, *text);
+  return secret->shown == Secret::Shown::but_user ? std::nullopt : std::optional(std::string(kHiddenText));
 }
 
 }  // namespace argiope

@@ -15,6 +15,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/set_while.hpp"
 
 namespace argiope {
 namespace {
@@ -135,14 +136,13 @@ class CaresResolver::Impl {
   // An answer may come before a question's sending returns, and asks for more questions: that is this loop's doing.
   void send_questions() {
     if (sending_) return;
-    sending_ = true;
+    const SetWhile sending(sending_);
     while (!waiting_.empty() && under_way_ < options_.max_questions) {
       const std::shared_ptr<Question> question = std::move(waiting_.front());
       waiting_.pop_front();
       ++under_way_;
       send(question);
     }
-    sending_ = false;
   }
 
   void send(const std::shared_ptr<Question>& question) {

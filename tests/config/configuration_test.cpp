@@ -409,6 +409,16 @@ TEST(Configuration, SaysWhichPushesNeedPrivateAddresses) {
   EXPECT_TRUE(private_pushes(read("[serve]\nallow_private = true\n[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/'\n")).empty());
 }
 
+TEST(Configuration, SaysWhichSchedulesNeedPrivateAddresses) {
+  const std::string text = "[[schedule]]\nname = 'a'\ntrigger = '@every 1h'\njob = { function = 'http', payload = { url = 'http://10.0.0.1/x' } }\n"
+                           "[[schedule]]\nname = 'b'\ntrigger = '@every 1h'\njob = { function = 'http', payload = { url = 'https://shop.example/' } }\n"
+                           "[[schedule]]\nname = 'c'\ntrigger = '@every 1h'\njob = { queue = 'mail', payload = 'http://10.0.0.1/' }\n";
+  const auto found = private_calls(read(text));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].substr(0, 33), R"(a.toml:4: schedule "a": 10.0.0.1 )");
+  EXPECT_TRUE(private_calls(read("[serve]\nallow_private = true\n" + text)).empty());
+}
+
 TEST(Configuration, ReadsFilesAndSaysWhichCannotBeRead) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a.toml");

@@ -513,6 +513,24 @@ TEST_F(ApiWorkers, AreTwoWhereTwoTokensUseOneName) {
   EXPECT_EQ(told.text("/workers/1/name") + told.text("/workers/1/who") + told.text("/workers/1/leases"), "wbob1");
 }
 
+TEST_F(ApiWorkers, AreListedInPagesThatEndBehindAName) {
+  open_with_tokens();
+  for (const char* name : {"a", "b", "c"}) {
+    const std::string body = fmt::format(R"({{"queues":["mail"],"worker":"{}"}})", name);
+    as("ann", HttpMethod::post, "/v1/leases", body);
+    as("bob", HttpMethod::post, "/v1/leases", body);
+  }
+  const Answered first = as("ops", HttpMethod::get, "/v1/workers?limit=1");
+  EXPECT_EQ(first.at("/workers").as_array().size(), 2u) << "all of one name";
+  EXPECT_EQ(first.text("/next"), "a");
+  const Answered second = as("ops", HttpMethod::get, "/v1/workers?limit=3&after=a");
+  EXPECT_EQ(second.at("/workers").as_array().size(), 4u);
+  EXPECT_EQ(second.text("/workers/0/name"), "b");
+  EXPECT_EQ(second.text("/next"), "null");
+  EXPECT_EQ(as("ops", HttpMethod::get, "/v1/workers?after=c").text("/workers"), "[]");
+  EXPECT_EQ(as("ops", HttpMethod::get, "/v1/workers?limit=0").problem(), "invalid_input");
+}
+
 TEST_F(ApiWorkers, AreEndedByTheirOwnTokenAndByNoOtherThatKnowsTheName) {
   open_with_tokens();
   put_jobs(2);

@@ -435,6 +435,29 @@ TEST_F(ApiProjects, AMemberThatIsThereTwiceIsRefused) {
   EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/10","context":{"a":1,"a":2}})").status, 200);
 }
 
+// What looks at many rows lets others go on between.
+TEST_F(ApiProjects, PagesAndResultsAreLookedThroughInSlices) {
+  open_shop();
+  std::string asked = R"({"pages":[)";
+  for (int i = 0; i < 3'000; ++i) asked += fmt::format(R"({}{{"url":"https://shop.example/more/{}","delay_ms":86400000}})", i == 0 ? "" : ",", i);
+  ASSERT_EQ(post("/v1/projects/shop/pages", asked + "]}").status, 200);
+  run([&]() -> Coro<void> {
+    Task<Answered> listing = loop_.create_task(asking(HttpMethod::get, "/v1/projects/shop/pages?state=failed"));
+    std::size_t turns = 0;
+    for (; !listing.done(); ++turns) co_await yield_now();
+    EXPECT_EQ((co_await listing).text("/pages"), "[]");
+    EXPECT_GE(turns, 10u);
+  });
+  std::size_t told = 0;
+  std::string after = "0";
+  for (int page = 0; page < 20 && after != "null"; ++page) {
+    const Answered some = get("/v1/projects/shop/pages?limit=1000&after=" + after);
+    told += some.at("/pages").as_array().size();
+    after = some.text("/next");
+  }
+  EXPECT_EQ(told, 3'004u) << "each once";
+}
+
 TEST_F(ApiProjects, PagesAreThoseOfARuleOrWithAText) {
   open_shop();
   EXPECT_EQ(get("/v1/projects/shop/pages?rule=item").at("/pages").as_array().size(), 3u);
@@ -511,7 +534,7 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     const std::string field = "Bearer " + token;
     return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
   };
-  const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
+  const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/","https://ann:geheim@shop.example/private"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
     "rule":[{"name":"r","match":"/r/*","fields":{"body":"css:body","headers":"css:h1"},"request":{"headers":{"X-Key":"geheim"},"method":"POST","body":"geheim"}},
             {"name":"rendered","request":{"render":{"script":"geheim","width":500}}}],
     "sink":[{"name":"chat","webhook":"https://a:geheim@chat.example/?token=geheim"},{"name":"path","webhook":"https://chat.example:8443/geheim"},{"webhook":"https://chat.example/geheim/2"},
@@ -538,6 +561,8 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/script"), "…");
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/width"), "500");
     EXPECT_EQ(shown.text("/definition/sink/0/webhook"), "https://chat.example/…");
+    EXPECT_EQ(shown.text("/definition/project/start/0"), "https://shop.example/");
+    EXPECT_EQ(shown.text("/definition/project/start/1"), "https://…@shop.example/private");
     EXPECT_EQ(shown.text("/definition/sink/1/webhook"), "https://chat.example:8443/…");
     EXPECT_EQ(shown.text("/definition/sink/3/webhook"), "https://chat.example/");
     EXPECT_EQ(shown.text("/source"), "null");
@@ -927,6 +952,32 @@ TEST_F(ApiProjects, WrongQuestionsAboutHostsAreRefused) {
   for (const char* site : {"://", "data:", "https://", "%00", "a%20b", "https://%5B"}) {
     EXPECT_EQ(get(fmt::format("/v1/hosts/explain?site={}", site)).text("/known"), "false") << site;
   }
+}
+
+TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
+  const std::string reader = "argiope_read", mine = "argiope_mine";
+  open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
+                            {.name = "mine", .digest = to_hex(digest_of_token(mine)), .scope = TokenScope::read, .prefixes = {"mine"}}}});
+  const auto start = [&](const char* name) {
+    run([&]() -> Coro<void> {
+      EXPECT_TRUE(pages_->put_project(draft_of(project_at(name, "https://both.example"))));
+      EXPECT_TRUE(pages_->start(name));
+      co_return;
+    });
+  };
+  start("mine");
+  pass(1min);
+  web_.pages["https://both.example/"] = {.latency = 10s};
+  start("other");
+  pass(5s);
+  const auto as = [&](const std::string& token, std::string target) {
+    const std::string field = "Bearer " + token;
+    return ask(HttpMethod::get, std::move(target), {}, {{"Authorization", field}});
+  };
+  EXPECT_EQ(as(reader, "/v1/hosts").text("/hosts/0/under_way"), "1");
+  EXPECT_EQ(as(mine, "/v1/hosts").text("/hosts/0/under_way"), "0");
+  EXPECT_THAT(as(mine, "/v1/hosts").text("/hosts/0/sentence"), testing::Not(testing::ContainsRegex("[0-9]")));
+  EXPECT_EQ(as(mine, "/v1/hosts/explain?site=both.example").text("/under_way"), as(mine, "/v1/hosts").text("/hosts/0/under_way"));
 }
 
 TEST_F(ApiProjects, ATokenSeesHostsOfItsProjectsAlone) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "serve/api_fixture.hpp"
+#include "serve/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {
@@ -65,6 +66,65 @@ TEST_F(ApiQueues, NoMoreAreMadeThanMayBe) {
   EXPECT_EQ(post("/v1/jobs", R"({"queue":"a"})").status, 201) << "those that are there go on";
   EXPECT_EQ(erase("/v1/queues/b").status, 204);
   EXPECT_EQ(post("/v1/jobs", R"({"queue":"c"})").status, 201);
+}
+
+class ApiQueueShares : public ApiQueues {
+ protected:
+  void open_with_tokens() {
+    const auto token = [](std::string name, TokenScope scope, std::vector<std::string> prefixes) {
+      return Token{.name = name, .digest = to_hex(digest_of_token(name)), .scope = scope, .prefixes = std::move(prefixes)};
+    };
+    open({}, {.most_queues = 8, .is_free_queue = [](std::string_view name) { return name.starts_with("free."); }},
+         {.tokens = {token("ann", TokenScope::admin, {"ann."}), token("bob", TokenScope::work, {"bob."}), token("all", TokenScope::work, {}),
+                     token("ops", TokenScope::admin, {})}});
+  }
+  int put_as(const std::string& who, const std::string& queue) {
+    const std::string field = "Bearer " + who;
+    return ask(HttpMethod::post, "/v1/jobs", fmt::format(R"({{"queue":"{}"}})", queue), {{"Authorization", field}}).status;
+  }
+};
+
+TEST_F(ApiQueueShares, OneTokenMakesHalfOfTheQueues) {
+  open_with_tokens();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(put_as("bob", fmt::format("bob.{}", i)), 201);
+  EXPECT_EQ(put_as("bob", "bob.4"), 429);
+  EXPECT_EQ(put_as("bob", "bob.3"), 201) << "those that are there go on";
+  const Answered several = ask(HttpMethod::post, "/v1/jobs", R"({"jobs":[{"queue":"bob.5"},{"queue":"bob.0"}]})", {{"Authorization", "Bearer bob"}});
+  EXPECT_EQ(several.text("/replies/0/error/status"), "429");
+  EXPECT_THAT(several.text("/replies/0/error/detail"), testing::HasSubstr(R"(4 of those that are there were made for "bob")"));
+  EXPECT_EQ(several.text("/replies/1/outcome"), "added");
+  EXPECT_EQ(put_as("ann", "ann.0"), 201);
+  EXPECT_EQ(ask(HttpMethod::put, "/v1/queues/ann.1", "{}", {{"Authorization", "Bearer ann"}}).status, 200);
+  EXPECT_EQ(put_as("all", "ann.2"), 201);
+  EXPECT_EQ(put_as("ops", "last"), 201);
+  EXPECT_EQ(put_as("ops", "one too many"), 429);
+  EXPECT_EQ(put_as("ops", "free.1"), 201) << "the daemon's own count for nothing";
+}
+
+TEST_F(ApiQueueShares, AfterARestartWhatATokenMayUseCountsForIt) {
+  run([&]() -> Coro<void> {
+    auto before = co_await open_engine(store_);
+    for (int i = 0; i < 4; ++i) (void)co_await before->book().put({.queue = fmt::format("bob.{}", i)});
+    (void)co_await before->close();
+  });
+  open_with_tokens();
+  EXPECT_EQ(put_as("bob", "bob.4"), 429);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(put_as("all", fmt::format("all.{}", i)), 201) << "it is not known who has made the others";
+  EXPECT_EQ(put_as("ops", "ops"), 429);
+}
+
+TEST_F(ApiQueues, WhatIsDueIsLookedUpInTheQueuesOfThePageAlone) {
+  for (const char* name : {"a", "b", "c"}) put_job(fmt::format(R"({{"queue":"{}","delay_ms":1000}})", name));
+  pass(2s);
+  run([&]() -> Coro<void> {
+    const auto some = value_or_throw(co_await engine_->book().counts_of({"c", "a", "not there"}));
+    EXPECT_EQ(some.size(), 2u);
+    if (some.size() != 2) co_return;
+    EXPECT_EQ(some[0].first, "a");
+    EXPECT_EQ(some[1].first, "c");
+    EXPECT_EQ(some[1].second.ready, 1u);
+  });
+  EXPECT_EQ(get("/v1/queues?limit=1").text("/queues/0/counts/ready"), "1");
 }
 
 TEST_F(ApiQueues, NamesAreDecodedAndHostileOnesRefused) {

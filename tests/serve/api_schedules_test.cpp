@@ -106,6 +106,15 @@ TEST_F(ApiSchedules, PutAddsOrReplacesUnderTheNameOfThePath) {
   EXPECT_EQ(put("/v1/schedules/a", R"({"name":"b","trigger":"@every 2h"})").text("/errors/0/pointer"), "/name");
 }
 
+TEST_F(ApiSchedules, ANullIsNoMemberOfAWholeSchedule) {
+  for (const char* member : {R"("overlap":null)", R"("job":null)", R"("job":{"queue":null})", R"("job":{"priority":null})", R"("max_instances":null)"}) {
+    const std::string body = fmt::format(R"({{"trigger":"@every 1h",{}}})", member);
+    EXPECT_EQ(put("/v1/schedules/s", body).problem(), "invalid_input") << body;
+    EXPECT_EQ(post("/v1/schedules", fmt::format(R"({{"name":"s",{})", body.substr(1))).problem(), "invalid_input") << body;
+  }
+  EXPECT_EQ(get("/v1/schedules/s").problem(), "not_found");
+}
+
 TEST_F(ApiSchedules, PatchChangesWhatItNamesAndLeavesTheRest) {
   post("/v1/schedules", kBackup);
   const Answered changed =

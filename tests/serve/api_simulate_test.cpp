@@ -168,8 +168,12 @@ TEST_F(ApiSimulate, SeesNoMoreThanItsToken) {
   ASSERT_EQ(asked_.queues.size(), 1u);
   EXPECT_EQ(asked_.queues[0].name, "ann.mail");
   EXPECT_TRUE(asked_.schedules.empty());
-  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"queues":[{"name":"bob.mail"}]})", ann).problem(),
-            "invalid_input");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"queues":[{"name":"bob.mail"}]})", ann).problem(), "forbidden");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"queues":[{"name":"bob.mail"}]})", ann).text("/errors/0/pointer"), "/queues/0/name");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"without_schedules":["bob.s"]})", ann).problem(), "forbidden");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"without_schedules":["ann.none"]})", ann).problem(), "invalid_input");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"schedules":[{"name":"ann.s","trigger":"@every 1h","job":{"queue":"bob.mail"}}]})", ann).problem(),
+            "forbidden");
 }
 
 TEST_F(ApiSimulate, AnswersOneAtATimeAndLetsGoOfWhatNobodyWaitsFor) {
@@ -197,6 +201,38 @@ TEST_F(ApiSimulate, AnswersOneAtATimeAndLetsGoOfWhatNobodyWaitsFor) {
   router_ = {};
   api_.reset();
   EXPECT_TRUE(was_abandoned);
+}
+
+TEST_F(ApiSimulate, EachTokenHasOneAtATimeAndOthersWaitForTheirTurn) {
+  const auto token = [](std::string name) {
+    return Token{.name = name, .digest = to_hex(digest_of_token(name)), .scope = TokenScope::read, .prefixes = {}};
+  };
+  std::atomic<int> asked = 0;
+  std::atomic<bool> may_end = false;
+  open({.what_if = [&](const WhatIf& question) -> Result<std::string> {
+         ++asked;
+         while (!may_end && !question.abandoned()) std::this_thread::yield();
+         return "{}";
+       }},
+       {}, {.tokens = {token("ann"), token("bob")}});
+  run([&]() -> Coro<void> {
+    const auto as = [&](std::string_view who) {
+      return asking(HttpMethod::post, "/v1/simulate", {}, {{"Authorization", who == "ann" ? "Bearer ann" : "Bearer bob"}});
+    };
+    Task<Answered> anns = loop_.create_task(as("ann"));
+    while (asked == 0) co_await yield_now();
+    Task<Answered> bobs = loop_.create_task(as("bob"));
+    for (int i = 0; i < 100; ++i) co_await yield_now();
+    EXPECT_FALSE(bobs.done()) << "it waits";
+    const Answered again = co_await as("ann");
+    EXPECT_EQ(again.status, 429);
+    EXPECT_EQ(again.header("Retry-After"), "1");
+    may_end = true;
+    EXPECT_EQ((co_await anns).status, 200);
+    EXPECT_EQ((co_await bobs).status, 200);
+    EXPECT_EQ((co_await as("ann")).status, 200);
+  });
+  EXPECT_EQ(asked, 3);
 }
 
 TEST_F(ApiSimulate, IsNotThereWhereNobodyAnswers) { EXPECT_EQ(post("/v1/simulate").problem(), "not_found"); }

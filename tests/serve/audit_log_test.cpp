@@ -173,6 +173,8 @@ TEST(AuditedText, HasNeitherPayloadsNorSecrets) {
             R"({"project":{"processor":{"webhook":"https://a.test/…"}},"sink":[{"webhook":"https://a.test:8443/…"},{"webhook":"https://a.test/"},{"webhook":"…"},{"postgresql":"…"}]})");
   EXPECT_EQ(audited_text(R"({"rule":[{"request":{"render":{"script":"a","width":5}}}],"render":{"script":"b"},"script":"c"})"),
             R"({"rule":[{"request":{"render":{"script":"…","width":5}}}],"render":{"script":"…"},"script":"…"})");
+  EXPECT_EQ(audited_text(R"({"project":{"start":["https://u:p@a.test/b","https://a.test/"],"note":["x"]},"trigger":{"start":"2026-01-01T00:00:00Z"}})"),
+            R"({"project":{"start":["https://…@a.test/b","https://a.test/"],"note":["x"]},"trigger":{"start":"2026-01-01T00:00:00Z"}})");
   EXPECT_EQ(audited_text("password=1234"), "");
   EXPECT_EQ(audited_text(""), "");
   const std::string longer = audited_text(fmt::format(R"({{"why":"{}"}})", std::string(5'000, 'x')));

@@ -168,6 +168,27 @@ TEST_F(BeanstalkdClients, ALargeJobPassesWhole) {
 }
 
 // The server reads no more commands of it until it takes its answers.
+TEST_F(BeanstalkdClients, WhatManyDoNotReadIsBoundedAndTheWorstIsLetGo) {
+  options.room = std::make_shared<AnswerRoom>(2'000'000);
+  with_server([&](Beanstalkd& server) -> Coro<void> {
+    const std::string body(60'000, 'x');
+    Client good = co_await connect();
+    co_await good.ask(put(body), "INSERTED 1\r\n");
+    std::vector<Client> silent;
+    // More than the system's own buffers hold of each.
+    for (int i = 0; i < 20; ++i) {
+      silent.push_back(co_await connect());
+      for (int peek = 0; peek < 200; ++peek) silent.back().send("peek 1\r\n");
+      co_await good.ask("peek 1\r\n", "FOUND 1 60000\r\n" + body + "\r\n");
+      EXPECT_LE(options.room->bytes(), 1'100'000u);
+    }
+    while (server.connections() == 21) co_await good.ask("peek 1\r\n", "FOUND 1 60000\r\n" + body + "\r\n");
+    for (Client& client : silent) client.leave();
+    co_await good.ask("peek 1\r\n", "FOUND 1 60000\r\n" + body + "\r\n");
+  });
+  EXPECT_EQ(options.room->bytes(), 0u);
+}
+
 TEST_F(BeanstalkdClients, AClientThatReadsSlowlyHoldsUpItself) {
   with_server([&](Beanstalkd&) -> Coro<void> {
     Client slow = co_await connect();

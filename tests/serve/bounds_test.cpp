@@ -6,6 +6,7 @@
 
 #include "serve/bounds/answer_room.hpp"
 #include "serve/bounds/read_turns.hpp"
+#include "serve/worker_registry.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -52,6 +53,51 @@ TEST(AnswerRoomTest, AnAnswerThatThereIsNoRoomForBecomesARefusal) {
   EXPECT_LT(refused.body.size(), 1'000u);
   EXPECT_EQ(held("a", AnswerRoom::kSmall).status, 200) << "small ones are not counted";
   EXPECT_EQ(held("a", AnswerRoom::kSmall + 1, false).status, 200) << "what was done is told";
+}
+
+// --- workers
+
+WallTime at_second(std::size_t second) { return WallTime{} + std::chrono::seconds(second); }
+
+TEST(WorkerRegistryTest, OneAskerKeepsNobodyElsesWorkersOut) {
+  WorkerRegistry workers;
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_NE(workers.seen("ann", "w" + std::to_string(i), {"mail"}, at_second(i)), nullptr);
+  for (std::size_t i = 0; i < 3 * WorkerRegistry::kMostWorkers; ++i) {
+    EXPECT_NE(workers.seen("bob", std::to_string(i), {"mail"}, at_second(100 + i)), nullptr);
+  }
+  EXPECT_LE(workers.all().size(), WorkerRegistry::kMostWorkers / 2 + 10);
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_NE(workers.find("ann", "w" + std::to_string(i)), nullptr) << "seen long before";
+  EXPECT_NE(workers.find("bob", std::to_string(3 * WorkerRegistry::kMostWorkers - 1)), nullptr) << "the last is kept";
+}
+
+TEST(WorkerRegistryTest, WhatTheySayIsBoundedInBytes) {
+  WorkerRegistry workers;
+  const std::vector<std::string> queues(1'000, std::string(500, 'q'));
+  workers.seen("ann", "w", {"mail"}, at_second(0));
+  for (std::size_t i = 0; i < 200; ++i) {
+    EXPECT_NE(workers.seen("bob", std::to_string(i), queues, at_second(i)), nullptr);
+    EXPECT_LE(workers.bytes(), WorkerRegistry::kMostBytes);
+  }
+  EXPECT_LE(workers.bytes(), WorkerRegistry::kMostBytes / 2 + 10'000);
+  EXPECT_NE(workers.find("ann", "w"), nullptr);
+}
+
+TEST(WorkerRegistryTest, ThoseThatWaitAreKeptAndOneMoreIsRefused) {
+  WorkerRegistry workers;
+  const std::vector<std::string> queues(1'000, std::string(500, 'q'));
+  std::size_t taken = 0;
+  for (; taken < 1'000; ++taken) {
+    const auto worker = workers.seen("bob", std::to_string(taken), queues, at_second(taken));
+    if (worker == nullptr) break;
+    worker->waiting = 1;
+  }
+  EXPECT_GT(taken, 10u);
+  EXPECT_LT(taken, 100u);
+  EXPECT_NE(workers.seen("ann", "w", {"mail"}, at_second(0)), nullptr) << "others have their half";
+  EXPECT_NE(workers.seen("bob", "0", {"mail"}, at_second(0)), nullptr) << "one that says less";
+  EXPECT_EQ(workers.find("bob", "0")->queues.size(), 1u);
+  workers.forget(*workers.find("bob", "1"));
+  EXPECT_NE(workers.seen("bob", "more", queues, at_second(0)), nullptr);
 }
 
 class ReadTurnsTest : public OnVirtualLoop {};

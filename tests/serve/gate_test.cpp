@@ -36,6 +36,7 @@ struct Asked {
   std::optional<std::uint32_t> user;
   std::string cookie = "";
   std::string change = "";
+  std::string second_token = "";
 };
 
 // The request holds views into `asked`.
@@ -46,6 +47,7 @@ ServerRequest request_of(const Asked& asked) {
   request.peer = asked.peer;
   request.peer_user = asked.user;
   if (!asked.token.empty()) request.headers.emplace_back("authorization", asked.token);
+  if (!asked.second_token.empty()) request.headers.emplace_back("authorization", asked.second_token);
   if (!asked.origin.empty()) request.headers.emplace_back("origin", asked.origin);
   if (!asked.cookie.empty()) request.headers.emplace_back("cookie", asked.cookie);
   if (!asked.change.empty()) request.headers.emplace_back("x-argiope", asked.change);
@@ -125,6 +127,15 @@ TEST_F(GateTest, WhoHasNoTokenOrAnUnknownOneIsUnauthorized) {
   EXPECT_EQ(said({.token = "Bearer " + to_hex(digest_of_token("look"))}), "unauthorized") << "the digest is no token";
   EXPECT_EQ(said({.token = "Bearer " + std::string(kMostTokenBytes + 1, 'x')}), "unauthorized");
   EXPECT_EQ(gate.refusals().token, 6u);
+}
+
+TEST_F(GateTest, WhoSendsTwoTokensIsRefusedWhateverTheyAre) {
+  EXPECT_EQ(said({.token = "Bearer look", .second_token = "Bearer all"}), "invalid_input");
+  with_tokens();
+  EXPECT_EQ(said({.token = "Bearer look", .second_token = "Bearer all"}), "invalid_input");
+  EXPECT_EQ(said({.token = "Bearer look", .second_token = "Bearer look"}), "invalid_input");
+  EXPECT_EQ(said({.token = "Basic x", .second_token = "Bearer look"}), "invalid_input");
+  EXPECT_EQ(said({.token = "Bearer look"}), "ok");
 }
 
 TEST_F(GateTest, NoAnswerRepeatsAToken) {

@@ -1101,8 +1101,8 @@ TEST_P(StoreTest, TheQueueIsToldOfEachThatIsCancelledWithAnother) {
 // --- jobs that reach those of some queues alone ----------------------------------------------------------------------
 
 TEST_P(StoreTest, AJobNamesNoneThatIsOutOfItsReach) {
-  const auto within = std::make_shared<const std::function<bool(std::string_view)>>(
-      [](std::string_view queue) { return queue == "q"; });
+  const auto within = std::make_shared<const JobReach>(
+      "ann", [](std::string_view queue) { return queue == "q"; });
   put({.name = "theirs", .queue = "r"});              // 1
   put({.name = "batch", .queue = "r", .due_at = kNow + 1h});  // 2
   put({.id = 100, .name = "ours"});

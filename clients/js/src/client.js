@@ -333,8 +333,13 @@ export class Client {
   async counters() {
     return this.#http.send("GET", "/v1/counters");
   }
+  async workersPage(filter = {}) {
+    return this.#http.send("GET", "/v1/workers" + query(filter));
+  }
   async workers() {
-    return this.#http.send("GET", "/v1/workers", { read: member("workers") });
+    const found = [];
+    for await (const worker of all((filter) => this.workersPage(filter), "workers", {})) found.push(worker);
+    return found;
   }
   async endWorker(worker) {
     return this.#http.send("DELETE", path("workers", worker), { read: member("ended") });

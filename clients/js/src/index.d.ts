@@ -363,6 +363,7 @@ export class Client {
   }): AsyncGenerator<Event>;
   counters(): Promise<Answer>;
   workers(): Promise<Answer[]>;
+  workersPage(filter?: { after?: string; limit?: number }): Promise<Answer>;
   // Ends a worker's leases now, as if it had died; gives how many.
   endWorker(worker: string): Promise<number>;
   // Hosts that projects have pages at: what each is doing, and why. `filter`: a piece of the site. May be fewer than `limit`, or none,

@@ -272,6 +272,7 @@ class AsyncClient:
     put_lines = awaits(jobs.put_lines)
     counters = awaits(daemon.counters)
     workers = awaits(daemon.workers)
+    workers_page = awaits(daemon.workers_page)
     end_worker = awaits(daemon.end_worker)
     hosts = awaits(daemon.hosts)
     explain_host = awaits(daemon.explain_host)

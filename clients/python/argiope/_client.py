@@ -237,6 +237,7 @@ class Client:
     put_lines = sends(jobs.put_lines)
     counters = sends(daemon.counters)
     workers = sends(daemon.workers)
+    workers_page = sends(daemon.workers_page)
     end_worker = sends(daemon.end_worker)
     hosts = sends(daemon.hosts)
     explain_host = sends(daemon.explain_host)

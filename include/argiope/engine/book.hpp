@@ -163,6 +163,8 @@ class Book {
   // By name; of `only` alone, where it is not empty. Delayed jobs whose time has come count as ready: the first 2,000 of a
   // queue.
   Coro<Result<std::vector<NamedCounts>>> counts(std::string only = {});
+  // The same of those of `names` that are there: what is due is looked up in them alone.
+  Coro<Result<std::vector<NamedCounts>>> counts_of(std::vector<std::string> names);
   // Why a job does not run now. Of several reasons the first that holds: it runs; it has ended, is buried or waits for others; it is
   // not due; nobody owns the store; the limits of its queue and key; no worker; others are ahead.
   // Beside the owner the store tells of pauses, of what runs and of how many may; JobExplanation::owner_knows names what may
@@ -172,8 +174,8 @@ class Book {
   // --- queues
   Coro<Result<StoredQueue>> queue(std::string name);
   Coro<Result<std::vector<StoredQueue>>> queues();
-  // Makes it if need be.
-  Coro<Result<void>> configure(std::string queue, QueueConfig config);
+  // Makes it if need be: for `asker`, where there is one.
+  Coro<Result<void>> configure(std::string queue, QueueConfig config, JobReachRef asker = nullptr);
   Coro<Result<void>> pause(std::string queue);
   // It goes on by itself then, whoever owns it.
   Coro<Result<void>> pause(std::string queue, WallTime until);

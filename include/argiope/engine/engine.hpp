@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -29,8 +30,11 @@ struct EngineOptions {
   std::size_t window = 20'000;
   // false: a put into a queue that was not made or configured before is an error.
   bool create_queues = true;
-  // Each takes some kilobytes of memory: beyond so many no more are made (refused).
+  // Each takes some kilobytes of memory: beyond so many no more are made (refused). Half of them are made for one JobReach::who
+  // at most.
   std::size_t most_queues = std::numeric_limits<std::size_t>::max();
+  // Queues that do not count for that, and can always be made, by their names. Asked when one is made or configured; empty: none.
+  std::function<bool(std::string_view name)> is_free_queue{};
   QueueConfig new_queue;  // the policy of queues made by a put
   // Jobs that were running when the owner before this one ended: true, it counts as an expiry of their lease, so that a
   // job which kills its process is buried in the end; false, they are run again as if they had not been leased.

@@ -33,6 +33,16 @@ enum class DependencyPolicy : std::uint8_t {
   cancel,  // it is cancelled too, and so are those that wait for it
 };
 
+// Who asks for new jobs, and whose jobs these may name.
+struct JobReach {
+  std::string who;  // makes the queues that are not there yet; empty: the program itself
+  // Whether jobs of the queue of that name are in reach. Called on the store's thread, at any time.
+  std::function<bool(std::string_view queue)> has;
+  bool is_bound = false;  // to some beginnings of names: what is in reach is its own
+  bool operator()(std::string_view queue) const { return has(queue); }
+};
+using JobReachRef = std::shared_ptr<const JobReach>;
+
 struct NewJob {
   // 0: the store gives one, larger than all before it but for those above kMostCountedId that callers have chosen, none
   // of which it gives again while its job is known. Else at most kMostJobId.
@@ -61,8 +71,7 @@ struct NewJob {
   JobId batch = 0;
   // Whether it reaches jobs of the queue of that name by its `id`, `name`, `waits_for` and `batch`. One out of reach
   // that it waits for or whose batch it joins: not_found. One that has its id or name: PutOutcome::taken. Null: it reaches all.
-  // Called on the store's thread, at any time.
-  std::shared_ptr<const std::function<bool(std::string_view queue)>> within{};
+  JobReachRef within{};
 };
 
 inline constexpr std::size_t kMostNameBytes = 512;         // of the names of queues, jobs, keys and functions

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -28,6 +29,7 @@
 #include "cli/version.hpp"
 #include "config/internal/settings_changes.hpp"
 #include "serve/internal/daemon.hpp"
+#include "serve/internal/own_queues.hpp"
 #include "simulate/internal/simulation.hpp"
 
 namespace argiope {
@@ -64,6 +66,8 @@ class DaemonRun {
     options.new_queue = configuration_.serve.new_queue;
     options.create_queues = configuration_.serve.create_queues;
     options.most_queues = configuration_.serve.max_queues;
+    note_queues(configuration_);
+    options.is_free_queue = [this](std::string_view name) { return is_own_queue(name) || file_queues_.contains(name); };
     const int status =
         run_as_owner(loop, configuration_.serve.store,
                      "one process at a time owns a store. Stop that one; other commands can use it beside "
@@ -135,6 +139,11 @@ class DaemonRun {
       if (!file.empty()) options.hidden.push_back(file);
     }
     return options;
+  }
+
+  void note_queues(const Configuration& configuration) {
+    for (const ConfiguredQueue& queue : configuration.queues) file_queues_.insert(queue.name);
+    for (const Schedule& schedule : configuration.schedules) file_queues_.insert(schedule.job.queue);
   }
 
   // As many connections as there are descriptors for.
@@ -279,6 +288,7 @@ class DaemonRun {
   }
   Coro<Result<void>> apply(Configured& configured, Daemon& daemon, const Configuration& configuration,
                            std::vector<RunProject> projects) {
+    note_queues(configuration);
     co_await or_return(configured.apply(configuration));
     co_await or_return(daemon.set_notify(configuration.notify));
     co_return projects_ == nullptr ? Result<void>{} : projects_->apply(std::move(projects));
@@ -312,6 +322,7 @@ class DaemonRun {
   SystemClock clock_;
   Configuration configuration_;
   std::vector<Token> tokens_;
+  std::set<std::string, std::less<>> file_queues_;  // that a configuration of this run names, or puts jobs into
   std::vector<std::string> hosts_;  // by which it may be asked for
   std::shared_ptr<TlsIdentity> tls_;
   std::vector<RunProject> project_files_;  // as read, until they are in force

@@ -204,6 +204,9 @@ class ServeCommand {
       for (const std::string& push : private_pushes(configuration)) {
         spdlog::warn("{}; its jobs wait until it has allow_private = true", push);
       }
+      for (const std::string& call : private_calls(configuration)) {
+        spdlog::warn("{}; its jobs wait until [serve] has allow_private = true", call);
+      }
     }
     return configuration;
   }

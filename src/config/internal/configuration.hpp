@@ -86,6 +86,7 @@ struct Configuration {
   ServeOptions serve;
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
+  std::vector<std::string> schedule_places;  // where the file says what each of them puts: `argiope.toml:4: schedule "ping"`
   std::vector<NotifyRule> notify;
   std::vector<std::string> notify_places;  // as ConfiguredQueue::target_place, for each of them
   std::vector<ConfiguredProject> projects;
@@ -107,5 +108,7 @@ Result<Configuration> read_configuration(const std::string& path, FileReading re
 Result<void> check_targets(const Configuration& configuration);
 // What pushes need `allow_private` for: those whose URL has a private address, each with its place. Names are not looked up.
 std::vector<std::string> private_pushes(const Configuration& configuration);
+// The same of the requests of schedules, which need that of [serve].
+std::vector<std::string> private_calls(const Configuration& configuration);
 
 }  // namespace argiope

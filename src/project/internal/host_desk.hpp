@@ -91,6 +91,7 @@ class HostDesk {
     bool robots_known = false;
     std::string trouble;  // empty: none
     Doing doing{};
+    bool counts_requests = false;             // the words say how many are under way
     std::string words;                        // why no request begins now, or that one may
     std::optional<TimePoint> waits_until{};  // when another request may begin, as far as that is a matter of time
     bool may_begin = false;                  // one may begin now, or the question for robots.txt that goes before it

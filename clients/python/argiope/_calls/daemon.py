@@ -17,8 +17,15 @@ def counters() -> Call[Dict[str, Any]]:
 
 
 def workers() -> Call[List[Dict[str, Any]]]:
-    """{"name","who","queues","leases","waiting","seen_at"} of each worker; `who`: the name of the token that asks."""
+    """{"name","who","queues","leases","waiting","seen_at"} of each worker; `who`: the name of the token that asks.
+
+    The first 1,000 by name: workers_page() goes on.
+    """
     return call("GET", "/v1/workers", member("workers"))
+
+
+def workers_page(*, after: Optional[str] = None, limit: Optional[int] = None) -> Call[Page]:
+    return call("GET", "/v1/workers" + query(after=after, limit=limit), page_of("workers"))
 
 
 def end_worker(worker: str) -> Call[int]:
