@@ -163,15 +163,16 @@ class SavedAndChecked(EndToEnd):
         return sorted(places), links
 
     def test_the_same_faults_are_found_with_a_mirror_and_after_one(self):
-        self.begin()
-        truth = self.checked()
-        self.assertEqual([url.rsplit('/', 1)[1] for _, url, _ in truth[0]], ['gone1.png', 'gone2.png', 'gone3.png'])
-        mirror = self.begin()
-        self.assertEqual(self.checked('--save', mirror), truth)
-        for later in ([], ['--save']):
+        for limit, faults in {(): ['gone1.png', 'gone2.png', 'gone3.png'], ('--max-depth', 0): ['gone1.png', 'gone2.png']}.items():
+            self.begin()
+            truth = self.checked(*limit)
+            self.assertEqual([url.rsplit('/', 1)[1] for _, url, _ in truth[0]], faults)
             mirror = self.begin()
-            self.crawl(self.url, '--save', mirror)
-            self.assertEqual(self.checked(*later, *([mirror] if later else [])), truth)
+            self.assertEqual(self.checked(*limit, '--save', mirror), truth)
+            for later in ([], ['--save']):
+                mirror = self.begin()
+                self.crawl(self.url, *limit, '--save', mirror)
+                self.assertEqual(self.checked(*limit, *later, *([mirror] if later else [])), truth)
 
     def test_a_mirror_is_whole_after_any_check_that_has_stopped(self):
         whole = self.begin()
