@@ -245,7 +245,8 @@ class CrawlRuns(EndToEnd):
         url = f'http://127.0.0.1:{self.serve(Large).server_port}/'
         for name, arguments in {'crawl.db': ['-d', 'crawl.db'], 'site.warc.gz': ['--warc', 'site'], 'x.jsonl': ['--field', 'b:raw=css:body', '--output', 'x.jsonl'],
                                 'mirror': ['--save', 'mirror'], 'r.html': ['--html', 'r.html']}.items():
-            result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', ':memory:', url, *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder,
+            database = [] if '-d' in arguments else ['-d', ':memory:']
+            result = subprocess.run([ARGIOPE, 'crawl', '--quiet', *database, url, *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder,
                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
             self.assertEqual(result.returncode, 3, (name, result.stderr))
             self.assertIn(name, result.stderr)
