@@ -157,10 +157,10 @@ std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url,
   task.url = url.href();
   task.off_scope = task.asset = true;
   // As deep as its page, and stored as if a link led there, in case that one does.
-  task.depth = from.depth + 1;
+  task.depth = from.depth + (from.asset || from.requisite ? 0 : 1);
   batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), from.id,
                               wall(), UrlReason::asset});
-  const Exclusion trap = shared_.scope.bars_check(task.url, from.depth);
+  const Exclusion trap = shared_.scope.bars_check(task.url, task.depth > 0 ? task.depth - 1 : 0);
   shared_.checks.add(task.fingerprint, {.id = id, .is_asset = true, .settled = trap != Exclusion::none});
   if (options_.requisites != Requisites::none) {
     shared_.requisites.add(task.fingerprint, id, RequisiteBook::Part::link, trap != Exclusion::none);

@@ -163,15 +163,16 @@ class SavedAndChecked(EndToEnd):
         return sorted(places), links
 
     def test_the_same_faults_are_found_with_a_mirror_and_after_one(self):
-        self.begin()
-        truth = self.checked()
-        self.assertEqual([url.rsplit('/', 1)[1] for _, url, _ in truth[0]], ['gone1.png', 'gone2.png', 'gone3.png'])
-        mirror = self.begin()
-        self.assertEqual(self.checked('--save', mirror), truth)
-        for later in ([], ['--save']):
+        for limit, faults in {(): ['gone1.png', 'gone2.png', 'gone3.png'], ('--max-depth', 0): ['gone1.png', 'gone2.png']}.items():
+            self.begin()
+            truth = self.checked(*limit)
+            self.assertEqual([url.rsplit('/', 1)[1] for _, url, _ in truth[0]], faults)
             mirror = self.begin()
-            self.crawl(self.url, '--save', mirror)
-            self.assertEqual(self.checked(*later, *([mirror] if later else [])), truth)
+            self.assertEqual(self.checked(*limit, '--save', mirror), truth)
+            for later in ([], ['--save']):
+                mirror = self.begin()
+                self.crawl(self.url, *limit, '--save', mirror)
+                self.assertEqual(self.checked(*limit, *later, *([mirror] if later else [])), truth)
 
     def test_a_mirror_is_whole_after_any_check_that_has_stopped(self):
         whole = self.begin()
@@ -244,7 +245,8 @@ class CrawlRuns(EndToEnd):
         url = f'http://127.0.0.1:{self.serve(Large).server_port}/'
         for name, arguments in {'crawl.db': ['-d', 'crawl.db'], 'site.warc.gz': ['--warc', 'site'], 'x.jsonl': ['--field', 'b:raw=css:body', '--output', 'x.jsonl'],
                                 'mirror': ['--save', 'mirror'], 'r.html': ['--html', 'r.html']}.items():
-            result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', ':memory:', url, *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder,
+            database = [] if '-d' in arguments else ['-d', ':memory:']
+            result = subprocess.run([ARGIOPE, 'crawl', '--quiet', *database, url, *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder,
                                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
             self.assertEqual(result.returncode, 3, (name, result.stderr))
             self.assertIn(name, result.stderr)

@@ -113,6 +113,9 @@ Result<void> read_utf16_list(std::istream& in, const std::string& name, SeedList
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(in.gcount()));
   if (bytes.size() > kMost) return fail(Errc::too_large, fmt::format("{}: more than {} bytes of UTF-16", printable(name), kMost));
+  // Without a mark the zeros tell which it is.
+  if (bytes.front() == '\0') bytes.insert(0, "\xfe\xff");
+  if (bytes.size() > 1 && bytes[1] == '\0') bytes.insert(0, "\xff\xfe");
   const CharsetDecision charset = detect_charset(bytes, {});
   const auto text = to_utf8(std::string_view(bytes).substr(charset.bom_length), charset.name);
   if (!text) return std::unexpected(text.error());
