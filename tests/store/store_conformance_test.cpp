@@ -1126,8 +1126,7 @@ TEST_P(StoreTest, AJobNamesNoneThatIsOutOfItsReach) {
 }
 
 TEST_P(StoreTest, AFollowUpNamesNoneThatIsOutOfItsReach) {
-  const auto within = std::make_shared<const std::function<bool(std::string_view)>>(
-      [](std::string_view queue) { return queue == "q"; });
+  const auto within = std::make_shared<const JobReach>(JobReach{.has = [](std::string_view queue) { return queue == "q"; }});
   put({.name = "theirs", .queue = "r"});
   put({});
   lease(2);
