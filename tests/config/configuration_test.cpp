@@ -55,7 +55,7 @@ on = ["failed"]
 
 TEST(Configuration, SaysWhatIsWrongWithWhoIsToldOfTrouble) {
   EXPECT_EQ(error_of("[[notify]]\nname = \"ops\"\npush = \"https://x.example\"\non = [\n  \"weather\"]"),
-            R"(a.toml:5: notify "ops": on[0] "weather": buried, expired, missed, failed, depth, age, daemon, alarm, paused)");
+            R"(a.toml:5: notify "ops": on[0] "weather": buried, expired, missed, failed, depth, age, daemon, alarm, paused, findings)");
   EXPECT_EQ(error_of("[[notify]]\nname = \"ops\""), R"(a.toml:1: notify "ops": it needs a `push` or a `command`)");
   EXPECT_EQ(error_of("[[notify]]\nname = \"a\"\ncommand = [\"true\"]\n[[notify]]\nname = \"a\"\ncommand = [\"true\"]"),
             R"(a.toml:5: notify "a": there is one of that name in line 2)");
