@@ -7,14 +7,14 @@ ARGIOPE := build/release/bin/argiope
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build run dashboard test check bench install deb package-test debug asan tsan fuzz clean test-programs sanitized-programs run-sanitized packages-build packages-dashboard packages-test packages-bench packages-package
+.PHONY: help build run dashboard docs test check bench install deb package-test debug asan tsan fuzz clean test-programs sanitized-programs run-sanitized packages-build packages-dashboard packages-test packages-docs packages-bench packages-package
 
 help: ## this list
 	@echo 'Argiope: make TARGET'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'Variables: URL=https://… (run), PREFIX=/path and DESTDIR= (install), FUZZ_SECONDS=20 (fuzz), JOBS=processors.'
 
-packages-build packages-dashboard packages-test packages-bench packages-package: packages-%:
+packages-build packages-dashboard packages-test packages-docs packages-bench packages-package: packages-%:
 	@tools/install-packages.sh $*
 
 # $(call configure,PRESET,CMAKE OPTIONS): prints only what went wrong. ARGIOPE_CMAKE_OPTIONS are options of the caller's.
@@ -37,7 +37,11 @@ dashboard: packages-dashboard build ## the command with the dashboard of `argiop
 run: build ## crawl a synthetic web on this machine, or URL=…
 	@tools/run-demo.sh $(ARGIOPE) $(URL)
 
-test: packages-build packages-test test-programs ## build everything and run every test
+docs: packages-docs ## the documentation as a site that opens from disk: build/docs/site/index.html
+	@tools/docs_site.py
+	@echo build/docs/site/index.html
+
+test: packages-build packages-test packages-docs test-programs ## build everything and run every test
 	$(call check,release)
 
 # All that `make test` runs.

@@ -102,6 +102,34 @@ Coro<void> attend(JobContext& context, Process& process, const CommandOptions& o
   co_await process.communicate(options.input.value_or(context.payload()), output, options.most_output);
 }
 
+// Whether it is `argiope crawl`, whose exit status 1 tells of what it has found.
+bool is_our_crawl(const std::vector<std::string>& args) {
+  return args.size() > 1 && args[1] == "crawl" && std::string_view(args[0]).substr(args[0].rfind('/') + 1) == "argiope";
+}
+
+// The line of its report that says how it ended and how much that was; empty with --quiet.
+std::string summary_of_crawl(std::string_view report) {
+  for (const std::string_view beginning : {"Finished after ", "Stopped"}) {
+    std::size_t at = report.starts_with(beginning) ? 0 : report.find(fmt::format("\n{}", beginning));
+    if (at == std::string_view::npos) continue;
+    at = report.find_first_not_of('\n', at);
+    return std::string(report.substr(at, std::min(report.find('\n', at) - at, kMostErrorBytes)));
+  }
+  return {};
+}
+
+bool is_ok(const CommandOptions& options, int status) {
+  if (options.ok_status.empty()) return status == 0 || (status == 1 && is_our_crawl(options.args));
+  return std::ranges::find(options.ok_status, status) != options.ok_status.end();
+}
+
+// What it says in one line of an exit status that is not 0.
+std::string words_on(int status, std::string errors) {
+  const std::string said = last_line(std::move(errors));
+  if (!said.empty()) return said;
+  return status < 0 ? fmt::format("ended by signal {}", -status) : fmt::format("exit status {}", status);
+}
+
 Coro<void> run_command(JobContext& context, const CommandOptions& options) {
   SubprocessOptions how{.in = Stdio::pipe, .out = Stdio::pipe, .err = Stdio::pipe};
   how.environment = environment_of(context, options.environment);
@@ -130,15 +158,14 @@ Coro<void> run_command(JobContext& context, const CommandOptions& options) {
     throw std::runtime_error(trouble);
   }
   const int status = process.returncode().value_or(-1);
-  if (status == 0) {
+  if (is_ok(options, status)) {
+    if (status != 0) context.finding(words_on(status, std::move(output.err)));
+    if (status == 0 && is_our_crawl(options.args)) context.remark(summary_of_crawl(output.out));
     context.set_result(std::move(output.out));
     co_return;
   }
   context.set_result(output_of_failure(output));
-  std::string error = last_line(std::move(output.err));
-  if (error.empty()) {
-    error = status < 0 ? fmt::format("ended by signal {}", -status) : fmt::format("exit status {}", status);
-  }
+  const std::string error = words_on(status, std::move(output.err));
   if (status == kBadData) throw BuryJob(error);
   throw std::runtime_error(error);
 }

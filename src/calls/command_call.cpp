@@ -14,6 +14,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMostArguments = 10'000;
+constexpr int kMostStatus = 255;
 
 void read_args(JsonMembers& in, CommandOptions& call) {
   const JsonValue* args = in.find("args");
@@ -34,6 +35,17 @@ void read_environment(JsonMembers& in, CommandOptions& call) {
     if (name.empty() || name.contains('=')) return value.refuse_name("no name of a variable");
     const auto text = value.if_text();
     text ? void(call.environment.push_back(fmt::format("{}={}", name, *text))) : value.complain("a string");
+  });
+}
+
+void read_ok_status(JsonMembers& in, CommandOptions& call) {
+  const JsonValue* statuses = in.find("ok_status");
+  if (statuses == nullptr) return;
+  if (!statuses->is_list() || statuses->size() == 0 || statuses->size() > kMostStatus + 1) {
+    return statuses->complain("a list of exit statuses, such as [0, 1]");
+  }
+  statuses->for_each([&](const JsonValue& status) {
+    call.ok_status.push_back(static_cast<int>(status.whole(0, kMostStatus)));
   });
 }
 
@@ -71,6 +83,7 @@ Result<CommandOptions> parse_command_call(std::string_view payload) {
   call.input = in.text("input");
   read_environment(in, call);
   in.parsed("timeout", call.timeout, parse_duration);
+  read_ok_status(in, call);
   call.directory = in.text("directory");
   if (!call.directory.empty() && (!call.directory.starts_with('/') || call.directory.contains('\0'))) {
     in.find("directory")->complain("an absolute path");

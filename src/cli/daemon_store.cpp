@@ -1,11 +1,11 @@
 #include "cli/daemon_store.hpp"
 
 #include <cstdlib>
-#include <random>
 
 #include "argiope/async/event_loop.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/job_store.hpp"
+#include "cli/random_number.hpp"
 
 namespace argiope {
 namespace {
@@ -13,11 +13,6 @@ namespace {
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-std::uint64_t any_seed() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) | device();
 }
 
 }  // namespace
@@ -35,7 +30,7 @@ Result<DaemonAddress> daemon_address(const std::string& where) {
 DaemonStore::DaemonStore(const DaemonAddress& address, AsioBackend& backend)
     : resolver_({}, backend),
       http_({.accept = "application/json", .extra_ca_file = address.ca_file}, backend, resolver_, guard_),
-      client_(http_, address.base, {.token = address.token, .seed = any_seed()}) {}
+      client_(http_, address.base, {.token = address.token, .seed = random_number()}) {}
 
 int run_on_daemon(const std::string& where, const DaemonAction& act) {
   const auto address = daemon_address(where);

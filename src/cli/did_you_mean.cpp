@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
 #include "base/internal/printable.hpp"
 
@@ -50,6 +52,56 @@ std::vector<std::string> extras_of(const CLI::App& app, const std::vector<std::s
   return extras;
 }
 
+// What other programs call it: wget, httrack, Scrapy, Heritrix, linkchecker, cron, Celery.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"--depth", "--max-depth"},           {"--level", "--max-depth"},        {"--recursion-level", "--max-depth"},
+    {"--max-requests", "--max-pages"},    {"--pages", "--max-pages"},        {"--limit", "--max-pages"},
+    {"--workers", "--concurrency"},       {"--jobs", "--concurrency"},       {"--parallel", "--concurrency"},
+    {"--connections", "--per-host"},      {"--wait", "--delay"},             {"--download-delay", "--delay"},
+    {"--tries", "--retries"},             {"--retry", "--retries"},          {"--agent", "--user-agent"},
+    {"--ignore-robots", "--no-robots"},   {"--accept", "--include"},         {"--allow", "--include"},
+    {"--reject", "--exclude"},            {"--deny", "--exclude"},           {"--ignore", "--exclude"},
+    {"--domains", "--whitelist"},         {"--allowed-domains", "--whitelist"}, {"--mirror", "--save"},
+    {"--directory-prefix", "--save"},     {"--warc-file", "--warc"},         {"--requisites", "--page-requisites"},
+    {"--warc-max-size", "--warc-size"},   {"--cookies", "--load-cookies"},   {"--cookie-jar", "--save-cookies"},
+    {"--http-user", "--user"},            {"--certificate", "--client-cert"}, {"--private-key", "--client-key"},
+    {"--ca-certificate", "--ca-file"},    {"--cacert", "--ca-file"},         {"--out", "--output"},
+    {"--output-file", "--output"},        {"--outfile", "--output"},         {"--database", "--db"},
+    {"--verbose", "--debug"},             {"--silent", "--quiet"},           {"--report", "--html"},
+    {"--max-retries", "--max-attempts"}};
+
+// What needs no option.
+constexpr std::pair<std::string_view, std::string_view> kWithoutOption[] = {
+    {"--resume", "the same command goes on where the last run stopped"},
+    {"--continue", "the same command goes on where the last run stopped"},
+    {"--recursive", "links are followed without it; --max-depth says how far"},
+    {"--spider", "nothing is kept without --save or --warc; --check-links looks at links alone"},
+    {"--convert-links", "--save does it"}};
+
+// What an option of another program is called here; empty: it is not known.
+std::string meant_by_another_name(std::string_view given, const std::vector<std::string>& names) {
+  const bool is_crawl = std::ranges::find(names, "--max-depth") != names.end();
+  for (const auto& [other, why] : kWithoutOption) {
+    if (is_crawl && other == given) return fmt::format("; {}", why);
+  }
+  for (const auto& [other, ours] : kOtherNames) {
+    if (other == given && std::ranges::find(names, ours) != names.end()) return fmt::format("; did you mean {}?", ours);
+  }
+  return {};
+}
+
+// A line for each.
+std::string list_of_commands(const CLI::App& command) {
+  std::size_t width = 0;
+  for (const std::string& name : names_of_commands(command)) width = std::max(width, name.size());
+  std::string list;
+  for (const CLI::App* sub : command.get_subcommands({})) {
+    const std::string& says = sub->get_description();
+    list += fmt::format("  {:{}}  {}\n", sub->get_name(), width, says.substr(0, says.find('\n')));
+  }
+  return list;
+}
+
 std::string sentence_of_extras(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App& command = *deepest(app);
   const std::string name = full_name(command);
@@ -67,7 +119,9 @@ std::string sentence_of_extras(const CLI::App& app, const std::vector<std::strin
   }
   if (!is_option) return fmt::format("{}: {} is one argument too many", name, in_quotes(extras.front()));
   const std::string given = option->substr(0, option->find('='));
-  return fmt::format("{} has no option {}{}", name, printable(given, kMostQuoted), did_you_mean(given, names_of_options(command)));
+  const std::vector<std::string> names = names_of_options(command);
+  const std::string meant = meant_by_another_name(given, names);
+  return fmt::format("{} has no option {}{}", name, printable(given, kMostQuoted), meant.empty() ? did_you_mean(given, names) : meant);
 }
 
 }  // namespace
@@ -90,7 +144,11 @@ std::string wrong_command(const CLI::App& app, const std::vector<std::string>& w
 }
 
 std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, const std::vector<std::string>& words) {
-  const std::string name = full_name(*deepest(app));
+  const CLI::App& command = *deepest(app);
+  const std::string name = full_name(command);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command.get_require_subcommand_min() > 0) {
+    return fmt::format("{}\n{}: name one of these commands; {} COMMAND --help says more", list_of_commands(command), name, name);
+  }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return fmt::format("{}; {} --help lists what there is", sentence_of_extras(app, words), name);
   }

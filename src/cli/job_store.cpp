@@ -16,6 +16,11 @@
 #include "serve/internal/serve_options.hpp"
 
 namespace argiope {
+namespace {
+
+constexpr std::string_view kSqliteStore = "sqlite:";
+
+}  // namespace
 
 void JobStoreArguments::add_to(CLI::App& command) {
   command
@@ -35,8 +40,13 @@ Result<std::string> JobStoreArguments::where() const {
     return fail(Errc::invalid_input,
                 fmt::format("--store {}: keeps nothing between two commands; name a file", in_quotes(store)));
   }
-  if (store.starts_with("sqlite:") || store.find("://") != std::string::npos) return store;
-  return "sqlite:" + store;
+  if (store.starts_with(kSqliteStore) || store.find("://") != std::string::npos) return store;
+  return std::string(kSqliteStore) + store;
+}
+
+std::string JobStoreArguments::file() const {
+  const auto place = where();
+  return place && place->starts_with(kSqliteStore) ? place->substr(kSqliteStore.size()) : std::string();
 }
 
 QueueConfig default_queue_policy() { return default_new_queue(); }
@@ -91,7 +101,7 @@ int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissin
   if (!where) return complain(where.error());
   if (is_daemon(*where)) return run_on_daemon(*where, [&](ApiClient& client) { return act_by(client, act); });
   const std::string file = where->substr(where->find(':') + 1);
-  if (if_missing == IfMissing::complain && where->starts_with("sqlite:") && ::access(file.c_str(), F_OK) != 0) {
+  if (if_missing == IfMissing::complain && where->starts_with(kSqliteStore) && ::access(file.c_str(), F_OK) != 0) {
     return complain(fmt::format("--store {}: {}", file, std::strerror(errno)), kExitNothing);
   }
   SystemClock clock;

@@ -21,6 +21,8 @@ struct JobStoreArguments {
   void add_to(CLI::App& command);
   // As open_store() takes it. Errors: invalid_input when none was named.
   Result<std::string> where() const;
+  // FILE of sqlite:FILE; empty: the store is no file.
+  std::string file() const;
 };
 
 // The policy of queues that these commands make: what is done can be asked about for a day, what was cancelled for a week.

@@ -1,5 +1,6 @@
 // The command `argiope`: finds the subcommand, runs it, and turns whatever goes wrong into a sentence and an exit status.
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -17,6 +18,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
+#include "cli/flag_option.hpp"
 #include "cli/help/help_files.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/version.hpp"
@@ -54,10 +56,20 @@ std::vector<std::string> take_command(int& argc, char** argv) {
   return {dashes + 1, end};
 }
 
+// With a limit on the size of files (ulimit -f) the signal would end the process without a word: the write that goes beyond it fails
+// instead, and its error names the file. A handler, since commands that jobs run would inherit that it is ignored.
+void tell_of_files_that_are_too_large() {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  (void)::sigaction(SIGXFSZ, &action, nullptr);
+}
+
 int run_argiope(int argc, char** argv) {
   using namespace argiope;
   const std::vector<std::string> command = take_command(argc, argv);
   keep_standard_descriptors();
+  tell_of_files_that_are_too_large();
   raise_open_files_limit();
   // Standard output belongs to results; everything said on the way goes to standard error.
   log_to_standard_error();
@@ -99,6 +111,7 @@ int run_argiope(int argc, char** argv) {
   commands.emplace_back(app.get_subcommand("notify"), std::move(notify));
 
   add_help_files_option(app);
+  refuse_values_of_flags(app);
 
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string wrong = wrong_command(app, words); !wrong.empty()) {

@@ -2,17 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/internal/printable.hpp"
 
 namespace argiope {
 namespace {
 
+// "010" is eight to some, and ten to others.
+bool is_of_two_minds(std::string_view text) {
+  const std::size_t first = std::min(text.find_first_not_of("+-"), text.size());
+  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
+  return !is_digit(first) || (text[first] == '0' && is_digit(first + 1));
+}
+
 // As the option will read it: 0x10 is 16.
 bool is_whole_in(const std::string& text, std::int64_t least, std::uint64_t most) {
+  if (is_of_two_minds(text)) return false;
   if (text.contains('-')) {
     std::int64_t number = 0;
     return CLI::detail::lexical_cast(text, number) && number >= least &&
@@ -34,7 +44,10 @@ CLI::Validator whole_number(std::int64_t least, std::uint64_t most) {
                                            : "";
   return CLI::Validator(
       [=](std::string& text) {
-        return is_whole_in(text, least, most) ? std::string() : fmt::format("{}: {}", in_quotes(text), allowed);
+        const bool has_zero = text.size() > 1 && text.front() == '0' && is_of_two_minds(text);
+        return is_whole_in(text, least, most)
+                   ? std::string()
+                   : fmt::format("{}: {}{}", in_quotes(text), allowed, has_zero ? "; write it without a 0 in front" : "");
       },
       kind);
 }
@@ -63,7 +76,7 @@ CLI::Validator whole_bytes() {
 }
 
 std::optional<std::uint64_t> bytes_of(std::string text) {
-  if (text.contains('-')) return std::nullopt;
+  if (text.contains('-') || is_of_two_minds(text)) return std::nullopt;
   try {
     if (!CLI::AsSizeValue(false)(text).empty()) return std::nullopt;
   } catch (const CLI::Error&) {
@@ -77,7 +90,7 @@ std::optional<std::uint64_t> bytes_of(std::string text) {
 }
 
 CLI::Validator not_empty() {
-  return CLI::Validator([](std::string& text) { return std::string(text.empty() ? "\"\": it names nothing" : ""); },
+  return CLI::Validator([](std::string& text) { return text.find_first_not_of(" \t") != std::string::npos ? std::string() : in_quotes(text) + ": it names nothing"; },
                         "");
 }
 

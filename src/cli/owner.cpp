@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <random>
 
 #include "argiope/async/subprocess.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/job_store.hpp"
+#include "cli/random_number.hpp"
 #include "serve/internal/api_client.hpp"
 
 namespace argiope {
@@ -20,7 +20,7 @@ namespace argiope {
 EngineOptions owner_options() {
   EngineOptions options;
   options.new_queue = default_queue_policy();
-  options.seed = std::random_device{}();
+  options.seed = random_number();
   return options;
 }
 

@@ -66,7 +66,8 @@ Result<void> DemandBook::open(UrlStore& store, std::optional<WallTime> first_run
 
 bool DemandBook::Demand::misses(const UrlRecord& record) const noexcept {
   if (!may_miss || record.mtime == WallTime{} || seen.contains(record.mtime)) return false;
-  return !is_kept || is_page_answer(record);
+  // What has failed may have its last answer yet.
+  return !is_kept || record.state == UrlState::failed || is_answer_for(name, record);
 }
 
 bool DemandBook::misses(const UrlRecord& record) const noexcept {

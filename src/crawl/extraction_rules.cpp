@@ -21,6 +21,7 @@
 #include "web/internal/content_type.hpp"
 #include "web/internal/lenient_json.hpp"
 #include "web/internal/linked_data.hpp"
+#include "web/internal/one_line.hpp"
 #include "web/internal/page_parts.hpp"
 #include "web/internal/readable.hpp"
 #include "web/internal/url_patterns.hpp"
@@ -201,6 +202,7 @@ struct FoundPiece {
   std::string text;
   bool is_json = false;
   std::optional<FieldValue> value{};  // where it is known already
+  bool has_lines = false;             // its lines are what was asked for
 };
 
 // What of an element is its value where it has no text of its own, as microdata takes it (HTML standard, 5.2.4).
@@ -462,9 +464,9 @@ class PageExtraction {
       out_.troubles.push_back({field.column, fmt::format("JSON of {} bytes is too long", piece.text.size())});
       return std::nullopt;
     }
-    return value_of_text(std::move(piece.text), field);
+    return value_of_text(std::move(piece.text), field, piece.has_lines);
   }
-  std::optional<FieldValue> value_of_text(std::string text, const CompiledField& field) {
+  std::optional<FieldValue> value_of_text(std::string text, const CompiledField& field, bool has_lines = false) {
     const FieldRule& rule = field.rule;
     if (field.re) {
       std::string part;
@@ -475,7 +477,12 @@ class PageExtraction {
     }
     const std::string_view trimmed = trim_space(text);
     if (trimmed.empty()) return std::nullopt;
-    if (trimmed.size() < text.size() && !keeps_space(rule.type)) text = std::string(trimmed);
+    if (rule.type == FieldType::text && !has_lines) {
+      text = collapse_space(text);
+      if (text.empty()) return std::nullopt;
+    } else if (trimmed.size() < text.size() && !keeps_space(rule.type)) {
+      text = std::string(trimmed);
+    }
     if (text.size() > Extractor::kMostValueBytes) text.resize(cut_between_characters(text, Extractor::kMostValueBytes).size());
     auto value = convert(std::move(text), rule, base_);
     if (value) return std::move(*value);
@@ -500,10 +507,19 @@ class PageExtraction {
       case SourceKind::meta: return pieces(meta_values(*document_, source.meta));
       case SourceKind::linked_data: return find_linked(source.path);
       case SourceKind::json: return find_json(source.pointer, rule, within.json);
-      case SourceKind::readable: return pieces({part_of_article(source.readable)});
-      case SourceKind::page: return pieces({part_of_page(source.part)}, source.part == PagePart::headings);
+      case SourceKind::readable:
+        if (source.readable == ReadablePart::text || source.readable == ReadablePart::html) return lines_of(part_of_article(source.readable));
+        return pieces({part_of_article(source.readable)});
+      case SourceKind::page:
+        if (source.part == PagePart::text || source.part == PagePart::html) return lines_of(part_of_page(source.part));
+        return pieces({part_of_page(source.part)}, source.part == PagePart::headings);
     }
     __builtin_unreachable();
+  }
+  static std::vector<FoundPiece> lines_of(std::string text) {
+    std::vector<FoundPiece> found;
+    found.push_back({.text = std::move(text), .has_lines = true});
+    return found;
   }
   static std::vector<FoundPiece> pieces(std::vector<std::string> texts, bool is_json = false) {
     std::vector<FoundPiece> found;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,7 @@ struct Groups {
   std::string separators;  // one kind between two groups
   std::size_t length = 0;  // in bytes
   bool goes_on = false;    // behind the last separator's kind come digits that are no group of thousands
+  bool is_typeset = false;  // with other spaces than those of a keyboard
 };
 
 // From the first digit on.
@@ -70,6 +72,7 @@ Groups groups_at(std::string_view text) {
       return groups;
     }
     groups.separators += separator->kind;
+    groups.is_typeset = groups.is_typeset || (separator->kind == ' ' && separator->length > 1);
     groups.length += separator->length;
   }
 }
@@ -87,6 +90,29 @@ bool are_whole(const Groups& groups, std::size_t count) {
                        [size](std::string_view group) { return group.size() == size; });
   };
   return middle_has(3) || (separators[0] == ',' && digits[0].size() < 3 && middle_has(2));
+}
+
+// "128 256 512": three numbers or more of three digits, each larger than the one before, or each smaller.
+bool is_list(const Groups& groups) {
+  const auto& digits = groups.digits;
+  const bool has_spaces = groups.separators.find_first_not_of(' ') == std::string::npos && !groups.is_typeset;
+  const auto is_one = [](std::string_view group) { return group.size() == 3 && group[0] != '0'; };
+  if (digits.size() < 3 || !has_spaces || !std::ranges::all_of(digits, is_one)) return false;
+  return std::ranges::is_sorted(digits, std::less_equal{}) || std::ranges::is_sorted(digits, std::greater_equal{});
+}
+
+// "M" of "1.5M", "Mio" of "1,5 Mio": what is behind a number and makes another one of it.
+bool is_multiplied(std::string_view behind) {
+  constexpr std::string_view kLetters = "kKMB";
+  constexpr std::string_view kWords[] = {"bn",      "mn",       "mio",       "mrd",        "tsd",     "million",    "millions", "billion",
+                                         "billions", "thousand", "trillion", "milliarde",  "milliard", "millionen", "lakh",     "lakhs",
+                                         "crore",    "crores",   "hundred",  "milliarden", "milliards"};
+  const auto word_at = [](std::string_view text) {
+    return text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, is_alnum) - text.begin()));
+  };
+  if (const std::string_view attached = word_at(behind); attached.size() == 1 && kLetters.contains(attached[0])) return true;
+  const std::string_view word = word_at(trim_space(behind));
+  return std::ranges::any_of(kWords, [&](std::string_view one) { return equals_lower(word, one); });
 }
 
 // How many groups are before the decimal point, where all of them make one number. nullopt: they make none, as those of a date, an
@@ -128,6 +154,29 @@ std::string_view exponent_at(std::string_view text) {
   return digits > 0 && digits <= 3 && ends ? text.substr(0, length) : std::string_view{};
 }
 
+// "1.5e3" becomes "1500". False: it has too many digits to be whole.
+bool without_exponent(std::string& number) {
+  const std::size_t mark = number.find_first_of("eE");
+  if (mark == std::string::npos) return true;
+  int by = 0;
+  const char* const digits = number.data() + mark + (number[mark + 1] == '+' ? 2 : 1);
+  std::from_chars(digits, number.data() + number.size(), by);
+  number.resize(mark);
+  if (by < -static_cast<int>(kMostDigits) || by > static_cast<int>(kMostDigits)) return false;
+  const std::size_t sign = number[0] == '-' ? 1 : 0;
+  std::size_t point = std::min(number.find('.'), number.size());
+  if (point < number.size()) number.erase(point, 1);
+  const auto missing = static_cast<std::ptrdiff_t>(sign) - (static_cast<std::ptrdiff_t>(point) + by) + 1;
+  if (missing > 0) {
+    number.insert(sign, static_cast<std::size_t>(missing), '0');
+    point += static_cast<std::size_t>(missing);
+  }
+  const auto at = static_cast<std::size_t>(static_cast<std::ptrdiff_t>(point) + by);
+  if (at > number.size()) number.append(at - number.size(), '0');
+  if (at < number.size()) number.insert(at, 1, '.');
+  return true;
+}
+
 }  // namespace
 
 std::optional<std::string> number_in(std::string_view text, char decimal) {
@@ -138,6 +187,7 @@ std::optional<std::string> number_in(std::string_view text, char decimal) {
   const Groups groups = groups_at(text.substr(first));
   const auto whole_count = whole_groups(groups, decimal);
   if (!whole_count || (begins_with_point && groups.digits.size() > 1)) return std::nullopt;
+  if (is_list(groups) || is_multiplied(text.substr(first + groups.length))) return std::nullopt;
   std::string whole, fraction;
   for (std::size_t i = 0; i < groups.digits.size(); ++i) {
     (begins_with_point || i >= *whole_count ? fraction : whole) += groups.digits[i];
@@ -155,6 +205,7 @@ std::optional<std::string> number_in(std::string_view text, char decimal) {
 std::optional<std::string> integer_in(std::string_view text, char decimal) {
   auto number = number_in(text, decimal);
   if (!number) return std::nullopt;
+  if (!without_exponent(*number)) return std::nullopt;
   const std::size_t point = number->find('.');
   if (point != std::string::npos) {
     if (number->find_first_not_of('0', point + 1) != std::string::npos) return std::nullopt;

@@ -47,6 +47,7 @@ struct UrlTask {
   bool by_get = false;         // HEAD was answered in a way that proves nothing: to be checked by GET
   bool asset = false;          // only to be checked, because no link leads there
   bool requisite = false;      // a page is shown with it: fetched whole, and not followed
+  bool is_part = false;        // the same, in a run that does not save it: only to be checked
   bool whole = false;          // to be checked by GET, and its body read for what is in it
   bool sitemap = false;        // read for what it lists
   bool rotates = false;        // fetched, and due again and again

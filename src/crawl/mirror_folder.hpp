@@ -21,6 +21,7 @@
 
 #include "argiope/base/error.hpp"
 #include "base/internal/file_writing.hpp"
+#include "crawl/internal/mirror_place.hpp"
 
 namespace argiope {
 
@@ -44,7 +45,7 @@ class Descriptor {
 class MirrorFolder {
  public:
   // The name of the mirror's own folder.
-  static constexpr std::string_view kOwn = ".argiope-mirror";
+  static constexpr std::string_view kOwn = kMirrorOwnFolder;
   // In it: what is no page and no style sheet.
   static constexpr std::string_view kBlobs = "files";
 

@@ -44,6 +44,14 @@ class RequisiteBook {
     found->second.is_needed = true;
     return turn(found->second, Part::link, Part::requisite);
   }
+  // It is fetched as a page, since a link leads to what was only checked.
+  void follow(std::uint64_t fingerprint) {
+    std::lock_guard lock(mutex_);
+    const auto found = entries_.find(fingerprint);
+    if (found == entries_.end()) return;
+    found->second.part = Part::page;
+    found->second.is_settled = false;
+  }
   // It is no page: its type is not accepted.
   void refuse(std::uint64_t fingerprint) {
     std::lock_guard lock(mutex_);

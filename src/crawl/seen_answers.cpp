@@ -8,6 +8,7 @@
 
 #include "base/internal/fingerprint.hpp"
 #include "crawl/find_note.hpp"
+#include "web/internal/ascii.hpp"
 #include "web/internal/content_type.hpp"
 
 namespace argiope {
@@ -76,8 +77,16 @@ bool is_page_answer(const UrlRecord& record) noexcept {
   }
 }
 
+bool is_answer_for(std::string_view demand, const UrlRecord& record) noexcept {
+  if (is_page_answer(record)) return true;
+  const bool is_of_pages = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
+  const bool is_sheet = equals_lower(parse_content_type(record.content_type).type, "text/css");
+  return demand == kAssetsDemand && record.status_code == 200 && is_sheet && (is_of_pages || record.reason == UrlReason::none);
+}
+
 Result<UnseenPages> UnseenPages::read(UrlStore& store, std::string_view demand) {
   UnseenPages pages;
+  pages.demand_ = demand;
   auto scanned = store.scan_runs([&](const UrlRun&) {
     pages.is_of_crawls_ = true;
     return false;

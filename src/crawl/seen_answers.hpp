@@ -61,6 +61,8 @@ class SeenTimes {
 
 // Whether it is a page of the crawl that was answered with 200, also where it waits to be asked again.
 bool is_page_answer(const UrlRecord& record) noexcept;
+// Whether what a demand that is kept in the store asks for is found in such answers: for assets also in style sheets.
+bool is_answer_for(std::string_view demand, const UrlRecord& record) noexcept;
 
 // Of which pages of a store is not known what a demand is about.
 class UnseenPages {
@@ -69,10 +71,11 @@ class UnseenPages {
   static Result<UnseenPages> read(UrlStore& store, std::string_view demand);
   static Result<std::uint64_t> count(UrlStore& store, std::string_view demand);
   bool has(const UrlRecord& record) const noexcept {
-    return is_of_crawls_ && record.state == UrlState::done && is_page_answer(record) && !times_.contains(record.mtime);
+    return is_of_crawls_ && record.state == UrlState::done && is_answer_for(demand_, record) && !times_.contains(record.mtime);
   }
 
  private:
+  std::string demand_;
   bool is_of_crawls_ = false;
   SeenTimes times_;
 };

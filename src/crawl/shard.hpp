@@ -163,6 +163,8 @@ class Crawler::Shard {
   bool is_unwanted(const Visit& visit) const noexcept;
   bool is_worth_get(const Visit& visit) noexcept;
   void build_request(Visit& visit);
+  bool has_last_answer(const UrlRecord& record) const;
+  bool keep_last_answer(const Visit& visit, UrlOutcome& outcome);
   void prepare(HttpRequest& request) const noexcept;
   Coro<Result<void>> send(Host& host, const HttpRequest& request, HttpResponse& response);
   void be_polite(Host& host, TimePoint sent_at, TimePoint now);
@@ -263,6 +265,7 @@ class Crawler::Shard {
   void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
   bool note_page(Visit& visit, PageFacts& facts, UrlBatch& batch);
   bool note_sheet(Visit& visit, UrlBatch& batch);
+  bool is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const;
   void note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
                   const LinkResolver& resolver, UrlBatch& batch);
   KeptLink note_link(const UrlTask& from, const SurveyedLink& link, std::string_view html, const LinkResolver& resolver,
@@ -278,7 +281,7 @@ class Crawler::Shard {
   LinkHarvester::Summary scan_page(Visit& visit);
   void find_requisites(Visit& visit, UrlBatch& batch);
   void discover_requisite(const UrlTask& from, const Url& url, std::uint8_t redirects, UrlBatch& batch);
-  void link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch);
+  bool link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch);
   void queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch);
   bool settle_requisite(Visit& visit, UrlBatch& batch);
   bool has_other_part(Visit& visit, UrlBatch& batch);

@@ -38,10 +38,11 @@ void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, Ti
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::excluded;
-  outcome.reason = task_of(visit).asset       ? UrlReason::asset
-                   : task_of(visit).requisite ? UrlReason::requisite
-                   : task_of(visit).sitemap   ? UrlReason::sitemap
-                                              : reason_of(why);
+  const UrlTask& task = task_of(visit);
+  outcome.reason = task.requisite || task.is_part ? UrlReason::requisite
+                   : task.asset                   ? UrlReason::asset
+                   : task.sitemap                 ? UrlReason::sitemap
+                                                  : reason_of(why);
   outcome.error = std::move(detail);
   shared_.count_left_out(outcome.reason);
   batch.outcomes.push_back(std::move(outcome));
@@ -55,7 +56,7 @@ UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   outcome.mtime = wall();
   if (task_of(visit).sitemap) outcome.reason = UrlReason::sitemap;
   if (task_of(visit).off_scope) outcome.reason = task_of(visit).asset ? UrlReason::asset : UrlReason::checked;
-  if (task_of(visit).requisite) outcome.reason = UrlReason::requisite;
+  if (task_of(visit).requisite || task_of(visit).is_part) outcome.reason = UrlReason::requisite;
   return outcome;
 }
 
@@ -188,6 +189,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   if (outcome.error.empty() && !is_redirect(response.status)) outcome.error = std::move(handler_error);
   if (response.status >= 400) ShardCounters::add(counters.errors);
   if (visit.rendered != nullptr) note_rendered(visit, outcome);
+  const bool keeps_answer = outcome.state == UrlState::failed && keep_last_answer(visit, outcome);
   batch.outcomes.push_back(std::move(outcome));
   if (reads_list) {
     if (!on_sitemap(visit, batch, now)) return;
@@ -198,7 +200,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
     on_page(visit, batch);
   }
   if (!reads_list) find_requisites(visit, batch);
-  if (shared_.keeps_notes && !reads_list) note_answer(visit, batch, now);
+  if (shared_.keeps_notes && !reads_list && !keeps_answer) note_answer(visit, batch, now);
   if (visit.before) note_change(visit, batch);
   settle(visit, std::move(batch), now);
 }
@@ -298,11 +300,17 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
   auto summary = scan_page(visit);
   if (shared_.duplicates && !summary.nofollow && is_copy(visit, batch)) return store_links(task, false, batch);
-  harvester_.follow(visit.request.url, summary, context, [&](const LinkHarvester::Link& link) {
-    if (link.nofollow) return count(Exclusion::nofollow);
-    if (shared_.duplicates && discover_stripped(task, link.url, batch)) return;
+  const auto discover_link = [&](const LinkHarvester::Link& link) -> std::uint64_t {
+    if (link.nofollow) {
+      count(Exclusion::nofollow);
+      return 0;
+    }
+    if (shared_.duplicates && discover_stripped(task, link.url, batch)) return 0;
     discover(task, link.url, task.depth + 1, false, batch);
-  });
+    // No link makes what is linked from a seed nearer.
+    return linked_here_.empty() || task.depth == 0 ? 0 : linked_here_.back();
+  };
+  harvester_.follow(visit.request.url, summary, context, discover_link, [&](std::uint64_t target) { linked_here_.push_back(target); });
   if (visit.rendered != nullptr) discover_own_urls(visit, batch);
   store_links(task, false, batch);
   if (summary.nofollow) count(Exclusion::nofollow);
@@ -383,8 +391,9 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     shared_.begin(1);
     if (off_scope && options_.check_foreign_fragments) shared_.checks.add(url_fingerprint, {.id = id});
   } else {
-    if (shared_.checks.is_used()) link_to_asset(task, url, scope_place, batch);
-    if (shared_.requisites.is_used() && scope_place == Exclusion::none) link_to_requisite(task, url, batch);
+    const bool may_turn = shared_.requisites.is_used() && scope_place == Exclusion::none;
+    const bool turns = may_turn && link_to_requisite(task, url, batch);
+    if (shared_.checks.is_used()) turns ? void(shared_.checks.link(url_fingerprint)) : link_to_asset(task, url, scope_place, batch);
     if (!shared_.limits_depth || place != Exclusion::none) return;  // nothing about a known URL can change
   }
   found_[shared_.shard_of(url)].push_back(std::move(task));

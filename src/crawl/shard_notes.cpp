@@ -43,7 +43,7 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
   if (response.status == 200 && (!task.off_scope || task.whole)) {
     if (is_html_page(response.headers.content_type, response.body)) {
       has_links = note_page(visit, facts, batch);
-    } else if (task.asset && is_style_sheet(response)) {
+    } else if (is_sheet_to_read(task, response)) {
       has_links = note_sheet(visit, batch);
     }
   }
@@ -54,6 +54,13 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
   facts.took = now - response.sent_at;
   facts.wire_bytes = static_cast<std::int64_t>(response.wire_bytes);
   batch.facts.push_back(std::move(facts));
+}
+
+// As what it is asked for does not matter: what the sheets of the site refer to is checked.
+bool Crawler::Shard::is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const {
+  if (!options_.check_assets || !is_style_sheet(response)) return false;
+  const bool is_of_pages = task.asset || task.requisite;
+  return shared_.place_of(task.url, task.depth - (is_of_pages && task.depth > 0 ? 1 : 0)) == Exclusion::none;
 }
 
 // Whether its links were noted. Of a page elsewhere nothing but what fragments may name is.
@@ -83,7 +90,7 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   if ((task.off_scope ? options_.check_foreign_fragments : options_.check_fragments) && is_whole) {
     facts.anchors = anchors_of(survey);
   }
-  if (task.off_scope) return false;
+  if (task.off_scope || task.requisite) return false;
   note_links(task, survey.links, html, resolver, batch);
   return true;
 }
@@ -155,6 +162,9 @@ std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url,
                               wall(), UrlReason::asset});
   const Exclusion trap = shared_.scope.bars_check(task.url, from.depth);
   shared_.checks.add(task.fingerprint, {.id = id, .is_asset = true, .settled = trap != Exclusion::none});
+  if (options_.requisites != Requisites::none) {
+    shared_.requisites.add(task.fingerprint, id, RequisiteBook::Part::link, trap != Exclusion::none);
+  }
   if (trap != Exclusion::none) {
     count(trap);
     return id;
@@ -170,7 +180,10 @@ void Crawler::Shard::link_to_asset(const UrlTask& task, const Url& url, Exclusio
   const auto [upgrade, id] = shared_.checks.link(task.fingerprint);
   if (upgrade == CheckBook::Upgrade::none) return;
   batch.linked.push_back(id);
-  if (upgrade == CheckBook::Upgrade::waiting || place != Exclusion::none) return;
+  if (place != Exclusion::none) return;
+  batch.parts.push_back({id, UrlReason::none});
+  shared_.requisites.follow(task.fingerprint);
+  if (upgrade == CheckBook::Upgrade::waiting) return;
   UrlTask page = task;
   page.id = id;
   page.url = url.href();
@@ -197,8 +210,7 @@ bool Crawler::Shard::is_worth_reading(const Visit& visit) {
   const HttpResponse& response = visit.response;
   if (response.status != 200 || !shared_.checks.is_used()) return false;
   if (is_html(response.headers.content_type)) return shared_.checks.wants_ids(task.fingerprint);
-  return task.asset && is_style_sheet(response) &&
-         shared_.place_of(task.url, task.depth > 0 ? task.depth - 1 : 0) == Exclusion::none;
+  return task.asset && is_sheet_to_read(task, response);
 }
 
 // What was only checked is dealt with. True: it was taken for an asset, a link to it was found meanwhile, and it is to be
@@ -207,10 +219,10 @@ bool Crawler::Shard::settle_check(Visit& visit, UrlBatch& batch) {
   UrlTask& task = task_of(visit);
   if (shared_.checks.settle(task.fingerprint).is_asset || !task.asset) return false;
   for (UrlOutcome& outcome : batch.outcomes) {
-    if (outcome.reason != UrlReason::asset) continue;
+    if (outcome.reason != UrlReason::asset && !task.is_part) continue;
     outcome.reason = outcome.state == UrlState::excluded ? UrlReason::off_scope : UrlReason::checked;
   }
-  task.asset = false;
+  task.asset = task.is_part = false;
   if (shared_.place_of(task.url, task.depth) != Exclusion::none) return false;
   task.off_scope = task.by_get = task.whole = false;
   task.attempts = 0;

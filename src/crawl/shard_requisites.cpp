@@ -77,7 +77,6 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   const std::string& href = url.href();
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(href);
-  const auto [is_new, known_id] = shared_.claim(task.fingerprint);
   task.url = href;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (from.requisite ? 0 : 1);
@@ -85,6 +84,9 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   task.requisite = task.counted = true;
   Exclusion place = shared_.place_of(href, 0);
   if (is_place_of_requisites(place, options_)) place = shared_.scope.bars_check(href, task.depth - 1);
+  // What is not saved is checked as it is without that.
+  if (place != Exclusion::none && options_.check_assets) return (void)discover_asset(from, url, batch);
+  const auto [is_new, known_id] = shared_.claim(task.fingerprint);
   if (is_new) {
     task.id = known_id;
     batch.discovered.push_back({task.id, task.url, task.depth, kRequisitePriority, from.id, wall(), UrlReason::requisite});
@@ -93,7 +95,8 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   } else {
     if (place != Exclusion::none) return;
     const auto change = shared_.requisites.need(task.fingerprint);
-    if (!change || !change->is_settled) return;
+    if (!change) return;
+    if (!change->is_settled) return batch.parts.push_back({change->id, UrlReason::requisite});
     task.id = change->id;
     queue_anew(task.id, UrlReason::requisite, batch);
   }
@@ -102,16 +105,21 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
-// A link of the crawl leads to what was known as a requisite: that is a page after all.
-void Crawler::Shard::link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch) {
+// A link of the crawl leads to the URL. Whether it was known as a requisite: that is a page after all.
+bool Crawler::Shard::link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch) {
   const auto change = shared_.requisites.link(link.fingerprint);
-  if (!change || !change->is_settled) return;
+  if (!change) return false;
+  if (!change->is_settled) {
+    batch.parts.push_back({change->id, UrlReason::none});
+    return true;
+  }
   UrlTask page = link;
   page.id = change->id;
   page.url = url.href();
   queue_anew(page.id, UrlReason::none, batch);
   shared_.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(page));
+  return true;
 }
 
 void Crawler::Shard::queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch) {
@@ -133,7 +141,7 @@ bool Crawler::Shard::settle_requisite(Visit& visit, UrlBatch& batch) {
   if (!is_page_after_all && !is_requisite_after_all) return false;
   queue_anew(task.id, is_page_after_all ? UrlReason::none : UrlReason::requisite, batch);
   task.requisite = is_requisite_after_all;
-  task.off_scope = task.by_get = task.whole = task.asset = task.revisit = false;
+  task.off_scope = task.by_get = task.whole = task.asset = task.is_part = task.revisit = false;
   task.attempts = 0;
   return true;
 }

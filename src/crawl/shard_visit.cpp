@@ -255,12 +255,37 @@ void Crawler::Shard::build_request(Visit& visit) {
   auto record = shared_.store.get(task.id);
   if (!record || !*record) return;
   visit.before = std::make_unique<UrlRecord>(std::move(**record));
-  if (!task.revisit || shared_.demands.misses(*visit.before)) return;
+  const bool knows_answer = has_last_answer(*visit.before);
+  if ((!task.revisit && !knows_answer) || shared_.demands.misses(*visit.before)) return;
   visit.is_conditional = true;
   // That a redirect or an error has not changed would leave nothing to go by.
-  if (visit.before->status_code < 200 || visit.before->status_code >= 300) return;
+  if (!knows_answer && (visit.before->status_code < 200 || visit.before->status_code >= 300)) return;
   if (!visit.before->etag.empty()) request.headers.emplace_back("If-None-Match", visit.before->etag);
   if (!visit.before->last_modified.empty()) request.headers.emplace_back("If-Modified-Since", visit.before->last_modified);
+}
+
+// Of what has failed: whether its validators are those of the last whole answer, which all that is asked for has seen.
+bool Crawler::Shard::has_last_answer(const UrlRecord& record) const {
+  if (record.state != UrlState::failed || (record.etag.empty() && record.last_modified.empty())) return false;
+  return !shared_.sinks_can_lack || std::ranges::none_of(options_.sinks, [&](const auto& sink) { return sink->lacks(record.url); });
+}
+
+// Of an attempt that has failed: what is known of the last whole answer stays, so that the next attempt can ask whether it has changed.
+// False: there is none, or not all that is asked for has seen it.
+bool Crawler::Shard::keep_last_answer(const Visit& visit, UrlOutcome& outcome) {
+  const UrlTask& task = task_of(visit);
+  if (!visit.is_conditional || task.off_scope || task.sitemap) return false;
+  const UrlRecord& before = *visit.before;
+  const bool is_whole = before.status_code >= 200 && before.status_code < 300 && before.error.empty() &&
+                        (before.reason == UrlReason::none || task.requisite);
+  if (before.state != UrlState::failed && !is_whole) return false;
+  if (before.etag.empty() && before.last_modified.empty()) return false;
+  outcome.content_type = before.content_type;
+  outcome.size = before.size;
+  outcome.etag = before.etag;
+  outcome.last_modified = before.last_modified;
+  outcome.digest = before.digest;
+  return true;
 }
 
 // Of each request, whatever it asks for.
@@ -450,6 +475,7 @@ void Crawler::Shard::give_up(Visit& visit, const Error& error, TimePoint now) {
   outcome.state = UrlState::failed;
   outcome.limit = task_of(visit).given_up + 1;
   outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
+  keep_last_answer(visit, outcome);
   batch.outcomes.push_back(std::move(outcome));
   if (visit.before) note_change(visit, batch);
   settle(visit, std::move(batch), now);

@@ -290,7 +290,9 @@ Result<void> Crawler::Shared::wait_no_more(UrlBatch& batch) {
 
 // What was only checked is known again to those who may ask more of it.
 void Crawler::Shared::note_checked(const UrlRecord& record, UrlWork work) {
-  const bool is_asset = record.reason == UrlReason::asset;
+  const bool is_unsaved = record.reason == UrlReason::requisite && options.check_assets && work != UrlWork::fetch &&
+                          (work == UrlWork::check || options.requisites == Requisites::none);
+  const bool is_asset = record.reason == UrlReason::asset || is_unsaved;
   if (!is_asset && !options.check_foreign_fragments) return;
   if (!is_asset && record.reason != UrlReason::checked && record.reason != UrlReason::off_scope) return;
   checks.add(fingerprint_of(record.url),
@@ -337,7 +339,7 @@ void Crawler::Shared::note_content(const UrlRecord& record) {
 // The same for those who find what pages are shown with.
 void Crawler::Shared::note_requisite(const UrlRecord& record, UrlWork work) {
   using Part = RequisiteBook::Part;
-  const bool is_requisite = record.reason == UrlReason::requisite;
+  const bool is_requisite = record.reason == UrlReason::requisite && work != UrlWork::check;
   const bool is_only_checked = record.reason == UrlReason::checked || record.reason == UrlReason::asset;
   const bool is_left_out = record.state == UrlState::excluded && work == UrlWork::leave;
   const bool may_be_unwanted = work == UrlWork::fetch && !options.accept_types.empty();
@@ -364,7 +366,7 @@ std::size_t Crawler::Shared::resume(const UrlRecord& record) {
   Shard& shard = *shards[owner_of(record)];
   const std::size_t before = shard.moves_waiting();
   begin(1);
-  if (record.reason == UrlReason::requisite) begin_part();
+  if (record.reason == UrlReason::requisite && work_on(record, Stage::opening) != UrlWork::check) begin_part();
   // What robots.txt forbids is only asked about.
   if (record.reason != UrlReason::robots) taken_up_.fetch_add(1, std::memory_order_relaxed);
   if (auto resumed = shard.resume(record); !resumed) {
@@ -409,11 +411,11 @@ UrlWork Crawler::Shared::work_for_outputs(const UrlRecord& record, UrlWork work,
   if (!is_lacking(record, work)) return work;
   UrlRecord unknown = record;
   unknown.state = UrlState::queued;
-  const bool is_requisite = record.reason == UrlReason::requisite;
-  const std::uint32_t depth = record.depth - (is_requisite && record.depth > 0 ? 1 : 0);
+  const bool is_of_pages = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
+  const std::uint32_t depth = record.depth - (is_of_pages && record.depth > 0 ? 1 : 0);
   const UrlWork anew = decide(unknown, place_of(record.url, depth), view(stage));
-  if (is_requisite && scope.bars_check(record.url, depth) != Exclusion::none) return work;
-  return anew == UrlWork::fetch ? anew : work;
+  if (is_of_pages && scope.bars_check(record.url, depth) != Exclusion::none) return work;
+  return anew == UrlWork::fetch || (is_of_pages && anew == UrlWork::check) ? anew : work;
 }
 
 // What is left where it is, and would be told of.
@@ -440,9 +442,11 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   task.url = record.url;
   task.depth = record.depth;
   task.off_scope = work == UrlWork::check;
-  task.asset = task.off_scope && record.reason == UrlReason::asset;
+  const bool is_requisite = record.reason == UrlReason::requisite;
+  task.asset = task.off_scope && (is_requisite || record.reason == UrlReason::asset);
+  task.is_part = task.off_scope && is_requisite;
   task.sitemap = record.reason == UrlReason::sitemap;
-  task.requisite = record.reason == UrlReason::requisite;
+  task.requisite = is_requisite && !task.off_scope;
   // Also what waits and was fetched before. What is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
   task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.sitemap && record.state == UrlState::done);

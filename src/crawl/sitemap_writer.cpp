@@ -16,6 +16,7 @@
 #include "base/internal/xml.hpp"
 #include "crawl/internal/graph_export.hpp"
 #include "crawl/seen_answers.hpp"
+#include "web/internal/ascii.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/http_date.hpp"
 #include "web/internal/uri_text.hpp"
@@ -66,6 +67,15 @@ class LeftOut {
   std::unordered_set<std::int64_t> hidden_;
   std::unordered_map<std::int64_t, std::uint64_t> canonical_;
 };
+
+// "map" and ".xml.gz" of map.xml.gz, whose parts are map-1.xml.gz, map-2.xml.gz …
+std::pair<std::string, std::string> split_sitemap_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/') + 1;
+  std::size_t dot = path.size() - (path.ends_with(".gz") ? 3 : 0);
+  const std::size_t ending = path.rfind('.', dot - 1);
+  if (ending != std::string::npos && ending > slash) dot = ending;
+  return {path.substr(0, dot), path.substr(dot)};
+}
 
 class SitemapWriter {
  public:
@@ -134,13 +144,9 @@ class SitemapWriter {
     return file.finish();
   }
 
-  // map.xml.gz: map-1.xml.gz.
   std::string name_of(std::uint64_t part) const {
-    const std::size_t slash = path_.rfind('/') + 1;
-    std::size_t dot = path_.size() - (is_compressed() ? 3 : 0);
-    const std::size_t ending = path_.rfind('.', dot - 1);
-    if (ending != std::string::npos && ending > slash) dot = ending;
-    return fmt::format("{}-{}{}", path_.substr(0, dot), part, path_.substr(dot));
+    const auto [stem, ending] = split_sitemap_name(path_);
+    return fmt::format("{}-{}{}", stem, part, ending);
   }
 
   Result<void> end_part() {
@@ -185,6 +191,13 @@ class SitemapWriter {
 
 Result<SitemapCount> write_sitemap(UrlStore& store, const std::string& path, const std::string& base) {
   return SitemapWriter(store, path).write(base);
+}
+
+bool is_sitemap_part(const std::string& path, std::string_view name) {
+  auto [stem, ending] = split_sitemap_name(path);
+  stem = stem.substr(stem.rfind('/') + 1) + "-";
+  if (!name.starts_with(stem) || !name.ends_with(ending) || name.size() <= stem.size() + ending.size()) return false;
+  return std::ranges::all_of(name.substr(stem.size(), name.size() - stem.size() - ending.size()), is_digit);
 }
 
 }  // namespace argiope

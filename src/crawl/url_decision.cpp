@@ -134,12 +134,12 @@ bool rests(const UrlRecord& record, const RunView& run) noexcept {
 UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept {
   if (rests(record, run)) return UrlWork::leave;
   if (record.reason == UrlReason::sitemap) return decide_sitemap(place, run);
-  if (record.reason == UrlReason::asset) {
+  const bool saves = run.options.requisites != Requisites::none && is_place_of_requisites(place, run.options);
+  if (record.reason == UrlReason::requisite && saves) return decide_requisite(record, run);
+  // Where it is not saved, it is an asset as others are.
+  if (record.reason == UrlReason::asset || record.reason == UrlReason::requisite) {
     const bool is_there = place == Exclusion::none || place == Exclusion::off_scope;
     return is_there ? decide_asset(record, run) : UrlWork::leave;
-  }
-  if (record.reason == UrlReason::requisite) {
-    return is_place_of_requisites(place, run.options) ? decide_requisite(record, run) : UrlWork::leave;
   }
   if (place == Exclusion::none) return decide_inside(record, run);
   return place == Exclusion::off_scope ? decide_outside(record, run) : UrlWork::leave;
@@ -149,7 +149,9 @@ bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept {
   if (rests(record, run)) return false;
   if (record.reason == UrlReason::sitemap) return decide_sitemap(Exclusion::none, run) != UrlWork::leave;
   if (record.reason == UrlReason::asset) return decide_asset(record, run) != UrlWork::leave;
-  if (record.reason == UrlReason::requisite) return decide_requisite(record, run) != UrlWork::leave;
+  if (record.reason == UrlReason::requisite) {
+    return decide_requisite(record, run) != UrlWork::leave || decide_asset(record, run) != UrlWork::leave;
+  }
   return decide_inside(record, run) != UrlWork::leave || decide_outside(record, run) != UrlWork::leave;
 }
 

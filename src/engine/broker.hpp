@@ -169,6 +169,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
     Future<Result<SettleReply>> answer;  // empty: nobody waits
     std::unique_ptr<Run> run;      // with follow-ups: what to settle it as where they are refused
     std::optional<Error> refused;  // what the answer is then, once that is committed
+    bool is_finding = false;       // of a run that went well, whose remark is told
   };
   // --- the loop
   void hand_out_nothing_more();

@@ -199,6 +199,7 @@ Broker::PendingSettlement Broker::ended(std::uint64_t token, Verdict verdict) {
     fail_for(pending, std::move(queues.error()));
     return pending;
   }
+  pending.is_finding = verdict.is_finding;
   pending.settlement = settlement_of(running, token, verdict, loop_.time());
   end_run(token);
   // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
@@ -283,7 +284,8 @@ void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) 
   if (outcome == Outcome::bury && pending.settlement.expired) {
     tell(JobEventKind::expired, pending.settlement.id, queue, pending.settlement.error, pending.attempt);
   }
-  tell(event_of(outcome), pending.settlement.id, queue, pending.settlement.error, pending.attempt,
+  const bool is_told = outcome != Outcome::done || pending.is_finding;
+  tell(event_of(outcome), pending.settlement.id, queue, is_told ? pending.settlement.error : "", pending.attempt,
        reply.again ? reply.again->due_at : WallTime{}, 0, run_of(pending.settlement.id, reply.ended_runs));
   for (std::size_t i = 0; i < reply.follow_ups.size(); ++i) note_put(*pending.follow_up_queues[i], reply.follow_ups[i]);
   note_released(reply.released, reply.cancelled, reply.ended_runs);

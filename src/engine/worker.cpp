@@ -333,6 +333,8 @@ Coro<Verdict> Worker::State::attempt(JobContext& context) {
   try {
     co_await (*function)(context);
     verdict.result = std::move(context.result_);
+    verdict.error = std::move(context.remark_);
+    verdict.is_finding = context.is_finding_;
     verdict.follow_ups = std::move(context.follow_ups_);
   } catch (const CancelledError&) {
     throw;

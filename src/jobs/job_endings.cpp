@@ -136,7 +136,7 @@ SettleReply JobTransitions::settle_one(const Settlement& asked) {
     if (!erased) return reply;
     news = settle_done(*erased, asked, ending);
   } else {
-    const bool plain = asked.outcome == Outcome::done && asked.result.empty() && asked.follow_ups.empty();
+    const bool plain = asked.outcome == Outcome::done && asked.result.empty() && asked.error.empty() && asked.follow_ups.empty();
     if (plain && asked.id <= kMostJobId && rows_.keep_done(asked.id, asked.token, at_ms)) {
       reply.settled = true;
       return reply;
@@ -157,7 +157,7 @@ SettleReply JobTransitions::settle_one(const Settlement& asked) {
 JobTransitions::News JobTransitions::settle_done(const ErasedJob& job, const Settlement& settlement,
                                                  const Ending& ending) {
   if (job.schedule != 0) {
-    end_run({job.schedule, job.run, settlement.id, RunOutcome::done}, ending, {}, settlement.result);
+    end_run({job.schedule, job.run, settlement.id, RunOutcome::done}, ending, settlement.error, settlement.result);
   }
   return {job.has_dependants ? rows_.take_dependants(settlement.id) : std::vector<JobId>{}, {}};
 }
@@ -168,7 +168,7 @@ JobTransitions::News JobTransitions::settle_row(const JobRow& row, const Settlem
   const Settlement& settlement = instead ? *instead : asked;
   reply.outcome = settlement.outcome;
   switch (settlement.outcome) {
-    case Outcome::done: return {end(row, ending, {JobState::done, true, {}, settlement.result, kNothing}), {}};
+    case Outcome::done: return {end(row, ending, {JobState::done, true, {}, settlement.result, settlement.error}), {}};
     case Outcome::cancel:
       return {end(row, ending, {JobState::cancelled, settlement.keep, kCancelled, kNothing, settlement.error}),
               kCancelled};

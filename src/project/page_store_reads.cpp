@@ -380,7 +380,7 @@ Result<std::uint64_t> PageStoreReads::count_results(ProjectId project) {
 }
 
 Result<std::vector<FeedRow>> PageStoreReads::read_feed(ProjectId project, std::int64_t after, std::size_t most) {
-  return news_of(reader_->feed, project, after, most, SIZE_MAX);
+  return news_of(reader_->feed, project, after, most, kMostFeedBytes);
 }
 
 Result<std::vector<FeedRow>> PageStoreReads::read_feed_back(ProjectId project, std::int64_t before, std::size_t most, std::size_t most_bytes) {

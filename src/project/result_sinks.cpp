@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <random>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -334,12 +333,6 @@ std::vector<NewJob> new_jobs(const std::vector<SinkJob>& jobs) {
   return puts;
 }
 
-// What nobody can have guessed, and put a job under before.
-std::string another_name(const std::string& name) {
-  std::random_device chance;
-  return fmt::format("{}~{:08x}{:08x}", name, chance(), chance());
-}
-
 }  // namespace
 
 Coro<Result<void>> BookJobPutter::put(std::vector<SinkJob> jobs) {
@@ -359,7 +352,7 @@ Coro<Result<bool>> BookJobPutter::rename_those_of_others(std::vector<SinkJob>& j
     const auto there = co_await book_.get(co_await or_return(id));
     if (!there && there.error().code == Errc::not_found) continue;  // it has gone since
     if ((co_await or_return(there)).queue == job.queue) continue;
-    std::string name = another_name(job.name);
+    std::string name = fmt::format("{}~{:016x}", job.name, chance_());  // nobody can have guessed it, and put a job under it
     spdlog::warn("queue {}: a job of another queue has the name {}: this event is put as {}", in_quotes(job.queue), in_quotes(job.name),
                  in_quotes(name));
     job.name = std::move(name);

@@ -182,6 +182,9 @@ std::string to_sentence(const Notice& notice) {
       return fmt::format("project {} has raised {}{}", subject, once ? "an alarm" : counted(notice.count, "alarm"), last_text(notice));
     case Trouble::paused:
       return fmt::format("project {} {}{}", subject, notice.is_over ? "goes on" : "does not go on", last_text(notice));
+    case Trouble::findings:
+      return fmt::format("{} has found something{}{}", subject, once ? "" : fmt::format(" {} times", notice.count),
+                         last_text(notice));
   }
   return subject;
 }

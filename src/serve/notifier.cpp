@@ -36,9 +36,11 @@ constexpr std::size_t kMostMemoryBytes = 64 * 1024 * 1024;
 
 constexpr std::uint32_t kHeardOfJobs = static_cast<std::uint32_t>(JobEventKind::buried) |
                                        static_cast<std::uint32_t>(JobEventKind::expired) |
-                                       static_cast<std::uint32_t>(JobEventKind::leased);
+                                       static_cast<std::uint32_t>(JobEventKind::leased) |
+                                       static_cast<std::uint32_t>(JobEventKind::done);
 constexpr std::uint32_t kHeardOfSchedules = static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::job_error) |
+                                            static_cast<std::uint32_t>(ScheduleEventKind::job_executed) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::schedule_marked) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::schedule_unmarked);
 
@@ -86,10 +88,16 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   // --- what happens
   void hear(const JobEvent& event) {
     if (event.queue.starts_with(kNotifyQueues)) return hear_of_message(event);
+    if (event.kind == JobEventKind::done) return hear_of_end(event);
     if (event.kind == JobEventKind::leased) return watches_age ? waits.leased(event) : void();
     const Trouble trouble = event.kind == JobEventKind::buried ? Trouble::buried : Trouble::expired;
     note(
         {.trouble = trouble, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
+  }
+  // Of a run of a schedule the scheduler tells.
+  void hear_of_end(const JobEvent& event) {
+    if (event.text.empty() || event.schedule != 0) return;
+    note({.trouble = Trouble::findings, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
   }
   void hear(const ScheduleEvent& event) {
     const std::string name(event.name), text(event.text);
@@ -99,6 +107,9 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       case ScheduleEventKind::job_error:
         if (event.queue.starts_with(kNotifyQueues)) return;
         return note({.trouble = Trouble::failed, .subject = name, .text = text, .jobs = {event.job}});
+      case ScheduleEventKind::job_executed:
+        if (event.text.empty()) return;
+        return note({.trouble = Trouble::findings, .subject = name, .text = text, .jobs = {event.job}});
       case ScheduleEventKind::schedule_marked: return begin(Trouble::failed, name, text);
       case ScheduleEventKind::schedule_unmarked: return forget_untold(name);
       default: return;

@@ -56,9 +56,8 @@ Part part_of_member(Part part, std::string_view name) {
 std::string shown_address(std::string_view text) {
   const auto url = Url::parse(text);
   if (!url) return std::string(kHiddenText);
-  std::string shown = url->site_key();
-  if (url->href() != shown + '/') shown += "/…";
-  return shown;
+  const std::string site = url->site_key();
+  return url->href() == site + '/' ? std::string(text) : site + "/…";
 }
 
 const Secret* secret_of(Part part, std::string_view name) {

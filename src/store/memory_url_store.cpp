@@ -51,13 +51,14 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     take_from_shelf(record);
     record.shelf.reset();
     record.site = 0;
-    record.state = outcome.state;
+    const bool has_failed = std::exchange(record.state, outcome.state) == UrlState::failed && outcome.state == UrlState::done;
+    if (has_failed && outcome.not_modified) record.limit = 0;
     record.mtime = stored(outcome.mtime);
     record.due = stored(outcome.due);
     const bool has_status = record.status_code != 0 && record.status_code != 304;
     if (!outcome.not_modified) {
       record.status_code = outcome.status_code;
-    } else if (!has_status) {
+    } else if (!has_status || has_failed) {
       record.status_code = 200;
     }
     record.attempts = outcome.attempts;
@@ -114,6 +115,7 @@ void MemoryUrlStore::keep(UrlBatch& batch) {
     facts_.insert_or_assign(facts.url_id, std::move(facts));
   }
   for (const std::int64_t url_id : batch.linked) note_linked(url_id);
+  for (const UrlPart& part : batch.parts) note_part(part);
   for (UrlNote& note : batch.notes) {
     if (note.text.empty()) {
       notes_.erase(note.name);
@@ -157,6 +159,17 @@ Result<void> MemoryUrlStore::scan_changes(WallTime from, const std::function<boo
     }
     if (change.at >= from && !visit(change)) return {};
   }
+}
+
+void MemoryUrlStore::note_part(const UrlPart& part) {
+  const auto found = records_.find(part.url_id);
+  if (found == records_.end()) return;
+  UrlRecord& record = found->second;
+  if (record.reason == UrlReason::none || record.reason == part.reason) return;
+  record.state = UrlState::queued;
+  record.reason = part.reason;
+  record.etag.clear();
+  record.last_modified.clear();
 }
 
 void MemoryUrlStore::note_linked(std::int64_t url_id) {

@@ -52,6 +52,7 @@ class MemoryUrlStore final : public UrlStore {
   void keep(UrlBatch& batch);
   void keep_history(UrlBatch& batch);
   void note_linked(std::int64_t url_id);
+  void note_part(const UrlPart& part);
 
   std::mutex mutex_;
   std::set<Place> shelves_;

@@ -31,9 +31,10 @@ Result<void> SqliteUrlWriter::prepare_all() {
   const std::string outcome =
       "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
       "?8, shelf = NULL, site = NULL";
-  // What has not changed has the status that it had; of an older version's 304 it was 200.
+  // What has not changed has the status that it had; of an older version's 304, and of what has failed since, it was 200.
   std::string touched = outcome;
-  touched.replace(touched.find("?5"), 2, "coalesce(nullif(status_code, 304), 200)");
+  touched.replace(touched.find("?5"), 2, "iif(state = 'failed' AND ?2 = 'done', 200, coalesce(nullif(status_code, 304), 200))");
+  touched += ", met_limit = iif(state = 'failed' AND ?2 = 'done', NULL, met_limit)";
   const std::pair<SqliteStatement&, std::string> statements[] = {
       {insert_, "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)"},
       {insert_excluded_,
@@ -58,6 +59,9 @@ Result<void> SqliteUrlWriter::prepare_all() {
       {put_change_, std::string("INSERT INTO changes (") + kChangeColumns + ") VALUES (?, ?, ?, ?, ?, ?)"},
       {note_linked_,
        "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = 'asset'"},
+      {note_part_,
+       "UPDATE urls SET state = 'queued', reason = ?2, etag = NULL, last_modified = NULL "
+       "WHERE url_id = ?1 AND reason IS NOT NULL AND reason IS NOT ?2"},
   };
   for (const auto& [statement, sql] : statements) {
     auto prepared = prepare(sql);
@@ -89,6 +93,11 @@ void SqliteUrlWriter::write(const UrlBatch& batch) {
   for (const std::int64_t url_id : batch.linked) {
     note_linked_.bind(1, url_id);
     run(note_linked_);
+  }
+  for (const UrlPart& part : batch.parts) {
+    note_part_.bind(1, part.url_id);
+    note_part_.bind_or_null(2, to_string(part.reason));
+    run(note_part_);
   }
   for (const UrlNote& note : batch.notes) store_note(note);
   for (const std::int64_t number : batch.taken) {

@@ -37,7 +37,7 @@ class SqliteUrlWriter final : public SqliteOwner {
 
   const std::function<Result<std::vector<UrlNote>>()> before_commit_;
   SqliteStatement insert_, insert_excluded_, update_, touch_, move_, nearer_, put_links_;
-  SqliteStatement forget_kept_, put_kept_, put_facts_, note_linked_, put_note_, forget_note_, take_given_;
+  SqliteStatement forget_kept_, put_kept_, put_facts_, note_linked_, note_part_, put_note_, forget_note_, take_given_;
   SqliteStatement put_run_, put_change_;
   std::string bytes_;  // of the links or anchors being stored
 };

@@ -202,7 +202,7 @@ Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan, 
 
 template <class Row, class Scan>
 Result<void> write_rows(UrlStore& store, const std::string& path, Scan&& scan, const LinkingPages& pages = {}) {
-  if (path.ends_with(".jsonl")) return write_lines<JsonLine<Row>>(store, path, scan, pages);
+  if (path == "-" || path.ends_with(".jsonl")) return write_lines<JsonLine<Row>>(store, path, scan, pages);
   if (path.ends_with(".csv")) return write_lines<CsvLine<Row>>(store, path, scan, pages);
   return fail(Errc::invalid_input, fmt::format("export to {}: the name must end with .jsonl or .csv", path));
 }

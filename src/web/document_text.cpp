@@ -44,10 +44,35 @@ Break break_at(std::string_view name) noexcept {
 }
 
 constexpr std::string_view kNotShown[] = {"audio",  "canvas", "datalist", "head",  "iframe",   "math",  "noembed", "noframes",
-                                          "noscript", "object", "script",   "style", "template", "video"};
+                                          "noscript", "object", "rp",     "script",   "style", "template", "video"};
 static_assert(std::ranges::is_sorted(kNotShown));
 
+// Of the declarations of an element the last counts.
+bool is_not_displayed(std::string_view style) noexcept {
+  bool is_none = false;
+  while (!style.empty()) {
+    const std::size_t end = std::min(style.find(';'), style.size());
+    const std::string_view declaration = style.substr(0, end);
+    style.remove_prefix(std::min(end + 1, style.size()));
+    const std::size_t colon = std::min(declaration.find(':'), declaration.size());
+    if (colon == declaration.size() || !equals_lower(trim_space(declaration.substr(0, colon)), "display")) continue;
+    const std::string_view value = trim_space(declaration.substr(colon + 1));
+    is_none = equals_lower(trim_space(value.substr(0, value.find('!'))), "none");
+  }
+  return is_none;
+}
+
 bool is_shown(std::string_view name) noexcept { return !std::ranges::binary_search(kNotShown, name); }
+
+// By what it has of its own; style sheets are not read.
+bool is_hidden(const DocumentTree& tree, NodeIndex node) noexcept {
+  const TreeNode& row = tree.nodes[node];
+  if (row.text == "dialog") return tree.find_attribute(node, "open") == nullptr;
+  if (row.attributes == 0) return false;
+  if (tree.find_attribute(node, "hidden") != nullptr) return true;
+  const TreeAttribute* const style = tree.find_attribute(node, "style");
+  return style != nullptr && is_not_displayed(style->value);
+}
 
 // Puts text behind text, with one kind of space between.
 class TextWriter {
@@ -100,6 +125,12 @@ class TextWriter {
   Break pending_ = Break::none;
 };
 
+bool is_xhtml(const DocumentTree& tree) noexcept {
+  const auto is_element = [](const TreeNode& node) { return node.kind == TreeNode::Kind::element; };
+  const auto top = std::ranges::find_if(tree.nodes, is_element);
+  return top != tree.nodes.end() && top->text == "html";
+}
+
 // Walks over what is shown.
 class ShownText {
  public:
@@ -122,9 +153,9 @@ class ShownText {
   // Whether what is in it is shown.
   bool enter(NodeIndex node, bool is_top) {
     const TreeNode& row = tree_.nodes[node];
-    if (!is_top && !is_shown(row.text) && !tree_.is_xml) return false;
+    if (!is_top && is_html_ && (!is_shown(row.text) || is_hidden(tree_, node))) return false;
     if (left_out_ != nullptr && (*left_out_)[node]) return false;
-    const Break what = tree_.is_xml ? Break::none : break_at(row.text);
+    const Break what = is_html_ ? break_at(row.text) : Break::none;
     if (what != Break::none) {
       writer_.request(what);
       if (row.text != "br") open_.push_back({row.end, what});
@@ -146,6 +177,7 @@ class ShownText {
   const DocumentTree& tree_;
   const TextShape shape_;
   const LeftOut* const left_out_;
+  const bool is_html_ = !tree_.is_xml || is_xhtml(tree_);
   TextWriter writer_;
   std::vector<std::pair<NodeIndex, Break>> open_;  // where it ends, and how
   NodeIndex pre_end_ = 0;

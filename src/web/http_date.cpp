@@ -60,7 +60,7 @@ class Cursor {
   bool ok_ = true;
 };
 
-constexpr int kFirstYear = 1678, kLastYear = 2261;
+constexpr int kFirstYearHeld = 1678, kLastYearHeld = 2261;
 
 struct Civil {
   unsigned year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0;
@@ -80,8 +80,8 @@ std::optional<WallTime> to_wall(const Civil& civil) {
   // 60 is a leap second.
   if (!date.ok() || civil.hour > 23 || civil.minute > 59 || civil.second > 60) return std::nullopt;
   // Nanoseconds count no other years: what is beyond them is their first or last.
-  if (static_cast<int>(civil.year) < kFirstYear) return WallTime{sys_days{year{kFirstYear} / 1 / 1}};
-  if (static_cast<int>(civil.year) > kLastYear) return WallTime{sys_days{year{kLastYear} / 12 / 31}};
+  if (static_cast<int>(civil.year) < kFirstYearHeld) return WallTime{sys_days{year{kFirstYearHeld} / 1 / 1}};
+  if (static_cast<int>(civil.year) > kLastYearHeld) return WallTime{sys_days{year{kLastYearHeld} / 12 / 31}};
   return WallTime{sys_days{date}} + hours{civil.hour} + minutes{civil.minute} + seconds{civil.second};
 }
 

@@ -10,6 +10,7 @@
 #include "web/internal/ascii.hpp"
 #include "web/internal/content_type.hpp"
 #include "web/internal/reason_phrase.hpp"
+#include "web/internal/uri_text.hpp"
 
 namespace argiope {
 namespace {
@@ -336,14 +337,14 @@ Result<void> HttpResponseReader::take_field(std::string_view line) {
 
 void HttpResponseReader::keep_field(std::string_view name, std::string_view value) {
   if (limits_.keep_fields) response_.fields.emplace_back(name, value);
-  enum class Kept : std::uint8_t { first, list, types, lines };
+  enum class Kept : std::uint8_t { first, reference, list, types, lines };
   HttpHeaders& headers = response_.headers;
   const struct {
     std::string_view name;
     std::string* text;
     Kept kept;
   } fields[] = {{"etag", &headers.etag, Kept::first},
-                {"location", &headers.location, Kept::first},
+                {"location", &headers.location, Kept::reference},
                 {"connection", &connection_, Kept::list},
                 {"set-cookie", &headers.set_cookie, Kept::lines},
                 {"retry-after", &headers.retry_after, Kept::first},
@@ -358,6 +359,8 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
     if (!equals_lower(name, field.name)) continue;
     if (field.kept == Kept::types && *field.text == value) return;
     if (field.kept == Kept::list || field.kept == Kept::types) return append_to_list(*field.text, value);
+    if (field.kept == Kept::reference && field.text->empty()) *field.text = reference_of_bytes(value);
+    if (field.kept == Kept::reference) return;
     if (field.kept == Kept::first) {
       if (field.text->empty()) field.text->assign(value);  // of repeated fields the first counts
       return;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
+#include "web/html_entities.hpp"
 #include "web/internal/ascii.hpp"
 #include "web/internal/json_escapes.hpp"
 
@@ -160,9 +162,26 @@ class JsonMender {
   bool has_several_ = false;
 };
 
+// "{&quot;a&quot;:1}", which a template has escaped as if it were in an attribute; some do it twice.
+std::string with_quotes_read(std::string_view text) {
+  constexpr int kMostTimes = 2;
+  std::string read(text);
+  for (int times = 0; times < kMostTimes; ++times) {
+    const std::size_t reference = read.find('&');
+    if (reference == std::string::npos || read.find('"') < reference) break;
+    std::vector<char> plain;
+    append_attribute_value(read, plain);
+    read.assign(plain.begin(), plain.end());
+  }
+  return read;
+}
+
 }  // namespace
 
-std::string mended_json(std::string_view text) { return JsonMender(text).mend(); }
+std::string mended_json(std::string_view text) {
+  const std::string read = with_quotes_read(text);
+  return read != text && JsonText::parse(read) ? read : JsonMender(read).mend();
+}
 
 Result<JsonText> parse_lenient_json(std::string_view text) {
   auto parsed = JsonText::parse(text);

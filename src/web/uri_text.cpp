@@ -45,6 +45,18 @@ std::string as_rfc3986(std::string_view url) {
   return out;
 }
 
+std::string reference_of_bytes(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    if (static_cast<unsigned char>(c) < 0x80) {
+      out += c;
+    } else {
+      append_escaped_uri(out, c);
+    }
+  }
+  return out;
+}
+
 std::string without_scheme(std::string_view url) {
   const std::size_t scheme = url.find(kSchemeEnd);
   const bool has_scheme = scheme != std::string_view::npos && url.find_first_of("/?#") > scheme;

@@ -71,22 +71,32 @@ class GlobTranslator {
  private:
   // What the glob is compared with, and its host as URLs have it.
   void begin() {
-    const std::size_t scheme = glob_.find("://");
+    // "//example.org/**" is one of any scheme, as in a page.
+    const std::string_view glob = glob_.starts_with("//") ? glob_.substr(2) : glob_;
+    const std::size_t scheme = glob.find("://");
     const bool has_scheme = scheme != std::string_view::npos;
     crosses_slashes_ = !glob_.contains('/');
     text_ = glob_;
     out_ = "^";
-    if (glob_.starts_with('/')) {
+    if (glob.starts_with('/')) {
       out_ += "[a-z]+://[^/]*";
     } else if (!crosses_slashes_) {
       if (!has_scheme) out_ += "[a-z]+://";
       const std::size_t host = has_scheme ? scheme + 3 : 0;
-      const std::size_t path = std::min(glob_.find('/', host), glob_.size());
+      const std::size_t path = std::min(glob.find('/', host), glob.size());
       // Where the host has "**", that is also what follows the host.
-      may_end_host_ = path == glob_.size() && glob_.substr(host).contains("**");
-      text_ = fmt::format("{}{}{}", glob_.substr(0, host), host_as_in_urls(glob_.substr(host, path - host)),
-                          path == glob_.size() && !may_end_host_ ? "/" : glob_.substr(path));
+      may_end_host_ = path == glob.size() && glob.substr(host).contains("**");
+      std::string begins(glob.substr(0, host));
+      std::ranges::transform(begins, begins.begin(), to_lower);
+      text_ = fmt::format("{}{}{}", begins, host_as_in_urls(without_own_port(begins, glob.substr(host, path - host))),
+                          path == glob.size() && !may_end_host_ ? "/" : glob.substr(path));
     }
+  }
+  // URLs do not have the port that is their scheme's.
+  static std::string_view without_own_port(std::string_view scheme, std::string_view host) {
+    const std::string_view port = scheme == "https://" ? ":443" : scheme == "http://" ? ":80" : "";
+    if (host.ends_with(port)) host.remove_suffix(port.size());
+    return host;
   }
 
   void take() {
@@ -214,6 +224,7 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
     return bad_pattern(pattern.substr(0, 60), fmt::format("longer than {} bytes", UrlPatterns::kMostPatternBytes));
   }
   if (pattern.empty() || pattern == kExpression) return bad_pattern(pattern, "is empty");
+  if (is_space(pattern.front()) || is_space(pattern.back())) return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
   if (!pattern.starts_with(kExpression)) return GlobTranslator(pattern).translate();
   return std::string(pattern.substr(kExpression.size()));
 }

@@ -19,7 +19,7 @@
 #include "web/internal/warc_reader.hpp"
 #include "web/internal/warc_record.hpp"
 #include "web/payload_table.hpp"
-#include "web/warc_names.hpp"
+#include "web/internal/warc_names.hpp"
 #include "web/warc_opening.hpp"
 
 namespace argiope {

@@ -67,9 +67,18 @@ bool is_robots_url(std::string_view url) { return url.ends_with("/robots.txt"); 
 
 }  // namespace
 
-struct WarcCaptures::IndexedFile {
+struct WarcCaptures::FileReading {
+  std::string path;
   std::uint64_t size = 0;
-  std::optional<std::uint64_t> last;  // the offset of the last record that an index has
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> known = {};  // offsets and ends of records, in their order
+  std::size_t odd = 0;
+  bool has_records = false;
+
+  // Behind the record at `offset`, if an index tells of it.
+  std::optional<std::uint64_t> end_of_known(std::uint64_t offset) const {
+    const auto found = std::ranges::lower_bound(known, offset, {}, &std::pair<std::uint64_t, std::uint64_t>::first);
+    return found != known.end() && found->first == offset ? std::optional(found->second) : std::nullopt;
+  }
 };
 
 Result<WarcCaptures> WarcCaptures::open(const std::vector<std::string>& files) {
@@ -85,7 +94,7 @@ Result<WarcCaptures> WarcCaptures::open(const std::vector<std::string>& files) {
 
 Result<void> WarcCaptures::add_file(const std::string& path) {
   files_.push_back(path);
-  IndexedFile file;
+  FileReading file{.path = path};
   std::error_code error;
   file.size = std::filesystem::file_size(path, error);
   if (error) {
@@ -93,20 +102,23 @@ Result<void> WarcCaptures::add_file(const std::string& path) {
     return fail(is_absent ? Errc::not_found : Errc::io, fmt::format("{}: {}", path, error.message()));
   }
   for (const std::string& index : possible_indexes(path)) {
-    if (file.last || !std::filesystem::exists(index, error)) continue;
-    if (auto read = read_index(index, file_name_of(path), file); !read) return read;
+    if (!file.known.empty() || !std::filesystem::exists(index, error)) continue;
+    if (auto read = read_index(index, file); !read) return read;
   }
+  std::ranges::sort(file.known);
+  file.has_records = !file.known.empty();
   if (auto seeds = read_seeds(path); !seeds) return seeds;
-  return read_file(path, file);
+  return read_file(file);
 }
 
-Result<void> WarcCaptures::read_index(const std::string& index, const std::string& name, IndexedFile& file) {
+Result<void> WarcCaptures::read_index(const std::string& index, FileReading& file) {
+  const std::string name = file_name_of(file.path);
   std::ifstream in(index, std::ios::binary);
   for (std::string text; std::getline(in, text);) {
     const auto line = parse_cdxj(text);
-    if (!line || line->filename != name || line->offset + line->length > file.size) continue;
+    if (!line || line->filename != name || line->length == 0 || line->offset + line->length > file.size) continue;
     add(*line);
-    file.last = std::max(file.last.value_or(0), line->offset);
+    file.known.emplace_back(line->offset, line->offset + line->length);
   }
   if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", index));
   return {};
@@ -119,7 +131,8 @@ Result<void> WarcCaptures::read_seeds(const std::string& path) {
   WarcReader reader(std::move(*bytes), path, {.block_bytes = 1024 * 1024, .is_lenient = true});
   WarcRecord record;
   const auto read = reader.next(record);
-  if (!read || !*read || record.head.type() != WarcType::warcinfo) return {};
+  const bool is_there = read ? *read : reader.is_packed_together();
+  if (!is_there || record.head.type() != WarcType::warcinfo) return {};
   for_each_token(
       record.block, [](char c) { return c == '\r' || c == '\n'; },
       [&](std::string_view line) {
@@ -130,41 +143,79 @@ Result<void> WarcCaptures::read_seeds(const std::string& path) {
   return {};
 }
 
-Result<void> WarcCaptures::read_file(const std::string& path, const IndexedFile& file) {
-  auto bytes = open_warc_bytes(path);
-  if (!bytes) return std::unexpected(std::move(bytes.error()));
-  WarcReader reader(std::move(*bytes), path, {.is_lenient = true});
-  reader.seek(file.last.value_or(0));
-  WarcRecord record;
-  std::size_t odd = 0;
-  bool has_records = file.last.has_value();
+Result<void> WarcCaptures::read_file(FileReading& file) {
+  const auto bytes = open_warc_bytes(file.path);
+  if (!bytes) return std::unexpected(bytes.error());
+  WarcReader reader(*bytes, file.path, {.is_lenient = true});
   for (;;) {
-    const auto read = reader.next(record);
-    if (!read && read.error().code == Errc::io) return std::unexpected(read.error());
-    if (!read) {
-      const auto more = read_past(reader, read.error(), ++odd);
-      if (!more) return std::unexpected(more.error());
-      if (*more) continue;
-      if (!has_records) return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", path, read.error().message));
-    }
-    if (!read || !*read) break;
-    has_records = true;
-    if (file.last && record.offset <= *file.last) continue;
-    if (const auto line = capture_of(record, file_name_of(path))) add(*line);
+    const auto is_read = read_records(reader, file, 0);
+    if (!is_read) return std::unexpected(is_read.error());
+    if (*is_read) break;
+    const auto next = read_unpacked(*bytes, file, reader.position());
+    if (!next) return std::unexpected(next.error());
+    reader.seek(*next);
   }
-  if (odd > kMostOddTold) spdlog::warn("{}: {} in all that are no records, or damaged", path, counted(odd, "place"));
+  if (file.odd > kMostOddTold) spdlog::warn("{}: {} in all that are no records, or damaged", file.path, counted(file.odd, "place"));
   return {};
 }
 
+Result<bool> WarcCaptures::read_records(WarcReader& reader, FileReading& file, std::uint64_t behind) {
+  const std::string name = file_name_of(file.path);
+  WarcRecord record;
+  for (;;) {
+    const auto known = behind == 0 ? file.end_of_known(reader.position()) : std::nullopt;
+    if (known) {
+      reader.seek(*known);
+      continue;
+    }
+    const auto read = reader.next(record);
+    if (!read && read.error().code == Errc::io) return std::unexpected(read.error());
+    if (!read && reader.is_packed_together()) return false;
+    if (!read) {
+      const auto more = read_past(reader, read.error(), file);
+      if (!more) return std::unexpected(more.error());
+      if (*more) continue;
+      if (!file.has_records) return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", file.path, read.error().message));
+    }
+    if (!read || !*read) return true;
+    file.has_records = true;
+    const auto end = behind == 0 ? file.end_of_known(record.offset) : std::nullopt;
+    if (end) {
+      reader.seek(*end);
+      continue;
+    }
+    if (auto line = capture_of(record, name)) {
+      line->offset += behind;
+      add(*line);
+    }
+  }
+}
+
+Result<std::uint64_t> WarcCaptures::read_unpacked(const WarcBytes& packed, FileReading& file, std::uint64_t offset) {
+  if (!unpacked_) {
+    auto opened = WarcUnpacked::open();
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    unpacked_ = std::move(*opened);
+  }
+  spdlog::info("{}: byte {}: it is not packed record by record; it is unpacked into a temporary file first", file.path, offset);
+  const auto stretch = unpacked_->append(packed, offset);
+  if (!stretch) return std::unexpected(stretch.error());
+  WarcReader reader(unpacked_->bytes(), fmt::format("{}, unpacked", file.path), {.is_lenient = true});
+  reader.seek(stretch->begin);
+  if (auto read = read_records(reader, file, kUnpacked); !read) return std::unexpected(std::move(read.error()));
+  return std::max(stretch->read_to, offset + 1);
+}
+
 // Also behind a record that seems to end with the file: its length may be wrong.
-Result<bool> WarcCaptures::read_past(WarcReader& reader, const Error& trouble, std::size_t count) {
+Result<bool> WarcCaptures::read_past(WarcReader& reader, const Error& trouble, FileReading& file) {
   const auto next = reader.next_behind();
   if (!next) return std::unexpected(next.error());
+  ++file.odd;
   if (!*next) {
     spdlog::warn("{}; it is read as far as it is whole", trouble.message);
     return false;
   }
-  if (count <= kMostOddTold) spdlog::warn("{}; left out: {}", trouble.message, counted(**next - reader.position(), "byte"));
+  if (file.odd <= kMostOddTold) spdlog::warn("{}; left out: {}", trouble.message, counted(**next - reader.position(), "byte"));
   reader.seek(**next);
   return true;
 }
@@ -297,19 +348,26 @@ Result<bool> WarcCaptures::Reader::read_referred(const WarcHead& revisit) {
   return false;
 }
 
-Result<void> WarcCaptures::Reader::read_record(std::uint32_t file, std::uint64_t offset) {
-  std::unique_ptr<WarcReader>& reader = readers_[file];
-  const std::string& path = captures_.files_[file];
+Result<WarcReader*> WarcCaptures::Reader::reader_of(std::uint32_t file, bool is_unpacked) {
+  std::unique_ptr<WarcReader>& reader = is_unpacked ? readers_.back() : readers_[file];
   if (reader == nullptr) {
-    auto bytes = open_warc_bytes(path);
+    const std::string& path = captures_.files_[file];
+    auto bytes = is_unpacked ? Result<WarcBytes>(captures_.unpacked_->bytes()) : open_warc_bytes(path);
     if (!bytes) return std::unexpected(std::move(bytes.error()));
     reader = std::make_unique<WarcReader>(std::move(*bytes), path, WarcReaderLimits{.block_bytes = kMostMessageBytes, .is_lenient = true});
   }
-  reader->seek(offset);
-  const auto read = reader->next(record_);
+  return reader.get();
+}
+
+Result<void> WarcCaptures::Reader::read_record(std::uint32_t file, std::uint64_t offset) {
+  const bool is_unpacked = offset >= kUnpacked;
+  const auto reader = reader_of(file, is_unpacked);
+  if (!reader) return std::unexpected(reader.error());
+  (*reader)->seek(is_unpacked ? offset - kUnpacked : offset);
+  const auto read = (*reader)->next(record_);
   if (!read) return std::unexpected(read.error());
   if (*read) return {};
-  return fail(Errc::corrupt, fmt::format("{}: it has become shorter", path));
+  return fail(Errc::corrupt, fmt::format("{}: it has become shorter", captures_.files_[file]));
 }
 
 }  // namespace argiope

@@ -14,6 +14,7 @@
 #include "web/internal/cdxj.hpp"
 #include "web/internal/warc_reader.hpp"
 #include "web/payload_table.hpp"
+#include "web/warc_unpacked.hpp"
 
 namespace argiope {
 
@@ -45,7 +46,8 @@ class WarcCaptures {
     bool is_revisit = false;
     std::uint64_t offset = 0;
   };
-  struct IndexedFile;
+  // Where the records of a file are of which an index tells; and what was odd about the file so far.
+  struct FileReading;
   struct FirstPage {
     std::uint32_t file = 0;
     std::uint64_t offset = 0;
@@ -53,11 +55,16 @@ class WarcCaptures {
   };
 
   Result<void> add_file(const std::string& path);
-  Result<void> read_index(const std::string& index, const std::string& name, IndexedFile& file);
-  Result<void> read_file(const std::string& path, const IndexedFile& file);
+  Result<void> read_index(const std::string& index, FileReading& file);
+  // Reads the records of which no index tells.
+  Result<void> read_file(FileReading& file);
+  // From where the reader is. `behind` is what their offsets are counted from. False: what follows is packed together.
+  Result<bool> read_records(WarcReader& reader, FileReading& file, std::uint64_t behind);
+  // Unpacks what is packed together, and reads that. Where to go on in the file.
+  Result<std::uint64_t> read_unpacked(const WarcBytes& packed, FileReading& file, std::uint64_t offset);
   Result<void> read_seeds(const std::string& path);
-  // Goes on behind a record that cannot be read, which is the `count`th in its file. False: no record follows.
-  static Result<bool> read_past(WarcReader& reader, const Error& trouble, std::size_t count);
+  // Goes on behind a record that cannot be read. False: no record follows.
+  static Result<bool> read_past(WarcReader& reader, const Error& trouble, FileReading& file);
   void add(const CdxjLine& capture);
   // Keeps a capture that is not the newest of its URL.
   void add_older(const std::string& url, const Place& place);
@@ -67,7 +74,11 @@ class WarcCaptures {
   std::vector<Place> captures_of(const std::string& url, std::uint64_t time) const;
   std::uint32_t last_file() const noexcept { return static_cast<std::uint32_t>(files_.size() - 1); }
 
+  // Offsets from here on are in `unpacked_`.
+  static constexpr std::uint64_t kUnpacked = PayloadPlace::kMostOffset / 2;
+
   std::vector<std::string> files_;
+  std::optional<WarcUnpacked> unpacked_;  // of all files together
   std::unordered_map<std::uint64_t, Place> places_;     // by the fingerprint of the URL
   std::unordered_map<std::uint64_t, Place> originals_;  // the same of URLs whose newest capture is a revisit
   std::unordered_map<std::uint64_t, Place> older_;      // by the fingerprint of URL and time: those that are not the newest
@@ -79,7 +90,7 @@ class WarcCaptures {
 class WarcCaptures::Reader {
  public:
   // `captures` outlives it.
-  explicit Reader(const WarcCaptures& captures) : captures_(captures), readers_(captures.files_.size()) {}
+  explicit Reader(const WarcCaptures& captures) : captures_(captures), readers_(captures.files_.size() + 1) {}
 
   // The capture of `url`; false: there is none. Errors: io, corrupt, not_found (of a revisit: what it refers to is in none of the
   // files).
@@ -87,6 +98,7 @@ class WarcCaptures::Reader {
 
  private:
   Result<void> read_record(std::uint32_t file, std::uint64_t offset);
+  Result<WarcReader*> reader_of(std::uint32_t file, bool is_unpacked);
   void take_message(WarcMessage& message) const;
   Result<void> read_revisited(WarcMessage& message);
   // Reads what a revisit repeats, which may be a revisit too.
@@ -94,7 +106,7 @@ class WarcCaptures::Reader {
   Result<bool> read_referred(const WarcHead& revisit);
 
   const WarcCaptures& captures_;
-  std::vector<std::unique_ptr<WarcReader>> readers_;
+  std::vector<std::unique_ptr<WarcReader>> readers_;  // of the files, and of what was unpacked
   WarcRecord record_;
 };
 

@@ -1,4 +1,4 @@
-#include "web/warc_names.hpp"
+#include "web/internal/warc_names.hpp"
 
 #include <fmt/format.h>
 
@@ -46,6 +46,8 @@ Result<std::vector<std::string>> WarcNames::there() const {
   for (std::filesystem::directory_iterator it(folder_.empty() ? "." : folder_, error), end; !error && it != end;
        it.increment(error)) {
     std::string name = it->path().filename().string();
+    std::error_code trouble;
+    if (it->is_symlink(trouble) && !it->exists(trouble)) continue;  // a link to nothing: what is written makes the file
     if (name == single() || number_of(name) > 0) found.push_back(std::move(name));
   }
   if (error) return fail(Errc::io, fmt::format("folder {}: {}", folder_.empty() ? "." : folder_, error.message()));

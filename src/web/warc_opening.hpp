@@ -9,7 +9,7 @@
 #include "argiope/base/error.hpp"
 #include "web/internal/warc_archive.hpp"
 #include "web/payload_table.hpp"
-#include "web/warc_names.hpp"
+#include "web/internal/warc_names.hpp"
 
 namespace argiope {
 

@@ -49,6 +49,10 @@ Result<WarcBytes> open_warc_bytes(const std::string& path) {
     const Errc code = errno == ENOENT ? Errc::not_found : Errc::io;
     return fail(code, fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   }
+  return warc_bytes_of(descriptor, path);
+}
+
+WarcBytes warc_bytes_of(int descriptor, const std::string& path) {
   auto file = std::make_shared<WarcDescriptor>(descriptor);
   return [file, path](std::uint64_t offset, char* to, std::size_t most) -> Result<std::size_t> {
     for (;;) {
@@ -87,7 +91,7 @@ class WarcReader::Impl {
   }
 
   Result<bool> next(WarcRecord& record) {
-    ends_early_ = false;
+    ends_early_ = packed_together_ = false;
     begin(record);
     if (auto filled = limits_.is_lenient ? skip_line_ends() : fill(); !filled) {
       return std::unexpected(std::move(filled.error()));
@@ -130,6 +134,7 @@ class WarcReader::Impl {
   std::uint64_t position() const noexcept { return position_; }
   void seek(std::uint64_t offset) noexcept { position_ = offset; }
   bool ends_early() const noexcept { return ends_early_; }
+  bool is_packed_together() const noexcept { return packed_together_; }
   bool has_begun() const noexcept { return std::string_view(head_).starts_with(kWarcMagic); }
 
  private:
@@ -200,13 +205,28 @@ class WarcReader::Impl {
         if (!take(unpacked, record)) return RecordEnding::damaged;
         if (has_what_is_wanted()) return RecordEnding::whole;
         if (limits_.is_lenient) unpacked.remove_prefix(std::min(unpacked.find_first_not_of(kLineEnds), unpacked.size()));
-        if (!unpacked.empty()) return damaged("more than one record is packed into one gzip member");
+        packed_together_ = !unpacked.empty();
+        if (packed_together_) return damaged("more than one record is packed into one gzip member");
       } while (stream_.avail_out == 0 && status == Z_OK);
       use(input.size() - stream_.avail_in);
     }
     if (is_whole()) return RecordEnding::whole;
+    if (limits_.is_lenient) {
+      const auto goes_on = next_member_goes_on();
+      if (!goes_on) return std::unexpected(goes_on.error());
+      packed_together_ = *goes_on;
+    }
     return damaged(block_left_ == kNoHead ? "a gzip member without a whole record head"
                                           : "its gzip member is shorter than the record");
+  }
+
+  // Whether a gzip member follows that is no record of its own.
+  Result<bool> next_member_goes_on() {
+    if (auto filled = fill(); !filled) return std::unexpected(std::move(filled.error()));
+    if (!has_begun() || !ready().starts_with(kGzipMagic.front())) return false;
+    const auto begins = begins_record(read_to_);
+    if (!begins) return std::unexpected(begins.error());
+    return !*begins;
   }
 
   std::string why_not_unpacked() const {
@@ -327,6 +347,7 @@ class WarcReader::Impl {
   const WarcReaderLimits limits_;
   std::uint64_t position_ = 0;
   bool ends_early_ = false;
+  bool packed_together_ = false;
   bool only_head_ = false;
 
   std::array<char, kWarcReadAtOnce> input_;
@@ -351,6 +372,7 @@ Result<WarcHead> WarcReader::head_at(std::uint64_t offset) { return impl_->head_
 std::uint64_t WarcReader::position() const noexcept { return impl_->position(); }
 void WarcReader::seek(std::uint64_t offset) noexcept { impl_->seek(offset); }
 bool WarcReader::ends_early() const noexcept { return impl_->ends_early(); }
+bool WarcReader::is_packed_together() const noexcept { return impl_->is_packed_together(); }
 bool WarcReader::has_begun() const noexcept { return impl_->has_begun(); }
 Result<std::optional<std::uint64_t>> WarcReader::next_behind() { return impl_->next_behind(); }
 

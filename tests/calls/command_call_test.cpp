@@ -1,4 +1,5 @@
 // Commands that schedules call: the form of a call, and what a command knows of the run it was started for.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "argiope/async/asio_backend.hpp"
@@ -60,6 +61,12 @@ TEST(CommandCall, IsReadStrictly) {
               StartsWith("environment.A \"1\": a string"));
   EXPECT_THAT(parse_command_call(R"({"args":["a"],"environment":[]})").error().message,
               StartsWith("environment \"[]\""));
+  EXPECT_THAT(parse_command_call(R"({"args":["a"],"ok_status":[0,1]})").value().ok_status, ElementsAre(0, 1));
+  for (const char* const wrong : {"[]", "0", "[256]", "[-1]", R"(["0"])", "[0.5]"}) {
+    const auto refused = parse_command_call(fmt::format(R"({{"args":["a"],"ok_status":{}}})", wrong));
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message, StartsWith("ok_status"));
+  }
   EXPECT_EQ(parse_command_call("{}").error().message, "args: a list of a program and its arguments");
   EXPECT_THAT(parse_command_call(R"({"args":[7]})").error().message, StartsWith("args[0] \"7\": a string"));
   EXPECT_THAT(parse_command_call(R"({"args":["a"],"shell":true})").error().message, HasSubstr("shell"));

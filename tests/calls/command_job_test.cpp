@@ -2,6 +2,9 @@
 // time.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/calls/command.hpp"
 #include "broker/broker_fixture.hpp"
@@ -58,6 +61,32 @@ TEST_F(CommandJobTest, AFailureHasTheLastLineOfItsErrors) {
   EXPECT_EQ(record.error, "last");
   EXPECT_EQ(run({.args = {"sh", "-c", "exit 4"}}).error, "exit status 4");
   EXPECT_EQ(run({.args = {"sh", "-c", "kill -9 $$"}}).error, "ended by signal 9");
+}
+
+TEST_F(CommandJobTest, ExitStatusesThatAreGoodEndItWithARemark) {
+  const std::vector<int> ok{0, 1, 65};
+  const JobRecord found = run({.args = {"sh", "-c", "echo out; echo '2 broken links' >&2; exit 1"}, .ok_status = ok});
+  EXPECT_EQ(found.state, JobState::done);
+  EXPECT_EQ(found.error, "2 broken links");
+  EXPECT_EQ(found.result, "out\n");
+  EXPECT_EQ(run({.args = {"sh", "-c", "exit 65"}, .ok_status = ok}).error, "exit status 65");
+  EXPECT_EQ(run({.args = {"sh", "-c", "echo said >&2"}, .ok_status = ok}).error, "");
+  EXPECT_EQ(run({.args = {"sh", "-c", "exit 2"}, .ok_status = ok}).state, JobState::buried);
+  EXPECT_EQ(run({.args = {"true"}, .ok_status = {1}}).state, JobState::buried);
+}
+
+TEST_F(CommandJobTest, KnowsTheFindingsOfACrawl) {
+  TemporaryFolder folder;
+  const std::string argiope = folder.file("argiope");
+  std::ofstream(argiope) << "#!/bin/sh\nprintf '\\nFinished after 2 s: 12 pages\\n  status  200: 12\\n'\n"
+                            "echo 'argiope: 1 error' >&2; exit $2\n";
+  std::filesystem::permissions(argiope, std::filesystem::perms::owner_all);
+  const auto crawl = [&](const char* what, const char* status) { return run({.args = {argiope, what, status}}); };
+  EXPECT_EQ(crawl("crawl", "0").error, "Finished after 2 s: 12 pages");
+  EXPECT_EQ(crawl("crawl", "1").error, "argiope: 1 error");
+  EXPECT_EQ(crawl("crawl", "1").state, JobState::done);
+  EXPECT_EQ(crawl("crawl", "3").state, JobState::buried);
+  EXPECT_EQ(crawl("serve", "1").state, JobState::buried);
 }
 
 TEST_F(CommandJobTest, AProgramThatIsNotThereIsAnError) {

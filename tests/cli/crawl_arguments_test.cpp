@@ -153,6 +153,27 @@ TEST(SeedList, IsAUrlALineAndPassesOverWhatIsEmptyOrAComment) {
   EXPECT_EQ(list.bad_count, 0u);
 }
 
+TEST(SeedList, MayBeInUtf16) {
+  const auto utf16 = [](std::string_view text, bool is_big, bool has_mark) {
+    std::string bytes = !has_mark ? "" : is_big ? "\xfe\xff" : "\xff\xfe";
+    for (const char c : text) bytes.append(is_big ? std::string{'\0', c} : std::string{c, '\0'});
+    return bytes;
+  };
+  const std::string sitemap =
+      "<?xml version=\"1.0\" encoding=\"UTF-16\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">"
+      "<url><loc>http://a.org/1</loc></url><url><loc>http://a.org/2</loc></url></urlset>";
+  for (const bool is_big : {false, true}) {
+    for (const bool has_mark : {false, true}) {
+      for (const std::string& text : {std::string("http://a.org/1\r\nhttp://a.org/2\r\n"), sitemap}) {
+        const SeedList list = list_of(utf16(text, is_big, has_mark));
+        ASSERT_EQ(list.seeds.size(), 2u) << is_big << has_mark << text;
+        EXPECT_EQ(list.seeds[1].href(), "http://a.org/2");
+        EXPECT_EQ(list.bad_count, 0u);
+      }
+    }
+  }
+}
+
 TEST(SeedList, ABadLineIsToldByItsNumberAndSkipped) {
   const SeedList list = list_of("http://a.org/\nftp://ann:secret@x/\n" + std::string(100'000, 'x') + "\nhttp://b.org/\n");
   EXPECT_EQ(list.seeds.size(), 2u);
@@ -198,7 +219,9 @@ TEST(CrawlArguments, ListsOfUrlsAreReadAndASpanBehindTheShortOptionIsStillTheLon
 
 TEST(CrawlArguments, ExportsAreOfTwoKinds) {
   EXPECT_TRUE(options_of({"a.org", "--export", "x.csv", "--export-broken", "y.jsonl"}));
-  EXPECT_EQ(refusal({"a.org", "--export", "x.txt"}), "--export \"x.txt\": the name must end with .jsonl or .csv");
+  EXPECT_EQ(refusal({"a.org", "--export", "x.txt"}), "--export \"x.txt\": the name must end with .jsonl or .csv, or be -");
+  EXPECT_TRUE(options_of({"a.org", "--export", "-"}));
+  EXPECT_TRUE(refusal({"a.org", "--export", "-", "--summary", "json"}).starts_with("--export -: --summary json"));
   EXPECT_TRUE(refusal({"a.org", "--export-broken", "y"}).starts_with("--export-broken"));
 }
 
@@ -302,7 +325,7 @@ TEST(CrawlArguments, WhatIsWrittenAtTheEndIsTriedAtTheStart) {
     CrawlArguments arguments;
     words.insert(words.begin(), "a.org");
     type_into(arguments, words);
-    const auto good = arguments.check_outputs();
+    const auto good = arguments.files([](const char*) { return std::optional<std::string>(); }).check();
     return good ? std::string() : good.error().message;
   };
   const std::string missing = folder.file("none/x.csv");
@@ -314,6 +337,42 @@ TEST(CrawlArguments, WhatIsWrittenAtTheEndIsTriedAtTheStart) {
   }
   EXPECT_TRUE(std::filesystem::is_empty(folder.file("."))) << "and nothing is left of the trial";
   EXPECT_EQ(why({"--html", "-"}), "");
+}
+
+TEST(CrawlArguments, NoValueIsTakenForAnother) {
+  const auto why = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"a.org"};
+    words.insert(words.end(), more.begin(), more.end());
+    return why_not_parsed<CrawlArguments>(words);
+  };
+  EXPECT_EQ(why({"--port", "80,,81"}), "--port: \"80,,81\": a part between its commas is empty; write it as a,b");
+  EXPECT_NE(why({"--port", ",", "--max-depth", "1"}).find("--port: \",\""), std::string::npos);
+  for (const char* option : {"--accept-type", "--accept-ext", "--reject-ext", "--strip-parameters", "--keep-parameters"}) {
+    EXPECT_NE(why({option, "a/b,,c/d"}).find("is empty"), std::string::npos) << option;
+    EXPECT_NE(why({option, ""}).find("it names nothing"), std::string::npos) << option;
+  }
+  EXPECT_EQ(taken({"a.org", "--reject-ext", " zip, tar.gz "}).reject_extensions, (std::vector<std::string>{"zip", "tar.gz"}));
+  EXPECT_NE(why({"--max-pages", "010"}).find("write it without a 0 in front"), std::string::npos);
+  EXPECT_NE(why({"--max-pages", " 5"}), "");
+  for (const char* bytes : {"010M", "M", " 5", ""}) EXPECT_NE(why({"--quota", bytes}), "") << bytes;
+  for (const char* option : {"--user-agent", "--accept-status", "--check-only", "--adaptive"}) {
+    EXPECT_NE(why({option, ""}).find("it names nothing"), std::string::npos) << option;
+  }
+  EXPECT_NE(refusal({"a.org", "--check-links", "--accept-status", "200,,300"}).find("--accept-status: \"200,,300\""), std::string::npos);
+  for (const char* sitemap : {"foo", "sitemap.xml", "/sitemap.xml", "maps/site.xml", "a.org/"}) {
+    EXPECT_NE(refusal({"a.org", "--sitemap", sitemap}).find("write the whole URL"), std::string::npos) << sitemap;
+  }
+  EXPECT_TRUE(options_of({"a.org", "--sitemap", "a.org/map.xml"}));
+  EXPECT_EQ(refusal({"a.org", "-w", "1"}), "--whitelist \"1\": a domain, or an address as in \"0.0.0.1\"");
+  EXPECT_NE(refusal({"a.org", "--include", " /docs/**"}).find("a blank"), std::string::npos);
+}
+
+TEST(CrawlArguments, AssetsGoIntoAnArchiveThatAsksForThem) {
+  EXPECT_EQ(taken({"a.org", "--warc", "w"}).requisites, Requisites::none);
+  EXPECT_EQ(taken({"a.org", "--warc", "w", "--page-requisites", "all"}).requisites, Requisites::all);
+  EXPECT_EQ(taken({"a.org", "--save", "s"}).requisites, Requisites::all);
+  EXPECT_EQ(taken({"a.org", "--save", "s", "--save-assets", "same-host"}).requisites, Requisites::same_host);
+  EXPECT_EQ(refusal({"a.org", "--page-requisites", "all"}), "--page-requisites: does nothing without --save or --warc");
 }
 
 TEST(CrawlArguments, ASitemapIsXml) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "argiope/base/duration.hpp"
+#include "cli/flag_option.hpp"
 #include "cli/span_option.hpp"
 
 namespace argiope {
@@ -80,6 +81,32 @@ TEST_F(UsageTest, AMisspeltOptionIsNamedAndNotItsValue) {
   EXPECT_EQ(said_of({"job", "queue", "mail", "--retry-frist=2"}).find("argiope job queue has no option --retry-frist; did"), 0u);
   EXPECT_EQ(said_of({"job", "queue", "mail", "--colour"}), "argiope job queue has no option --colour; "
                                                            "argiope job queue --help lists what there is");
+}
+
+TEST_F(UsageTest, AnOptionOfAnotherProgramIsAnsweredWithOurs) {
+  CLI::App* const crawl = app_.add_subcommand("crawl", "");
+  int depth = 0;
+  crawl->add_option("--max-depth", depth);
+  EXPECT_EQ(said_of({"crawl", "--depth", "3"}),
+            "argiope crawl has no option --depth; did you mean --max-depth?; argiope crawl --help lists what there is");
+  EXPECT_EQ(said_of({"crawl", "--resume"}),
+            "argiope crawl has no option --resume; the same command goes on where the last run stopped; argiope crawl "
+            "--help lists what there is");
+  EXPECT_EQ(said_of({"crawl", "--wait"}), "argiope crawl has no option --wait; argiope crawl --help lists what there is");
+}
+
+TEST_F(UsageTest, WithoutACommandThoseThatThereAreAreListed) {
+  EXPECT_EQ(said_of({}), "  job      \n  explain  \n\nargiope: name one of these commands; argiope COMMAND --help says more");
+  EXPECT_EQ(said_of({"job"}).find("  work   \n  queue  \n\nargiope job: name one of these commands"), 0u);
+}
+
+TEST_F(UsageTest, AFlagTakesNoValueButYesOrNo) {
+  refuse_values_of_flags(app_);
+  EXPECT_EQ(said_of({"job", "queue", "mail", "--pause=5"}),
+            "argiope job queue: --pause: \"5\": it takes no value; write --pause alone, or --pause=false; argiope job queue "
+            "--help says more");
+  EXPECT_EQ(said_of({"job", "queue", "mail", "--pause=false"}), "");
+  EXPECT_EQ(said_of({"job", "queue", "mail", "--pause"}), "");
 }
 
 TEST_F(UsageTest, AWordTooManyIsNamed) {

@@ -336,7 +336,7 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
     const auto read = parse_configuration(text, "a.toml");
     return read ? "none" : read.error().message;
   };
-  EXPECT_EQ(error("[serve]\nstore = \"a\"\nlisten = [\"a:1\",\n \"b:x\"]"),
+  EXPECT_EQ(error("[serve]\nstore = \"memory:\"\nlisten = [\"a:1\",\n \"b:x\"]"),
             "a.toml:4: serve: listen[1]: address \"b:x\": port \"x\": a whole number, 0 to 65535");
   EXPECT_EQ(error("[serve]\nlisen = 1"), "a.toml:2: serve: member \"lisen\": [serve] has none");
   EXPECT_EQ(error("serve = 1"), "a.toml:1: serve: a table, [serve]");
@@ -352,7 +352,7 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
 }
 
 TEST(Configuration, LetsNobodyButTheDaemonFillAndWorkOffItsOwnQueues) {
-  EXPECT_EQ(error_of("[[schedule]]\nname = 's'\ntrigger = '@every 1s'\njob = {\n queue = 'argiope.notify.ops' }\n"),
+  EXPECT_EQ(error_of("[[schedule]]\nname = 's'\ntrigger = '@every 1s'\n[schedule.job]\nqueue = 'argiope.notify.ops'\n"),
             "a.toml:5: schedule \"s\": job.queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues");
   EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.notify.ops'\ncommand = ['cat']\n"),
             "a.toml:3: queue \"argiope.notify.ops\": command: the daemon alone works off its own queues");

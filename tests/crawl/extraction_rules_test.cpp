@@ -414,5 +414,17 @@ TEST(ExtractionJson, RefusesWhatIsUnknownOrOfAnotherType) {
   EXPECT_THAT(wrong(R"json({"rule":[{"fields":{},"path":"x"}]})json"), HasSubstr("a rule has none"));
 }
 
+TEST(ExtractionRules, ATextIsInOneLineWhateverItsSource) {
+  const std::string page =
+      "<meta name=description content='two\n   lines'><script type='application/ld+json'>{\"@type\":\"A\",\"n\":\"two\\n  lines\"}</script>"
+      "<p title='two\n  lines'>two\n   lines</p><data value=' two\tlines '>2</data>";
+  EXPECT_THAT(values({"a=css:p", "b=css:p::attr(title)", "c=xpath://p/@title", "d=meta:description", "e=jsonld:A$.n", "f=re:<p[^>]*>([^<]*)",
+                      "g=css:data", "h=page:description"},
+                     page),
+              testing::Each("two lines"));
+  EXPECT_THAT(values({"a:lines=meta:description", "b:raw=re:<p[^>]*>([^<]*)"}, page), testing::Each("two\n   lines"));
+  EXPECT_THAT(values({"a=page:text"}, "<p>one</p><p>two</p>"), ElementsAre("one\n\ntwo")) << "its lines are what it is";
+}
+
 }  // namespace
 }  // namespace argiope

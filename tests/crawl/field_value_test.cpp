@@ -28,7 +28,7 @@ TEST(FieldNumber, IsToldByItsLastSeparator) {
 TEST(FieldNumber, IsNotMadeOfTheDigitsOfSeveral) {
   for (const char* text : {"31.12.2027", "2026.11.28", "192.168.10.1", "10.0.0.1:8080", "36,37,38", "1.2.3", "2,5,10,20", "1,234,56",
                            "1.234.56", "1.234,567.89", "1 234.567,89", "030 123 456", "+1 555 123 4567", "0.123.456", ".5.6",
-                           "1.000,2.000,3.000", "1'234'56"}) {
+                           "1.000,2.000,3.000", "1'234'56", "128 256 512", "800 600 400", "1.5M", "1,5 Mio", "3 million", "20k", "2.5 Mrd."}) {
     EXPECT_EQ(number_of_text(text), "none") << text;
     EXPECT_FALSE(integer_in(text)) << text;
   }
@@ -176,6 +176,23 @@ TEST(FieldDate, ThatIsNoneIsAnError) {
   EXPECT_EQ(date_of_text("1 2 3 4"), "\"1 2 3 4\": this is no date");
   EXPECT_EQ(date_of_text("Marketing 12 2026"), "\"Marketing 12 2026\": this is no date");
   EXPECT_TRUE(date_of_text(std::string(200, '1')).ends_with(": this is no date"));
+}
+
+TEST(FieldNumber, WithSpacesIsOneUnlessItsGroupsAreAList) {
+  for (const char* text : {"1 000 000", "100 000 000", "12 345 678", "1\xe2\x80\xaf" "234\xe2\x80\xaf" "567"}) EXPECT_NE(number_of_text(text), "none") << text;
+  EXPECT_EQ(number_of_text("128\xc2\xa0" "256\xc2\xa0" "512"), "128256512") << "who typesets it means one";
+  EXPECT_EQ(number_of_text("5 kg"), "5");
+  EXPECT_EQ(number_of_text("5 Megabytes"), "5");
+}
+
+TEST(FieldInteger, MayHaveAnExponent) {
+  EXPECT_EQ(integer_in("1e3"), "1000");
+  EXPECT_EQ(integer_in("-1.25E+2"), "-125");
+  EXPECT_EQ(integer_in("1500e-2"), "15");
+  EXPECT_EQ(integer_in("1.5e0"), std::nullopt);
+  EXPECT_EQ(integer_in("15e-3"), std::nullopt);
+  EXPECT_EQ(integer_in("1e30"), std::nullopt);
+  EXPECT_EQ(integer_in("0e5"), "0");
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ class RevisitTest(EndToEnd):
         self.asked = []
         self.bodies = {'/': '<a href=/a>a</a><a href=/b>b</a><a href=/c>c</a>', '/a': 'a', '/b': 'b', '/c': 'c'}
         self.redirects = {}
+        self.failing = {}  # by path: a status, or None to answer nothing
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
@@ -31,6 +32,11 @@ class RevisitTest(EndToEnd):
                     tag = f'"{body}"'
                     known = body is not None and self.headers.get('If-None-Match') == tag
                     test.asked.append((self.path, known))
+                if self.path in test.failing:
+                    self.close_connection = True
+                    if test.failing[self.path]:
+                        self.reply(test.failing[self.path])
+                    return
                 self.send_response(301 if target else 304 if known else 200 if body is not None else 404)
                 if target:
                     self.send_header('Location', target)
@@ -41,6 +47,11 @@ class RevisitTest(EndToEnd):
                 self.send_header('Content-Length', str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
+
+            def reply(self, status):
+                self.send_response(status)
+                self.send_header('Content-Length', '0')
+                self.end_headers()
 
             def log_message(self, *arguments):
                 pass
@@ -67,6 +78,31 @@ class RevisitTest(EndToEnd):
         kinds = {change['url'].removeprefix(self.root): change['kind'] for change in found['changes']}
         self.assertEqual(sum(found['counts'].values()), len(kinds))
         return kinds
+
+    def test_an_attempt_that_fails_in_between_costs_no_validators(self):
+        self.bodies['/a'] = '<a href=/c>c</a>'
+        self.crawl(self.root + '/', '--check-links')
+        before = self.rows('SELECT count(*) FROM page_links')
+        for _ in range(2):
+            self.failing = {'/a': 503, '/b': None}
+            self.let_a_moment_pass()
+            self.crawl(self.root + '/', '--age', 0, '--retries', 0, '--check-links', expect=0)
+        self.failing = {}
+        self.let_a_moment_pass()
+        self.assertEqual(self.crawl(self.root + '/', '--age', 0, '--check-links')['status'], {'304': 4})
+        self.assertEqual(self.rows("SELECT state, status_code, count(*) FROM urls GROUP BY 1, 2"), [('done', 200, 4)])
+        self.assertEqual(self.rows('SELECT count(*) FROM page_links'), before)
+
+    def test_what_nobody_has_seen_is_asked_for_whole_after_a_failure(self):
+        self.crawl(self.root + '/')
+        self.failing = {'/a': 503}
+        self.let_a_moment_pass()
+        records = ['--field', 't=css:body', '--output', self.folder / 'records.jsonl', '--age', 0, '--retries', 0]
+        self.crawl(self.root + '/', *records)
+        self.failing = {}
+        self.let_a_moment_pass()
+        self.crawl(self.root + '/', *records)
+        self.assertIn(self.root + '/a', (self.folder / 'records.jsonl').read_text())
 
     def test_what_has_changed_is_told(self):
         self.crawl(self.root)

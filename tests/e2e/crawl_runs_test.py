@@ -2,8 +2,11 @@
 import contextlib
 import csv
 import json
+import random
+import resource
 import sqlite3
 import subprocess
+import threading
 import unittest
 
 from support import ARGIOPE, EndToEnd, PageHandler, lines_of, read_log
@@ -113,6 +116,74 @@ class LateOptions(EndToEnd):
         self.assertEqual(len((self.folder / 'b.jsonl').read_text().splitlines()), 2)
 
 
+class Styled(PageHandler):
+    """Pages with a style sheet, and what that refers to."""
+    PAGES = {'/': ('text/html', '<link rel=stylesheet href=/s.css><a href=/p1>1</a><a href=/p2>2</a><a href=/linked.css>l</a>'),
+             '/p1': ('text/html', '<a href=/p3>3</a>'), '/p2': ('text/html', 'two'), '/p3': ('text/html', 'three'),
+             '/s.css': ('text/css', '@import "imp.css"; a { background: url(a.png) } b { background: url(gone1.png) }'),
+             '/imp.css': ('text/css', 'b { background: url(b.png) }\nc { background: url(gone2.png) }'),
+             '/linked.css': ('text/css', 'd { background: url(gone3.png) }'),
+             '/a.png': ('image/png', 'A'), '/b.png': ('image/png', 'B')}
+
+    def do_GET(self):
+        kind, body = self.PAGES.get(self.path, ('text/plain', 'gone'))
+        self.send_response(200 if self.path in self.PAGES else 404)
+        self.send_header('Content-Type', kind)
+        self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        if self.command == 'GET':
+            self.wfile.write(body.encode())
+
+    do_HEAD = do_GET
+
+
+class SavedAndChecked(EndToEnd):
+    """What style sheets refer to is saved and checked in whatever order runs ask for either."""
+
+    def setUp(self):
+        super().setUp()
+        self.url = f'http://127.0.0.1:{self.serve(Styled).server_port}/'
+        self.number = 0
+
+    def begin(self):
+        self.number += 1
+        self.database = self.folder / f'{self.number}.db'
+        return self.folder / f'mirror{self.number}'
+
+    def files(self, mirror):
+        return sorted(path.relative_to(mirror).as_posix() for path in mirror.rglob('*') if path.is_file() and '.argiope' not in str(path))
+
+    def checked(self, *arguments):
+        report = self.folder / f'{self.number}.json'
+        self.crawl(self.url, '--check-links', '--check-output', report, *arguments)
+        found = json.loads(report.read_text())['findings']
+        links = self.rows('SELECT f.url, t.url, kind, line FROM page_links JOIN urls f ON f.url_id = from_id JOIN urls t ON t.url_id = to_id '
+                          'ORDER BY f.url, t.url')
+        places = [(one['kind'], one['url'], sorted((place['page'], place['line'], place['kind']) for place in one['places'])) for one in found]
+        return sorted(places), links
+
+    def test_the_same_faults_are_found_with_a_mirror_and_after_one(self):
+        self.begin()
+        truth = self.checked()
+        self.assertEqual([url.rsplit('/', 1)[1] for _, url, _ in truth[0]], ['gone1.png', 'gone2.png', 'gone3.png'])
+        mirror = self.begin()
+        self.assertEqual(self.checked('--save', mirror), truth)
+        for later in ([], ['--save']):
+            mirror = self.begin()
+            self.crawl(self.url, '--save', mirror)
+            self.assertEqual(self.checked(*later, *([mirror] if later else [])), truth)
+
+    def test_a_mirror_is_whole_after_any_check_that_has_stopped(self):
+        whole = self.begin()
+        self.crawl(self.url, '--check-links', '--save', whole)
+        for pages in range(1, 9):
+            mirror = self.begin()
+            self.crawl(self.url, '--check-links', '--max-pages', pages)
+            self.crawl(self.url, '--check-links', '--save', mirror)
+            self.assertEqual(self.files(mirror), self.files(whole), pages)
+            self.assertEqual(self.rows("SELECT count(*) FROM urls WHERE state = 'queued'"), [(0,)])
+
+
 class CrawlRuns(EndToEnd):
     def test_another_seed_leaves_the_queue_of_the_first_untouched(self):
         urls, log = self.site('--hosts', 2, '--pages', 60, '--by-address', '--features', 'none')
@@ -137,6 +208,64 @@ class CrawlRuns(EndToEnd):
             summary = self.crawl(urls[0], '-w', '127.0.0.2', '--threads', threads)
             self.assertEqual(summary['pages'], 40 if threads == 1 else 0)
         self.assertEqual({host for _, host, _, target, _ in read_log(log)[before:] if target != '/robots.txt'}, {1})
+
+    def test_depth_is_that_of_the_shortest_way_with_a_limit_and_without(self):
+        links = {'/': '/slow /a', '/a': '/b', '/b': '/c', '/c': '/x', '/slow': '/x', '/x': '/y', '/y': ''}
+        far = threading.Event()
+
+        class Late(PageHandler):
+            def do_GET(self):
+                if self.path == '/slow':
+                    far.wait(60)
+                if self.path == '/y':
+                    far.set()
+                body = ''.join(f'<a href={link}>l</a>' for link in links.get(self.path, '').split()).encode()
+                self.send_response(200 if self.path in links else 404)
+                self.send_header('Content-Type', 'text/html')
+                self.send_header('Content-Length', str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        url = f'http://127.0.0.1:{self.serve(Late).server_port}/'
+        for limit in ([], ['--max-depth', 10]):
+            far.clear()
+            self.database = self.folder / f'{len(limit)}.db'
+            self.crawl(url, '--per-host', 4, *limit)
+            depths = {found[len(url) - 1:]: depth for found, depth in self.rows('SELECT url, depth FROM urls')}
+            self.assertEqual((depths['/x'], depths['/y']), (2, 3), limit)
+
+    def test_a_file_that_may_not_grow_is_an_error_that_names_it(self):
+        noise = random.Random(1).randbytes(40_000).hex()
+
+        class Large(PageHandler):
+            def do_GET(self):
+                self.reply(200 if self.path == '/' else 404, noise.encode() if self.path == '/' else b'')
+
+        url = f'http://127.0.0.1:{self.serve(Large).server_port}/'
+        for name, arguments in {'crawl.db': ['-d', 'crawl.db'], 'site.warc.gz': ['--warc', 'site'], 'x.jsonl': ['--field', 'b:raw=css:body', '--output', 'x.jsonl'],
+                                'mirror': ['--save', 'mirror'], 'r.html': ['--html', 'r.html']}.items():
+            result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', ':memory:', url, *arguments], capture_output=True, text=True, timeout=300, cwd=self.folder,
+                                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)))
+            self.assertEqual(result.returncode, 3, (name, result.stderr))
+            self.assertIn(name, result.stderr)
+
+    def test_an_archive_is_not_touched_by_a_run_that_another_option_ends(self):
+        archive = self.folder / 'site.warc.gz'
+        self.crawl(f'http://127.0.0.1:{self.serve(Tagged).server_port}/', '--warc', archive)
+        torn = archive.read_bytes()[:-20]
+        archive.write_bytes(torn)
+        (self.folder / 'mirror').mkdir()
+        (self.folder / 'mirror' / 'mine.txt').write_text('mine')
+        for refused in (['--field', 'a=nonsense:b'], ['--save', self.folder / 'mirror']):
+            result = subprocess.run([ARGIOPE, 'crawl', '-d', ':memory:', 'http://127.0.0.1:9/', '--warc', archive, *refused], capture_output=True, text=True, timeout=300)
+            self.assertIn(result.returncode, (2, 3))
+            self.assertEqual(archive.read_bytes(), torn, refused)
+
+    def test_all_urls_go_to_standard_output(self):
+        url = f'http://127.0.0.1:{self.serve(Tagged).server_port}/'
+        result = subprocess.run([ARGIOPE, 'crawl', '--quiet', '-d', ':memory:', url, '--export', '-'], capture_output=True, text=True, timeout=300)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn(url, [json.loads(line)['url'] for line in result.stdout.splitlines()])
 
     def test_a_run_with_nothing_due_says_so_and_what_would_fetch_again(self):
         urls, _ = self.site('--hosts', 1, '--pages', 5, '--features', 'none')

@@ -180,17 +180,104 @@ class OddFiles(EndToEnd):
         self.assertEqual(result.returncode, 3)
         self.assertEqual(asked, [])
 
+    def refused(self, *arguments, **options):
+        """What a command says that ends before it has changed anything."""
+        before = {path: path.read_bytes() for path in self.folder.rglob('*') if path.is_file()}
+        result = self.run_it(*arguments, cwd=self.folder, **options)
+        self.assertIn(result.returncode, (2, 3), (arguments, result.stderr))
+        after = {path: path.read_bytes() for path in self.folder.rglob('*') if path.is_file()}
+        self.assertEqual(after, before, arguments)
+        return result.stderr.decode()
 
     def test_two_outputs_to_one_file_are_a_mistake(self):
         link = self.folder / 'same.jsonl'
         link.symlink_to('out.jsonl')
         out = self.folder / 'out.jsonl'
         for arguments in (['--export', out, '--field', 'h=css:h1', '--output', link], ['--export', link, '--export-broken', out],
-                          ['--html', self.folder / 'c.db']):
-            result = self.run_it('crawl', self.url, '-d', self.folder / 'c.db', '--quiet', *arguments)
-            self.assertEqual(result.returncode, 3, result.stderr)
-            self.assertIn(b'names the same file', result.stderr)
-            self.assertFalse(out.exists())
+                          ['--html', self.folder / 'c.db'], ['--html', 'sub/../c.db']):
+            (self.folder / 'sub').mkdir(exist_ok=True)
+            said = self.refused('crawl', self.url, '-d', self.folder / 'c.db', '--quiet', *arguments)
+            self.assertIn('names the same file', said)
+
+    def test_no_output_takes_the_place_of_an_input_a_database_or_an_archive(self):
+        self.crawl(self.url, '--check-links', '--warc', self.folder / 'w', '--warc-size', '1M', '--save', self.folder / 'site')
+        database, store = self.database.name, 'jobs.db'
+        self.run_it('schedule', 'add', 's', '--every', '1h', '--queue', 'q', '--store', store, cwd=self.folder)
+        os.link(self.database, self.folder / 'hard.db')
+        (self.folder / 'linked.db').symlink_to(database)
+        os.link(self.folder / 'site/.argiope-mirror/index', self.folder / 'log')
+        for name in ('seeds.csv', 'jar', 'netrc'):
+            (self.folder / name).write_text('')
+        (self.folder / 'seeds.csv').write_text(self.url)
+        (self.folder / 'secret').write_text('dew\n')
+        (self.folder / 'hosts.toml').write_text('[crawl]\nmax_depth = 3\n')
+        (self.folder / 'rules.toml').write_text('[[rule]]\nfields = { h = "css:h1" }\n')
+        again = ['crawl', self.url, '-d', 'again.db', '--quiet']
+        record = ['--field', 'h=css:h1', '--output']
+        for named, other, arguments in (
+                ('--output', 'DB', ['crawl', 'report', database, '-o', database]),
+                ('--output', 'DB', ['crawl', 'check', database, '-o', 'hard.db', '--format', 'json']),
+                ('--output', 'DB', ['crawl', 'diff', database, '-o', 'linked.db']),
+                ('--output', 'DB', ['crawl', 'export', database, '-o', f'./{database}']),
+                ('--output', 'DB', ['crawl', 'export', database, '--format', 'sitemap', '-o', f'{database}-wal']),
+                ('--html', 'FILE', ['simulate', 'argiope.toml', '--html', 'argiope.toml']),
+                ('--html', '--store', ['simulate', '--store', f'sqlite:{store}', '--html', store]),
+                ('FILE', '--store', ['schedule', 'export', store, '--store', store]),
+                ('FILE', '--store', ['schedule', 'export', f'{store}-shm', '--store', f'sqlite:{store}']),
+                ('--html', 'FILE', ['crawl', 'replay', 'w.warc.gz', '--html', 'w.warc.gz']),
+                ('--export', '--input-file', ['crawl', '-i', 'seeds.csv', '-d', 'again.db', '--export', 'seeds.csv']),
+                *[('--output', '--db', [*again, *record, f'again.db{end}']) for end in ('', '-wal', '-shm', '-journal')],
+                *[('--html', '--warc', [*again, '--warc', 'w', '--html', name])
+                  for name in ('w.warc.gz', 'w.cdxj', 'w-00001.warc.gz', 'w-00077.warc.gz')],
+                ('--db', '--warc', ['crawl', self.url, '-d', 'n.cdxj', '--warc', 'n']),
+                ('--output', '--warc', [*again, '--warc', 'n', *record, 'n.warc.gz']),
+                ('--html', '--sitemap-out', [*again, '--sitemap-out', 'm.xml.gz', '--html', 'm-12.xml.gz']),
+                ('--html', '--save', [*again, '--save', 'site', '--html', 'site/.argiope-mirror/index']),
+                ('--html', '--save', [*again, '--save', 'site', '--html', 'log']),
+                ('--html', '--save', [*again, '--save', 'site', '--html', next((self.folder / 'site').glob('[!.]*')) / 'b.html']),
+                ('--html', '--config', [*again, '--config', 'hosts.toml', '--html', 'hosts.toml']),
+                ('--html', '--extract', [*again, '--extract', 'rules.toml', '--html', 'rules.toml']),
+                ('--html', '--load-cookies', [*again, '--load-cookies', 'jar', '--html', 'jar']),
+                ('--html', '--netrc-file', [*again, '--netrc-file', 'netrc', '--html', 'netrc']),
+                ('--html', '--user', [*again, '--user', 'ann:@secret', '--html', 'secret']),
+                ('--save-cookies', '--login-field', [*again, '--login', self.url, '--login-field', 'word=@secret',
+                                                     '--save-cookies', 'secret'])):
+            with self.subTest(arguments):
+                said = self.refused(*arguments)
+                self.assertIn(f'{named} ', said)
+                self.assertIn(f'{other}', said)
+
+    def test_standard_output_is_an_output_too(self):
+        self.crawl(self.url, '--check-links')
+        for arguments, name in ((['crawl', 'report', self.database], self.database), (['crawl', 'diff', self.database, '-o', 'x'], 'x')):
+            (self.folder / 'x').touch()
+            with open(self.folder / name, 'ab') as stream:
+                before = (self.folder / name).read_bytes()
+                result = subprocess.run([ARGIOPE, *map(str, arguments)], stdout=stream, stderr=subprocess.PIPE, cwd=self.folder,
+                                        timeout=PATIENCE)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn(b'standard output', result.stderr)
+            self.assertEqual((self.folder / name).read_bytes(), before)
+
+    def test_a_jar_of_cookies_is_renewed_and_a_device_has_many_uses(self):
+        jar = self.folder / 'jar'
+        jar.write_text('')
+        for arguments in (['--load-cookies', jar, '--save-cookies', jar], ['--html', '/dev/stdout', '--sitemap-out', '-']):
+            result = self.run_it('crawl', self.url, '-d', self.folder / 'again.db', '--age', '0', '--quiet', *arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_a_project_keeps_its_files_apart(self):
+        (self.folder / 'shop.toml').write_text(
+            f'[project]\nname = "shop"\nstart = "{self.url}"\n[[rule]]\nname = "front"\nmatch = "/"\nretries = 0\n'
+            '[rule.fields]\ntitle = "css:h1"\n[[sink]]\nfile = "sold.jsonl"\n')
+        os.link(self.folder / 'shop.toml', self.folder / 'shop.json')
+        for name, other in (('shop.json', 'FILE'), ('sold.jsonl', 'sink'), ('p.csv', '--db')):
+            said = self.refused('project', 'run', 'shop.toml', '--once', '-d', 'p.csv', '--results', name)
+            self.assertIn(f'--results {name}', said)
+            self.assertIn(other, said)
+        ran = self.run_it('project', 'run', 'shop.toml', '--once', '-d', 'p.db', '--quiet', cwd=self.folder)
+        self.assertLessEqual(ran.returncode, 1, ran.stderr)
+        self.assertIn('--output p.db', self.refused('project', 'results', 'shop', '-d', 'p.db', '-o', 'p.db'))
 
 
 def move_away(path):

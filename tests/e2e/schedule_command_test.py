@@ -10,7 +10,7 @@ import subprocess
 import time
 import unittest
 
-from support import PATIENCE, Commands, lines_of
+from support import ARGIOPE, PATIENCE, Commands, PageHandler, lines_of
 
 
 class Schedules(Commands):
@@ -329,6 +329,42 @@ class Running(Schedules):
             self.assertEqual(entry['outcome'], 'failed')
             self.assertIn(error, entry['error'])
             self.assertIn(error, self.schedule('history', name))
+
+    def test_exit_statuses_that_are_good_are_no_failure_and_leave_a_remark(self):
+        command = ['sh', '-c', 'echo out; echo "2 broken links" >&2; exit 1']
+        at = ['--at', '2020-01-01T00:00:00Z', '--max-attempts', '1']
+        self.schedule('add', 'found', *at, '--ok-status', '0,1', '--', *command)
+        self.schedule('add', 'failed', *at, '--', *command)
+        result = self.run_it('schedule', 'run', '--store', self.store, '--until-idle', '--fail-on-failed', expect=1)
+        self.assertIn('found: run 1 done: 2 broken links', result.stderr)
+        self.assertEqual([(entry['outcome'], entry['error']) for name in ('found', 'failed') for entry in self.json('history', name)],
+                         [('done', '2 broken links'), ('failed', '2 broken links')])
+        self.assertRegex(self.schedule('history', 'found').splitlines()[0], ' REMARK$')
+        self.assertEqual(self.schedule('output', 'found'), 'out\n')
+        self.assertIn('ok status      0,1', self.schedule('show', 'found'))
+        self.refused('schedule', 'add', 'x', '--store', self.store, *at, '--ok-status', '0,256', '--', 'true', culprit='--ok-status')
+        self.refused('schedule', 'add', 'x', '--store', self.store, *at, '--ok-status', '0', '--queue', 'q', culprit='--ok-status')
+
+    def test_a_worker_takes_exit_statuses_that_are_good(self):
+        self.job('put', 'q', 'in', '--id', 'found')
+        summary = self.run_it('job', 'work', 'q', '--store', self.store, '--until-empty', '--json', '--ok-status', '0,1', '--',
+                              'sh', '-c', 'exit 1').stdout
+        self.assertEqual(json.loads(summary)['done'], 1)
+        self.assertEqual(json.loads(self.job('show', 'found', '--json'))['error'], 'exit status 1')
+
+    def test_a_nightly_crawl_ends_well_and_its_findings_are_in_the_history(self):
+        class Site(PageHandler):
+            def do_GET(self):
+                found = self.path == '/'
+                self.reply(200 if found else 404, b'<title>Start</title><a href=/gone>gone</a>' if found else b'')
+
+        crawl = [ARGIOPE, 'crawl', 'http://127.0.0.1:{}/'.format(self.serve(Site).server_address[1]), '-d', self.folder / 'site.db', '--check-links', '--fail-on-broken']
+        self.schedule('add', 'links', '--every', '30ms', '--max-runs', '1', '--max-attempts', '1', '--', *crawl)
+        self.schedule('run', '--until-idle', '--fail-on-failed')
+        entry = self.json('history', 'links')[0]
+        self.assertEqual(entry['outcome'], 'done')
+        self.assertRegex(entry['error'], r'^argiope: 1 error, broken: 1 .*; the first: http://127\.0\.0\.1:\d+/gone$')
+        self.assertIn('Finished after', self.schedule('output', 'links'))
 
     def test_a_run_that_comes_too_late_is_missed(self):
         self.schedule('add', 'late', '--at', '2020-01-01T00:00:00Z', '--misfire-grace', '1h', '--', 'true')

@@ -243,6 +243,39 @@ class Configured(Daemons):
                               ('origins = ["null"]', 'origins'), ('tokens = ""', 'tokens')):
             self.refused('--check', self.file(f'[serve]\n{line}\n', 'bad.toml'), culprit=f'bad.toml:2: serve: {culprit}')
 
+    def test_places_that_a_start_cannot_use_are_told_by_a_check_too(self):
+        (self.folder / 'dir').mkdir()
+        (self.folder / 'junk').write_text('neither a database nor a socket\n')
+        os.mkfifo(self.folder / 'pipe')
+        for line, culprit in (
+                ('store = "sqlite:no/x.db"', 'serve.store no/x.db: No such file'), ('store = "sqlite:dir"', 'serve.store dir: Is a directory'),
+                ('store = "sqlite:junk"', 'serve.store junk: this file is no SQLite database'),
+                ('store = "sqlite:pipe"', 'serve.store pipe: not a plain file'), ('pages = "no/p.db"', 'serve.pages no/p.db: No such file'),
+                ('pages = "junk"', 'serve.pages junk: '), ('audit = "no/a"', 'serve.audit no/a: No such file'),
+                ('audit = "dir"', 'serve.audit dir: Is a directory'), ('audit = "pipe"', 'serve.audit pipe: not a plain file'),
+                ('listen = "unix:no/s"', 'serve.listen unix:no/s: No such file'), ('listen = "unix:junk"', 'there is another file'),
+                ('pages = "jobs.db"\nstore = "sqlite:jobs.db"', 'names the same file'),
+                ('audit = "argiope.toml"', 'names the same file'), ('pages = "jobs.db-wal"\nstore = "sqlite:jobs.db"', 'for its own')):
+            file = self.file(f'[serve]\n{line}\n')
+            for check in ([], ['--check']):
+                with self.subTest(line, check=check):
+                    result = subprocess.run([ARGIOPE, 'serve', *check, file.name], capture_output=True, text=True, timeout=PATIENCE,
+                                            cwd=self.folder)
+                    self.assertIn(result.returncode, (2, 3), result.stdout + result.stderr)
+                    self.assertIn(culprit, result.stderr)
+                    self.assertEqual(list(self.folder.glob('*.db*')), [])
+
+    def test_a_check_beside_the_daemon_leaves_its_files_alone(self):
+        file = self.file('[serve]\nstore = "sqlite:jobs.db"\nlisten = "unix:s"\n')
+        daemon = self.daemon('--listen', 'unix:s')
+        for _ in range(2):  # while it runs, and behind it
+            result = subprocess.run([ARGIOPE, 'serve', '--check', file.name], capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            if daemon.process.poll() is None:
+                daemon.signal(signal.SIGTERM)
+                daemon.ended(0)
+        self.assertEqual(list(self.folder.glob('jobs.db-wal')), [])
+
     def test_pages_of_configured_origins_may_use_it(self):
         daemon = self.daemon(self.file('[serve]\norigins = ["https://shop.example"]\n'))
         asks = {'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': 'idempotency-key'}

@@ -101,7 +101,8 @@ cp "$deb" "$root/tmp/argiope.deb"
 quietly in_root apt-get -qq install -y --no-install-recommends /tmp/argiope.deb
 in_root argiope --version
 is_enabled || fail 'the units are not enabled'
-in_root argiope serve --check /etc/argiope/argiope.toml
+# The folder of its jobs is made when systemd starts the unit.
+in_root argiope serve --check --store memory: /etc/argiope/argiope.toml
 
 step 'crawl'
 unshare --net sh -c 'ip link set lo up && exec chroot "$0" sh -c '\''

@@ -14,11 +14,11 @@ fail() {
   exit 1
 }
 
-"$argiope" serve --check "$packaging/argiope.toml" || fail 'the example is refused'
+"$argiope" serve --check --store memory: "$packaging/argiope.toml" || fail 'the example is refused'
 # A line that is only shown begins with "#" and no space.
 "$argiope" token add me --file "$work/tokens" >/dev/null 2>&1
 sed "s|^#\([^ ]\)|\1|; s|/etc/argiope/tokens\"|$work/tokens\"|; s|/usr/local/bin/send-mail|/bin/true|" "$packaging/argiope.toml" >"$work/all.toml"
-"$argiope" serve --check "$work/all.toml" | grep -q '1 queue, 1 schedule, 1 token' || fail 'what the example shows is refused'
+"$argiope" serve --check --store memory: "$work/all.toml" | grep -q '1 queue, 1 schedule, 1 token' || fail 'what the example shows is refused'
 
 command -v systemd-analyze >/dev/null || { echo 'systemd-analyze is not there: not asked'; exit 0; }
 # It wants to see the command.

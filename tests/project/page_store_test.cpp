@@ -378,6 +378,23 @@ TEST_P(PageStoreTest, TellsTheNewestNewsFirst) {
   EXPECT_THAT(values(1, 10, 1000), IsEmpty());
 }
 
+TEST_P(PageStoreTest, GivesNoMoreOfAFeedAtOnceThanHasRoom) {
+  constexpr std::size_t kLarge = PageStore::kMostFeedBytes / 3;
+  for (std::int64_t page = 1; page <= 5; ++page) {
+    put(*store_, {.results = {result(page_at(page), "a", std::string(kLarge, 'x'))}, .at = kStoreNoon});
+  }
+  std::size_t seen = 0;
+  for (std::int64_t after = 0;;) {
+    const auto rows = store_->read_feed(1, after, 1000);
+    ASSERT_TRUE(rows) << rows.error().message;
+    if (rows->empty()) break;
+    EXPECT_LE(rows->size(), 4u);
+    seen += rows->size();
+    after = rows->back().number;
+  }
+  EXPECT_EQ(seen, 5u);
+}
+
 TEST_P(PageStoreTest, RemovesThePartsThatAVisitNoLongerGives) {
   const PageId page = page_at(1);
   put(*store_, {.added = {some_page(page)}, .results = {result(page, "a", "1"), result(page, "b", "2"), result(page, "c", "3"), result(page_at(2), "a", "9")}});

@@ -689,8 +689,6 @@ TEST_F(ApiLeases, AnIdThatAJobOfAnotherHasIsAConflictWhereverItIsSaid) {
     return ask(HttpMethod::post, std::move(path), std::move(body), fields);
   };
   run([&]() -> Coro<void> { (void)co_await engine_->book().put({.name = "taken", .queue = "theirs"}); });
-  as_t("/v1/jobs", R"({"queue":"mine"})");
-  const std::string token = as_t("/v1/leases", R"({"queues":["mine"]})").text("/leases/0/token");
   for (const std::string id : {R"("taken")", "1"}) {
     const std::string job = R"({"queue":"mine","id":)" + id + "}";
     const std::string batch = R"({"jobs":[{"queue":"mine"},)" + job + "]";
@@ -709,6 +707,9 @@ TEST_F(ApiLeases, AnIdThatAJobOfAnotherHasIsAConflictWhereverItIsSaid) {
     const Answered each = as_t("/v1/jobs", batch + "}", "each " + id);
     EXPECT_EQ(each.text("/replies/1/error/type"), "urn:argiope:problem:conflict");
     EXPECT_EQ(each.text("/replies/1/error/errors/0/pointer"), "/jobs/1/id");
+    // A settlement that is refused is a failed attempt.
+    as_t("/v1/jobs", R"({"queue":"mine","priority":1000})");
+    const std::string token = as_t("/v1/leases", R"({"queues":["mine"]})").text("/leases/0/token");
     const std::string settlement = fmt::format(
         R"([{{"token":999,"outcome":"done"}},{{"token":{},"outcome":"done","follow_ups":[{{"queue":"mine"}},{}]}}])", token, job);
     const Answered settled = as_t("/v1/leases/settle", R"({"settlements":)" + settlement + "}");

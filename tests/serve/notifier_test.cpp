@@ -108,6 +108,23 @@ class Notifiers : public ApiTest {
   std::unique_ptr<Notifier> notifier_;
 };
 
+TEST_F(Notifiers, AreToldOfWhatAGoodRunHasFoundAndNotOfItsOtherRemarks) {
+  watch(R"(,"wait":0,"interval":0)");
+  for (const bool is_finding : {false, true}) {
+    put_job(R"({"queue":"links"})");
+    run([&]() -> Coro<void> {
+      const auto leased = co_await engine_->lease_now({.queues = {"links"}, .worker = "w"});
+      EXPECT_TRUE(leased && leased->size() == 1);
+      if (leased && !leased->empty()) {
+        EXPECT_TRUE(co_await engine_->settle(leased->front().token, {.error = "2 broken links", .is_finding = is_finding}));
+      }
+    });
+  }
+  pass(1s);
+  ASSERT_EQ(messages().size(), 1u);
+  EXPECT_EQ(sentence(messages().front()), "\"links\" has found something: 2 broken links");
+}
+
 TEST_F(Notifiers, AreToldOnceOfAStateThatOutlivesTheProcessAndWhenItIsOver) {
   file_ = folder_.file("notify.jsonl");
   const std::string_view rule = R"(,"depth":2,"wait":0,"interval":0)";

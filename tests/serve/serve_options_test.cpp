@@ -129,7 +129,7 @@ TEST(ServeOptionsTest, WhatOthersReachByBeanstalkdsProtocolIsGuardedToo) {
   ServeOptions options;
   options.beanstalkd = {{"127.0.0.1", 11300, {}}};
   EXPECT_TRUE(check(options));
-  options.beanstalkd.push_back({"0.0.0.0", 11300, {}});
+  options.beanstalkd.push_back({"0.0.0.0", 11301, {}});
   ASSERT_FALSE(check(options));
   EXPECT_NE(check(options).error().message.find("knows no tokens"), std::string::npos);
   options.insecure = true;
@@ -139,14 +139,14 @@ TEST(ServeOptionsTest, WhatOthersReachByBeanstalkdsProtocolIsGuardedToo) {
 TEST(ServeOptionsTest, WhatOthersReachNeedsTokensAndTlsOrSomethingThatSpeaksIt) {
   const auto said = [](bool tokens, bool tls, bool insecure) {
     ServeOptions options;
-    options.http = {{"127.0.0.1", 80, {}}, {"0.0.0.0", 80, {}}};
+    options.http = {{"127.0.0.1", 80, {}}, {"0.0.0.0", 81, {}}};
     if (tokens) options.token_file = "tokens";
     if (tls) options.tls = {.certificate = "c.pem", .key = "k.pem"};
     options.insecure = insecure;
     const auto good = check(options);
     return good ? "" : good.error().message;
   };
-  EXPECT_NE(said(true, false, false).find("listen \"0.0.0.0:80\": others reach that address: give a certificate"),
+  EXPECT_NE(said(true, false, false).find("listen \"0.0.0.0:81\": others reach that address: give a certificate"),
             std::string::npos);
   EXPECT_NE(said(false, true, false).find("without tokens they may do everything"), std::string::npos);
   EXPECT_NE(said(false, false, true).find("without tokens they may do everything"), std::string::npos);

@@ -163,6 +163,32 @@ TEST_P(KeptLinksTest, AnAssetToWhichALinkLeadsIsNoMereAssetAnyMore) {
                                            UrlReason::checked, UrlReason::cut_off}));
 }
 
+TEST_P(KeptLinksTest, WhatTurnsOutToBeMoreWaitsForThatButAPageStaysOne) {
+  auto store = open(path());
+  UrlBatch batch;
+  const UrlReason before[] = {UrlReason::asset, UrlReason::checked, UrlReason::requisite, UrlReason::none};
+  for (std::int64_t id = 1; const UrlReason reason : before) {
+    batch.discovered.push_back({.url_id = id, .url = "http://h/" + std::to_string(id), .reason = reason});
+    batch.outcomes.push_back({.url_id = id++, .state = UrlState::done, .status_code = 200, .etag = "\"e\"", .reason = reason});
+  }
+  batch.parts = {{1, UrlReason::requisite}, {2, UrlReason::requisite}, {3, UrlReason::none}, {4, UrlReason::requisite}, {99, UrlReason::none}};
+  store->submit(std::move(batch));
+  ASSERT_TRUE(store->flush());
+  const UrlReason after[] = {UrlReason::requisite, UrlReason::requisite, UrlReason::none, UrlReason::none};
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    const UrlRecord record = **store->get(id);
+    EXPECT_EQ(record.reason, after[id - 1]) << id;
+    EXPECT_EQ(record.state, id == 4 ? UrlState::done : UrlState::queued) << id;
+    EXPECT_EQ(record.etag.empty(), id != 4) << "nobody asks whether it has changed";
+  }
+  UrlBatch again;
+  again.outcomes.push_back({.url_id = 1, .state = UrlState::done, .status_code = 200, .reason = UrlReason::requisite});
+  again.parts = {{1, UrlReason::requisite}};
+  store->submit(std::move(again));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ((**store->get(1)).state, UrlState::done) << "it is one already";
+}
+
 TEST_P(KeptLinksTest, AgreesWithTheReferenceOnRandomSequences) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     TemporaryFolder folder;

@@ -337,6 +337,35 @@ TEST_P(UrlStoreTest, KeepsWhyALinkIsLeftOut) {
   EXPECT_EQ((*store->get(2))->limit, 1000);
 }
 
+TEST_P(UrlStoreTest, WhatHasNotChangedSinceItFailedIsDoneAndHasTheStatusThatItHad) {
+  auto store = open(path());
+  UrlOutcome failed;
+  failed.url_id = 1;
+  failed.state = UrlState::failed;
+  failed.status_code = 503;
+  failed.etag = "\"e\"";
+  failed.digest = "d";
+  failed.limit = 2;
+  UrlOutcome waits;
+  waits.url_id = 1;
+  waits.state = UrlState::queued;
+  waits.not_modified = true;
+  store->submit({{failed}, {new_url(1)}});
+  store->submit({{waits}, {}});
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ((*store->get(1))->status_code, 503);
+  UrlOutcome same;
+  same.url_id = 1;
+  same.not_modified = true;
+  store->submit({{failed}, {}});
+  store->submit({{same}, {}});
+  ASSERT_TRUE(store->flush());
+  const UrlRecord record = **store->get(1);
+  EXPECT_EQ(record.status_code, 200);
+  EXPECT_EQ(record.limit, 0) << "how often it was given up counts no more";
+  EXPECT_EQ(record.digest, "d");
+}
+
 TEST_P(UrlStoreTest, DoesNotCallBrokenWhatWasNotAsked) {
   auto store = open(path());
   UrlOutcome outcome;

@@ -56,6 +56,22 @@ TEST(DocumentText, IsWhatAReaderSees) {
   EXPECT_EQ(text_at("a<br>b", "body"), "a b");
 }
 
+TEST(DocumentText, HasNothingOfWhatIsHidden) {
+  EXPECT_EQ(text_at("<p>a<span hidden>b</span><b style='color:red; DISPLAY : none !important'>c</b><i style='display:none;display:block'>d</i>", "p"), "a d");
+  EXPECT_EQ(text_at("<div>a<dialog>b</dialog><dialog open>c</dialog><ruby>d<rp>(</rp><rt>e</rt></ruby></div>", "div"), "a c de");
+  EXPECT_EQ(text_at("<p hidden>a<b>b</b>", "p"), "ab") << "it was asked itself";
+}
+
+TEST(DocumentText, OfXhtmlIsThatOfHtml) {
+  const auto text_of = [](const char* xml) {
+    const auto document = Document::parse(xml, "application/xhtml+xml");
+    EXPECT_TRUE(document);
+    return document->root().text();
+  };
+  EXPECT_EQ(text_of("<html xmlns='http://www.w3.org/1999/xhtml'><body><p>a</p><p>b</p><script>c</script></body></html>"), "a b");
+  EXPECT_EQ(text_of("<item><p>a</p><p>b</p></item>"), "ab");
+}
+
 TEST(DocumentText, OfAnElementThatIsNotShownIsThereWhenItIsAskedItself) {
   EXPECT_EQ(text_at("<script>let a;\n</script>", "script"), "let a;");
   EXPECT_EQ(text_at("<title> A &amp; B </title>", "title"), "A & B");

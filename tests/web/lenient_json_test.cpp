@@ -73,5 +73,12 @@ TEST(LenientJson, OfAnyPiecesIsMendedOnce) {
   }
 }
 
+TEST(LenientJson, ReadsQuotesThatWereEscapedForHtml) {
+  EXPECT_EQ(read_leniently("{&quot;a&quot;: &quot;b &amp; c&quot;}"), "{\"a\":\"b & c\"}");
+  EXPECT_EQ(read_leniently("\n[{&#34;a&#x22;:1,}]"), "[{\"a\":1}]");
+  EXPECT_EQ(read_leniently("{&amp;quot;a&amp;quot;:1}"), "{\"a\":1}") << "twice";
+  EXPECT_EQ(read_leniently("{\"a\":\"&quot;b&quot;\"}"), "{\"a\":\"&quot;b&quot;\"}") << "what is JSON stays";
+}
+
 }  // namespace
 }  // namespace argiope

@@ -26,5 +26,11 @@ TEST(UriText, WithoutItsSchemeIsARelativeReference) {
   EXPECT_EQ(without_scheme(""), "");
 }
 
+TEST(UriText, OfAHeaderFieldIsReadByteByByte) {
+  EXPECT_EQ(reference_of_bytes("/caf\xe9?x=\xfc"), "/caf%E9?x=%FC");
+  EXPECT_EQ(reference_of_bytes("/caf\xc3\xa9 %41#\xff"), "/caf%C3%A9 %41#%FF");
+  EXPECT_EQ(reference_of_bytes(""), "");
+}
+
 }  // namespace
 }  // namespace argiope

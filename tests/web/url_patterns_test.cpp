@@ -48,6 +48,11 @@ TEST(UrlPatterns, AGlobWithASlashElsewhereIsComparedWithTheWholeUrl) {
   expect_fits({
       {"https://example.org/**", {"https://example.org/", "https://example.org/x"}, {"http://example.org/", "https://www.example.org/"}},
       {"https://example.org", {"https://example.org/"}, {"https://example.org/x"}},
+      {"HTTPS://Example.ORG/Docs/**", {"https://example.org/Docs/x"}, {"http://example.org/Docs/x", "https://example.org/docs/x"}},
+      {"//example.org/**", {"https://example.org/", "http://example.org/x/y"}, {"https://www.example.org/", "http://a.test//example.org/x"}},
+      {"//example.org", {"https://example.org/"}, {"https://example.org/x"}},
+      {"https://example.org:443/**", {"https://example.org/x"}, {"https://example.org:444/x"}},
+      {"http://example.org:80", {"http://example.org/"}, {"http://example.org:8080/"}},
       {"https://**", {"https://example.org/", "https://example.org/x", "https://example.org/x/y?z"}, {"http://example.org/"}},
       {"https://**.pdf", {"https://example.org/x/y.pdf", "https://example.pdf/"}, {"https://example.org/x.pdf/y"}},
       {"*://**example.org", {"https://example.org/", "http://www.example.org/"}, {"http://www.example.org/x"}},

@@ -453,6 +453,15 @@ TEST_F(WarcArchiveTest, HasItsIndexWhereALinkLeads) {
   EXPECT_EQ(refusal().code, Errc::wrong_format);
 }
 
+TEST_F(WarcArchiveTest, IsWrittenWhereALinkToNothingLeads) {
+  std::filesystem::create_symlink("real.warc.gz", path_ + ".warc.gz");
+  auto archive = open();
+  add_page(*archive, 0);
+  ASSERT_TRUE(archive->close());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_ + ".warc.gz"));
+  expect_index_fits(1);
+}
+
 TEST_F(WarcArchiveTest, AddsNothingToAFileThatIsDamagedInItsMiddle) {
   auto archive = open();
   for (int i = 0; i < 3; ++i) add_page(*archive, i);

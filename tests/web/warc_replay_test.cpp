@@ -298,6 +298,51 @@ TEST_F(WarcSeparators, OfARecordWithAWrongLengthCostItAlone) {
   EXPECT_EQ(urls_in(plain("1", "one two three", -9) + end + plain("2", "two") + end), 2u) << "too short";
 }
 
+TEST_F(WarcSeparators, OfGzipNeedNotBeThoseOfRecords) {
+  const std::string end = "\r\n\r\n";
+  const std::string long_body(300'000, 'x');
+  const std::string records = plain("1", "one") + end + plain("2", long_body) + end + plain("3", "three") + end;
+  EXPECT_EQ(urls_in(gzip(records)), 3u) << "one member";
+  for (const std::size_t size : {std::size_t{100}, std::size_t{10'000}, records.size() - 10}) {
+    std::string blocks;
+    for (std::size_t at = 0; at < records.size(); at += size) blocks += gzip(records.substr(at, size));
+    EXPECT_EQ(urls_in(blocks), 3u) << "blocks of " << size;
+  }
+  EXPECT_EQ(urls_in(gzip(plain("0", "zero") + end) + gzip(records)), 4u);
+  std::string damaged = gzip(records) + std::string(100, '\0') + gzip(plain("4", "four") + end);
+  EXPECT_EQ(urls_in(damaged), 4u) << "and what is behind it";
+  foreign_ = gzip(records);
+  const auto replay = open({written()});
+  for (const auto& [url, body] : {std::pair{"http://a.test/2", long_body}, {"http://a.test/3", "three"}, {"http://a.test/1", "one"}}) {
+    ASSERT_TRUE(ask(replay, url)) << url;
+    EXPECT_EQ(response_.body, body);
+  }
+}
+
+TEST_F(WarcReplayTest, FindsRecordsOfWhichItsIndexSaysNothing) {
+  std::vector<std::size_t> begins;
+  for (const char* page : {"1", "2", "3", "4"}) {
+    begins.push_back(foreign_.size());
+    add(std::string("http://a.test/") + page, std::string("HTTP/1.1 200 OK\r\n\r\n") + page);
+  }
+  const std::string file = written();
+  const auto line = [&](std::size_t i) {
+    const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : foreign_.size();
+    return "test,a)/" + std::to_string(i + 1) + " 20260101000000 {\"url\":\"http://a.test/" + std::to_string(i + 1) +
+           "\",\"status\":\"200\",\"length\":\"" + std::to_string(end - begins[i]) + "\",\"offset\":\"" + std::to_string(begins[i]) +
+           "\",\"filename\":\"foreign.warc.gz\"}\n";
+  };
+  for (const std::string& index : {line(3), line(1), line(2) + line(0), line(0) + line(3), std::string("nothing\n")}) {
+    std::ofstream(folder_.file("foreign.cdxj"), std::ios::trunc) << index;
+    const auto replay = open({file});
+    EXPECT_EQ(replay->urls(), 4u) << index;
+    for (const char* page : {"1", "2", "3", "4"}) {
+      ASSERT_TRUE(ask(replay, std::string("http://a.test/") + page)) << index;
+      EXPECT_EQ(response_.body, page);
+    }
+  }
+}
+
 TEST_F(WarcReplayTest, LeavesOutADamagedRecordAndReadsWhatIsBehindIt) {
   add("http://a.test/1", "HTTP/1.1 200 OK\r\n\r\none");
   const std::size_t second = foreign_.size();

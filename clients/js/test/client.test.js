@@ -160,10 +160,12 @@ describe("operations", () => {
     ]) {
       await assert.rejects(schedules.add(...words), TypeError);
     } // prettier-ignore
-    for (const [theirs, ours] of [["tz", "zone"], ["pattern", "trigger"], ["repeat", "trigger"], ["limit", "max_runs"]]) {
+    for (const [theirs, ours] of [["tz", "zone"], ["pattern", "trigger"], ["repeat", "trigger"], ["limit", "max_runs"],
+                                ["eta", "trigger"], ["max_retries", "max_attempts"], ["misfire_grace_time", "misfire_grace"], ["run_date", "trigger"]]) {
       await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue, [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use .*${ours}`) });
     } // prettier-ignore
-    for (const [theirs, ours] of [["attempts", "max_attempts"], ["delay", "delay_ms"], ["jobId", "id"], ["repeat", "schedules.add"]]) {
+    for (const [theirs, ours] of [["attempts", "max_attempts"], ["delay", "delay_ms"], ["jobId", "id"], ["repeat", "schedules.add"],
+                                ["eta", "due_at"], ["countdown", "delay_ms"], ["max_retries", "max_attempts"], ["run_date", "due_at"]]) {
       await assert.rejects(client.put(queue, "", { [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use ${ours}`) });
     } // prettier-ignore
   });

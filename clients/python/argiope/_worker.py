@@ -18,6 +18,7 @@ from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, Ty
 
 from ._aio import AsyncClient, within
 from ._calls._requests import Delay, seconds
+from ._calls._theirs import OF_A_FUNCTION, refusal
 from ._calls.leases import Leases, as_list, settle_texts, take_texts
 from ._ends import Counts, Ends
 from ._errors import ApiError, InvalidInput, NotFound, TooLarge, TooMany, Unavailable, Unreachable
@@ -100,13 +101,15 @@ class Worker:
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._stop_asked: Optional[bool] = None  # before it runs: at once or not
 
-    def job(self, function: str) -> Callable[[F], F]:
+    def job(self, function: str, **options: Any) -> Callable[[F], F]:
         """Decorates what runs jobs that name `function`, or, naming none, are in the queue of that name.
 
-        Errors: TypeError for @worker.job without a name.
+        Errors: TypeError for @worker.job without a name, and for `options`, of which there are none: it names ours.
         """
         if not isinstance(function, str):
             raise TypeError(f'@worker.job("name"): the name is missing, and {function!r} is none')
+        for option in options:
+            raise refusal("@worker.job", option, OF_A_FUNCTION)
 
         def add(run: F) -> F:
             self._runners[function] = runner_of(run)

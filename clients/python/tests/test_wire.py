@@ -5,7 +5,8 @@ import random
 import unittest
 from unittest import mock
 
-from argiope._calls import jobs
+from argiope import Worker
+from argiope._calls import jobs, schedules
 from argiope._errors import ApiError, NotFound, TooMany, Unavailable, Unreachable
 from argiope._events import EventReader
 from argiope._wire import Backoff, Call, Endpoint, Response, ResponseReader, Tries
@@ -48,9 +49,23 @@ class DelaysAndTimesAsPeopleWriteThem(unittest.TestCase):
             self.assertIn(repr(value), str(raised.exception))
 
     def test_options_of_other_queues_are_answered_with_ours(self):
-        for theirs, ours in (("eta", "due_at"), ("countdown", "delay"), ("max_retries", "max_attempts")):
+        for theirs, ours in (("eta", "due_at"), ("countdown", "delay"), ("max_retries", "max_attempts"), ("expires", "misfire_grace"),
+                             ("run_date", "due_at"), ("retry_policy", "the queue's retry policy")):
             with self.assertRaisesRegex(TypeError, f"no option '{theirs}'; use {ours}"):
                 jobs.new_job("q", **{theirs: 1})
+
+    def test_options_of_other_schedulers_are_answered_with_ours(self):
+        for theirs, ours in (("eta", '"type": "at"'), ("countdown", '"type": "at"'), ("run_date", '"type": "at"'), ("expires", "misfire_grace"),
+                             ("max_retries", "max_attempts"), ("misfire_grace_time", "misfire_grace"), ("retry_delay", "the queue's")):
+            with self.assertRaisesRegex(TypeError, f"no option '{theirs}'; use .*{ours}"):
+                schedules.add("nightly", "30 3 * * *", queue="mail", **{theirs: 1})
+
+    def test_options_of_other_decorators_are_answered_with_ours(self):
+        for theirs, ours in (("bind", "the job"), ("max_retries", "the queue's retry policy"), ("time_limit", "lease_time")):
+            with self.assertRaisesRegex(TypeError, f"@worker.job has no option '{theirs}'; use .*{ours}"):
+                Worker("http://127.0.0.1:1").job("mail", **{theirs: 1})
+        with self.assertRaisesRegex(TypeError, "@worker.job has no option 'color'$"):
+            Worker("http://127.0.0.1:1").job("mail", color="red")
 
 
 class AnswersAreReadHoweverTheyAreCut(unittest.TestCase):

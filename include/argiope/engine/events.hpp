@@ -41,7 +41,7 @@ struct JobEvent {
   std::uint32_t attempt = 0;  // leased and what ends a lease: which one it is
   // added, retrying, released: when it is to run; the epoch: at once. leased, for the first time: since when it could have run.
   WallTime due_at{};
-  std::string_view text;      // error, worker or progress message
+  std::string_view text;      // error, worker or progress message; done: JobContext::finding
   double fraction = 0;        // progress
   // What ends a job that a schedule has put: whose run it was. 0: no schedule's, or the job goes on.
   ScheduleId schedule = 0;

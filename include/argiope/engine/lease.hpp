@@ -55,7 +55,8 @@ struct RunningJob {
 struct Verdict {
   Outcome outcome = Outcome::done;
   std::string result;             // done; retry, bury: what is kept of the failed attempt
-  std::string error;              // retry, bury, cancel
+  std::string error;              // retry, bury, cancel; done: a remark
+  bool is_finding = false;        // done: the remark is told with the event
   std::optional<Duration> delay;  // retry, release: from now; nullopt: retry by the queue's policy, release at once
   std::optional<std::int32_t> priority;  // retry, release, bury: the job's from now on
   std::vector<NewJob> follow_ups;        // put in the same transaction

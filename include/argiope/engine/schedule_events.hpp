@@ -49,7 +49,7 @@ struct ScheduleEvent {
   WallTime planned{};       // job_…: the (first) planned time
   WallTime last_planned{};  // job_missed, job_max_instances: the last one
   std::uint64_t count = 1;  // job_missed, job_max_instances: how many of them, at least
-  std::string_view text;    // error or reason
+  std::string_view text;    // error or reason; job_executed: JobContext::finding
   Duration jump{};          // calendar_jumped
 };
 

@@ -58,6 +58,11 @@ class JobContext {
   void output(std::string so_far);
   // Kept with the job; when the function fails after it, too.
   void set_result(std::string result) { result_ = std::move(result); }
+  // One line on a run that goes well: the job's `error`, and that of the schedule's run. A function that fails has its error there.
+  // A daemon elsewhere does not keep it.
+  void remark(std::string text) { remark_ = std::move(text), is_finding_ = false; }
+  // The same, and people should look at it: the event `done` has it as its text, and notifications of findings tell it.
+  void finding(std::string text) { remark_ = std::move(text), is_finding_ = true; }
   // Puts `job` in the same transaction that settles this one as done.
   void follow_up(NewJob job) { follow_ups_.push_back(std::move(job)); }
 
@@ -67,7 +72,8 @@ class JobContext {
 
   JobSource& source_;
   LeasedJob leased_;
-  std::string result_;
+  std::string result_, remark_;
+  bool is_finding_ = false;
   std::vector<NewJob> follow_ups_;
 };
 

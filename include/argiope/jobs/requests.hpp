@@ -145,7 +145,7 @@ struct Settlement {
   bool keep = false;                     // done, cancel: keep the record (until prune()) instead of deleting it
   bool expired = false;                  // bury: for its lease ran out, which counts, too
   std::string result;                    // done; retry, bury: what the failed attempt has left
-  std::string error;                     // others
+  std::string error;                     // others; done: a remark
   std::string worker;
   std::vector<PutRequest> follow_ups;  // put in the same transaction
 };

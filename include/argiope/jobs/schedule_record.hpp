@@ -64,7 +64,7 @@ struct ScheduleRun {
   WallTime ended_at{};
   RunOutcome outcome = RunOutcome::running;
   JobId job = 0;
-  std::string error;  // why it failed, was cancelled, missed or skipped
+  std::string error;  // why it failed, was cancelled, missed or skipped; done: its remark
   friend bool operator==(const ScheduleRun&, const ScheduleRun&) = default;
 };
 

@@ -274,6 +274,12 @@ struct UrlChange {
   friend bool operator==(const UrlChange&, const UrlChange&) = default;
 };
 
+// What a URL that was no page of the crawl is asked for now: as a requisite, or with `none` as a page.
+struct UrlPart {
+  std::int64_t url_id = 0;
+  UrlReason reason = UrlReason::none;
+};
+
 // What is stored together or not at all: a page settled, and the links found on it. New URLs come first, then outcomes,
 // then moves, then depths; links replace those that were known of the same URL.
 struct UrlBatch {
@@ -287,6 +293,8 @@ struct UrlBatch {
   // URLs that were assets alone, and to which a link leads now: what has reason `asset` is excluded as off_scope, or else
   // `checked`, so that a run which has it in scope fetches it.
   std::vector<std::int64_t> linked = {};
+  // What has another reason waits with this one, without validators. What has none stays a page.
+  std::vector<UrlPart> parts = {};
   std::vector<UrlNote> notes = {};
   std::vector<std::int64_t> taken = {};  // numbers of GivenUrls that are to be there no more
   // New, or in the place of one with the same id.
@@ -296,7 +304,7 @@ struct UrlBatch {
     std::size_t kept = 0;
     for (const KeptLinks& page : kept_links) kept += 1 + page.links.size();
     return outcomes.size() + discovered.size() + moves.size() + depths.size() + links.size() + kept + facts.size() +
-           linked.size() + notes.size() + taken.size() + runs.size() + changes.size();
+           linked.size() + parts.size() + notes.size() + taken.size() + runs.size() + changes.size();
   }
 };
 

@@ -3,17 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
-#include <map>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "argiope/base/duration.hpp"
-#include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/seed_list.hpp"
 #include "cli/number_option.hpp"
@@ -32,6 +28,9 @@ Result<std::string> parse_domain(const std::string& text) {
   }
   if (text == "*") return fail(Errc::invalid_input, "--whitelist *: name each domain; nothing stands for all of them");
   const auto url = Url::parse("http://" + text + "/");
+  if (url && IpAddress::parse(url->host()) && !text.starts_with(url->host()) && !text.contains(':')) {
+    return fail(Errc::invalid_input, fmt::format("--whitelist {}: a domain, or an address as in {}", in_quotes(text), in_quotes(url->host())));
+  }
   if (url && url->path_and_query() == "/" && url->username().empty() && can_be_host(url->host())) {
     // A port is written even where http has it anyway.
     const bool has_port = text.find(':', text.rfind(']') + 1) != std::string::npos;
@@ -49,22 +48,6 @@ std::string archive_name(std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const bool is_none = name.empty() || name == "." || name == ".." || name == ".warc" || name == ".warc.gz";
   return is_none ? fmt::format("{}: it names no file", in_quotes(path)) : std::string{};
-}
-
-using NamedFile = std::pair<std::string_view, std::string>;  // an option and what it names
-
-// Of two that are written to one plain file only one would be there in the end.
-Result<void> check_each_has_its_own(const std::vector<NamedFile>& files) {
-  std::map<std::string, std::string_view> taken;
-  for (const auto& [option, file] : files) {
-    const auto place = find_output_place(file);
-    if (!place || place->kind == OutputPlace::Kind::written_into) continue;
-    std::error_code ignored;
-    const std::string path = std::filesystem::weakly_canonical(std::filesystem::absolute(place->path, ignored), ignored).string();
-    const auto [other, is_new] = taken.emplace(path, option);
-    if (!is_new) return fail(Errc::invalid_input, fmt::format("{} {}: {} names the same file", option, file, other->second));
-  }
-  return {};
 }
 
 }  // namespace
@@ -168,7 +151,9 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_flag("-D,--debug", debug, "Log each retry and failure")->group(run_group);
   for (CLI::Option* const option : command.get_options()) {
     const std::string kind = option->get_type_name();
-    if (kind.starts_with("FILE") || kind.starts_with("DIR") || kind.starts_with("URL")) option->check(not_empty());
+    const bool is_named = kind.starts_with("FILE") || kind.starts_with("DIR") || kind.starts_with("URL");
+    const bool is_chosen = kind == "TEXT" || kind == "MIN..MAX" || kind == "KIND,…" || option->get_name() == "--accept-status";
+    if (is_named || is_chosen) option->check(not_empty());
   }
   command.footer(
       "PATTERN is a glob: /docs/** is compared with the path, example.org/docs/* (with a slash elsewhere) with the URL; * is\n"
@@ -193,6 +178,7 @@ Result<void> CrawlArguments::check_effects() const {
       {"--check-foreign-fragments", report.foreign_fragments, report.checks(), "--check-links or --check-output"},
       {"--near-distance", duplicates.near_distance.has_value(), compares,
        "--near-duplicates, --skip-duplicates near or --traps"},
+      {"--page-requisites", !save.assets.empty(), !save.folder.empty() || !warc.empty(), "--save or --warc"},
       {"--output", extraction.output != ExtractionArguments{}.output, extraction.is_asked(), "--field or --extract"},
       {"--output-format", !extraction.format.empty(), extraction.is_asked(), "--field or --extract"},
       {"--extract-threads", extraction.threads > 0, extraction.is_asked(), "--field or --extract"},
@@ -204,20 +190,23 @@ Result<void> CrawlArguments::check_effects() const {
   return {};
 }
 
-Result<void> CrawlArguments::check_outputs() const {
-  std::vector<NamedFile> files = {{"--export", export_file},
-                                  {"--export-broken", export_broken_file},
-                                  {"--html", report.html},
-                                  {"--sitemap-out", report.sitemap},
-                                  {"--save-cookies", session.save_cookies}};
-  for (const std::string& file : report.check_outputs) files.emplace_back("--check-output", file);
-  std::erase_if(files, [](const NamedFile& named) { return named.second.empty(); });
-  for (const auto& [option, file] : files) {
-    if (auto good = OutputFile::check(option, file); !good) return good;
-  }
-  if (extraction.is_asked()) files.emplace_back("--output", extraction.output);
-  files.emplace_back("--db", database);
-  return check_each_has_its_own(files);
+CommandFiles CrawlArguments::files(const ProxySettings::Variable& environment) const {
+  CommandFiles files;
+  for (const std::string& list : input_files) files.reads("--input-file", list);
+  if (std::ranges::find(urls, "-") != urls.end()) files.reads("URL", "-");
+  files.reads("--config", host_file.file);
+  files.reads("--extract", extraction.file);
+  requests.name_files(files);
+  wire.name_files(files);
+  session.name_files(files, environment);
+  files.keeps_database("--db", database);
+  files.keeps_archive("--warc", warc);
+  files.keeps_mirror("--save", save.folder);
+  if (extraction.is_asked()) files.keeps("--output", extraction.output);
+  files.writes("--export", export_file);
+  files.writes("--export-broken", export_broken_file);
+  report.name_files(files);
+  return files;
 }
 
 // Of the command line and of lists; a list's bad lines are `remarks`.
@@ -263,8 +252,11 @@ Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) 
   }
   if (auto applied = scope.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   for (const auto& [option, file] : {std::pair{"--export", &export_file}, {"--export-broken", &export_broken_file}}) {
-    if (file->empty() || file->ends_with(".jsonl") || file->ends_with(".csv")) continue;
-    return fail(Errc::invalid_input, fmt::format("{} {}: the name must end with .jsonl or .csv", option, in_quotes(*file)));
+    if (*file == "-" && summary == "json") {
+      return fail(Errc::invalid_input, fmt::format("{} -: --summary json goes to standard output; name a file", option));
+    }
+    if (file->empty() || *file == "-" || file->ends_with(".jsonl") || file->ends_with(".csv")) continue;
+    return fail(Errc::invalid_input, fmt::format("{} {}: the name must end with .jsonl or .csv, or be -", option, in_quotes(*file)));
   }
   if (max_depth >= 0) options.max_depth = static_cast<std::uint32_t>(max_depth);
   options.max_pages = max_pages;
@@ -285,6 +277,7 @@ Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) 
                                         : CrawlOrder::bfs;
   options.order_seed = order_seed.value_or(0);
   options.concurrency = concurrency;
+  save.apply(options);
   host_file.apply(options);
   options.retries = retries;
   options.age = age;

@@ -9,6 +9,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
+#include "cli/command_files.hpp"
 #include "cli/crawl/duplicate_arguments.hpp"
 #include "cli/crawl/extraction_arguments.hpp"
 #include "cli/crawl/host_arguments.hpp"
@@ -75,9 +76,8 @@ struct CrawlArguments {
   // Reads the lists of URLs. `remarks`: sentences on what of them was skipped.
   // Errors: invalid_input naming the argument and what is wrong with it; those of read_seed_list().
   Result<CrawlOptions> options(std::vector<std::string>* remarks = nullptr) const;
-  // Whether what is written at the end can be written, as far as that can be told before.
-  // Errors: io and disk_full naming the option and the file.
-  Result<void> check_outputs() const;
+  // All that are read and written.
+  CommandFiles files(const ProxySettings::Variable& environment) const;
 
  private:
   Result<void> check_effects() const;

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +30,7 @@
 #include "cli/crawl/sitemap_words.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
+#include "cli/random_number.hpp"
 #include "cli/version.hpp"
 #include "config/internal/crawl_file.hpp"
 #include "config/internal/extraction_file.hpp"
@@ -41,6 +41,8 @@
 
 namespace argiope {
 namespace {
+
+constexpr int kMostLookedAt = 1'000;  // rows, for the URLs that a crawl began with
 
 class CrawlCommand {
  public:
@@ -67,12 +69,14 @@ class CrawlCommand {
                       : arguments_.debug ? spdlog::level::debug
                                          : spdlog::level::info);
     if (arguments_.color) color_log();
-    if (auto good = arguments_.check_outputs(); !good) return give_up(good.error().message, kExitNothing);
+    if (auto good = check_files(); !good) return give_up(good.error().message, kExitNothing);
     if (auto opened = open_archives(*options, setup); !opened) return give_up(opened.error().message, kExitNothing);
     if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
-    if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
-    if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
     if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
+    if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    // An archive is mended when it is opened: nothing else may refuse the run behind it.
+    if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
+    say_whose_database(options->seeds);
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
     if (extraction_) {
@@ -91,6 +95,33 @@ class CrawlCommand {
   }
 
  private:
+  // Before anything is opened.
+  Result<void> check_files() const {
+    CommandFiles files = arguments_.files(environment_variable);
+    for (const std::string& archive : archives_) files.reads("FILE", archive);
+    return files.check();
+  }
+  // The usual database is in the folder where the command runs. A second site there is told that it has another.
+  void say_whose_database(const std::vector<Url>& seeds) const {
+    if (arguments_.quiet || arguments_.database != CrawlArguments{}.database) return;
+    auto store = open_url_store_to_look(arguments_.database);
+    if (!store) return;
+    std::string other;
+    bool is_known = false;
+    int looked = 0;
+    (void)(*store)->scan(1, [&](const UrlRecord& record) {
+      const auto url = record.referrer == 0 ? Url::parse(record.url) : Result<Url>(fail(Errc::not_found, ""));
+      if (url) {
+        const auto is_of_it = [&](const Url& seed) { return seed.host_and_port() == url->host_and_port(); };
+        is_known = std::ranges::any_of(seeds, is_of_it);
+        if (other.empty()) other = url->host_and_port();
+      }
+      return !is_known && ++looked < kMostLookedAt;
+    });
+    if (is_known || other.empty()) return;
+    fmt::print(stderr, "argiope: {} has the crawl of {} already, and this one goes into it, too; -d FILE keeps them apart\n",
+               arguments_.database, printable(other));
+  }
   static void color_log() {
     for (const auto& sink : spdlog::default_logger()->sinks()) {
       auto* const colored = dynamic_cast<spdlog::sinks::stderr_color_sink_mt*>(sink.get());
@@ -147,8 +178,6 @@ class CrawlCommand {
 
   Result<void> open_warc(CrawlOptions& options) {
     if (arguments_.warc.empty()) return {};
-    std::random_device entropy;
-    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
     const WarcOptions warc{.path = arguments_.warc,
                            .most_bytes = arguments_.warc_bytes,
                            .sync = arguments_.sync == "full",
@@ -156,7 +185,7 @@ class CrawlCommand {
                                     {"http-header-user-agent", options.user_agent},
                                     {"robots", options.robots ? "obey" : "ignore"}},
                            .seeds = options.seeds};
-    auto opened = WarcSink::open(warc, clock_, Random{chance});
+    auto opened = WarcSink::open(warc, clock_, Random{random_number()});
     if (!opened) {
       if (opened.error().code == Errc::wrong_format) opened.error().message += "; --warc names another file";
       return std::unexpected(std::move(opened.error()));
@@ -167,9 +196,7 @@ class CrawlCommand {
   }
 
   Result<void> open_mirror(CrawlOptions& options) {
-    std::random_device entropy;
-    const std::uint64_t chance = std::uint64_t{entropy()} << 32 | entropy();
-    auto opened = arguments_.save.open(options, arguments_.sync == "full", Random{chance});
+    auto opened = arguments_.save.open(options, arguments_.sync == "full", Random{random_number()});
     if (!opened) return std::unexpected(std::move(opened.error()));
     mirror_ = std::move(*opened);
     if (mirror_) seeds_ = options.seeds;
@@ -246,7 +273,9 @@ class CrawlCommand {
     const ExtractionReport extracted = extraction_ ? extraction_->report() : ExtractionReport{};
     if (!arguments_.quiet) {
       // Records and people's words do not mix.
-      std::FILE* const out = extraction_ && arguments_.extraction.output == "-" ? stderr : stdout;
+      const bool is_taken = (extraction_ && arguments_.extraction.output == "-") || arguments_.export_file == "-" ||
+                            arguments_.export_broken_file == "-";
+      std::FILE* const out = is_taken ? stderr : stdout;
       print_report(out, report, arguments_.database, arguments_.export_file);
       print_warc(out);
       if (mirror_) print_mirror(out, *mirror_, arguments_.save, seeds_);
@@ -256,6 +285,8 @@ class CrawlCommand {
     if (arguments_.summary == "json") {
       print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr);
     }
+    // Last: who runs this as a job keeps the last line of standard error.
+    if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr)));
     return status;
   }
 
@@ -296,7 +327,8 @@ class CrawlCommand {
     // What was not asked for by --check-only does not count, here as in argiope crawl check.
     const bool counts_broken = arguments_.report.judge.rules()->wants(FindingKind::broken);
     const bool is_broken_somewhere = (counts_broken && report.broken_count > 0) || (check_ && !check_->is_good());
-    return arguments_.fail_on_broken && is_broken_somewhere ? kExitBroken : kExitFinished;
+    is_found_broken_ = arguments_.fail_on_broken && is_broken_somewhere;
+    return is_found_broken_ ? kExitBroken : kExitFinished;
   }
 
   // Why nothing could be fetched: not one good answer in this run, nor in the database. Empty otherwise.
@@ -341,6 +373,7 @@ class CrawlCommand {
   std::optional<CheckResult> check_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
+  bool is_found_broken_ = false;  // and --fail-on-broken asks
   std::string error_;  // what was complained of
 };
 

@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <memory>
-#include <random>
 
 #include "argiope/base/clock.hpp"
 #include "argiope/store/url_store.hpp"
@@ -13,6 +12,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/random_number.hpp"
 #include "crawl/internal/url_import.hpp"
 #include "store/internal/asyncio_crawler.hpp"
 
@@ -37,9 +37,7 @@ int run_import(const CrawlImportArguments& arguments) {
   }
   auto store = open_url_store(arguments.database);
   if (!store) return complain_of_import(with_database_option(std::move(store.error())).message);
-  std::random_device entropy;
-  const std::uint64_t seed = std::uint64_t{entropy()} << 32 | entropy();
-  auto taken = import_asyncio_crawler(arguments.file, **store, seed, SystemClock{}.wall_now());
+  auto taken = import_asyncio_crawler(arguments.file, **store, random_number(), SystemClock{}.wall_now());
   if (!taken) return complain_of_import(taken.error().message);
   if (auto closed = (*store)->close(); !closed) return complain_of_import(closed.error().message);
   for (const std::string& remark : taken->remarks) fmt::print(stderr, "argiope: {}: {}\n", printable(arguments.file), remark);

@@ -13,6 +13,7 @@
 #include "argiope/store/url_store.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/command_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/crawl/crawl_queries.hpp"
 #include "cli/crawl/report_arguments.hpp"
@@ -33,6 +34,9 @@ int complain_about(std::string_view message, int status = kExitNothing) {
   fmt::print(stderr, "argiope: {}\n", printable_lines(message));
   return status;
 }
+int complain_about(const Error& error) {
+  return complain_about(error.message, error.code == Errc::invalid_input ? kExitUsage : kExitNothing);
+}
 
 struct CrawlLookArguments {
   std::string database = "argiope.db";
@@ -42,7 +46,24 @@ struct CrawlLookArguments {
   void add_database(CLI::App& command) {
     command.add_option("DB", database, "Database of a crawl")->type_name("")->capture_default_str();
   }
+  // Before anything is opened.
+  CommandFiles files(bool has_parts) const {
+    CommandFiles files;
+    files.reads_database("DB", database);
+    if (has_parts) {
+      files.writes_parts("--output", output, [file = output](const std::string& name) { return is_sitemap_part(file, name); });
+    } else {
+      files.writes("--output", output);
+    }
+    return files;
+  }
 };
+
+// A sitemap may have parts beside its file.
+Result<std::unique_ptr<UrlStore>> open_to_write_of(const CrawlLookArguments& arguments, bool has_parts = false) {
+  if (auto good = arguments.files(has_parts).check(); !good) return std::unexpected(std::move(good.error()));
+  return open_crawl_to_look(arguments.database);
+}
 
 // --- check
 
@@ -60,8 +81,8 @@ int run_check(const CrawlCheckArguments& arguments) {
                                    in_quotes(arguments.output)),
                        kExitUsage);
   }
-  auto store = open_crawl_to_look(arguments.database);
-  if (!store) return complain_about(store.error().message);
+  auto store = open_to_write_of(arguments);
+  if (!store) return complain_about(store.error());
   const auto result = check_links(**store, *rules);
   if (!result) return complain_about(result.error().message);
   const auto written = write_check(**store, *result, format.value_or(CheckFormat::text), arguments.output, kVersion);
@@ -92,8 +113,8 @@ std::function<int()> add_check(CLI::App& crawl) {
 int run_report(const CrawlLookArguments& arguments) {
   const auto rules = arguments.judge.rules();
   if (!rules) return complain_about(rules.error().message, kExitUsage);
-  auto store = open_crawl_to_look(arguments.database);
-  if (!store) return complain_about(store.error().message);
+  auto store = open_to_write_of(arguments);
+  if (!store) return complain_about(store.error());
   if (auto written = write_site_report(**store, *rules, arguments.output); !written) return complain_about(written.error().message);
   return kExitFinished;
 }
@@ -122,8 +143,8 @@ struct CrawlDiffArguments : CrawlLookArguments {
 };
 
 int run_diff(const CrawlDiffArguments& arguments) {
-  auto store = open_crawl_to_look(arguments.database);
-  if (!store) return complain_about(store.error().message);
+  auto store = open_to_write_of(arguments);
+  if (!store) return complain_about(store.error());
   const auto since = parse_since(**store, arguments.since, SystemClock().wall_now());
   if (!since) return complain_about(since.error().message, since.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
   const DiffFormat format = arguments.json ? DiffFormat::json : arguments.csv ? DiffFormat::csv : DiffFormat::text;
@@ -170,8 +191,8 @@ int export_sitemap(UrlStore& store, const CrawlExportArguments& arguments) {
 }
 
 int run_export(const CrawlExportArguments& arguments) {
-  auto store = open_crawl_to_look(arguments.database);
-  if (!store) return complain_about(store.error().message);
+  auto store = open_to_write_of(arguments, arguments.format == "sitemap");
+  if (!store) return complain_about(store.error());
   if (arguments.format == "sitemap") return export_sitemap(**store, arguments);
   const GraphFormat format = arguments.format == "graphml" ? GraphFormat::graphml
                              : arguments.format == "dot"   ? GraphFormat::dot

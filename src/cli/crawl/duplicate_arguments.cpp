@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
 #include "web/internal/url_parameters.hpp"
 
@@ -17,11 +18,11 @@ void DuplicateArguments::add_to(CLI::App& command, const char* group) {
       ->check(whole_number(0, 7))->group(group)->type_name("BITS")->default_str(std::to_string(DuplicateOptions{}.near_distance));
   command.add_flag("--canonical", canonical, "Do not follow the links of a page that names another URL in scope as its canonical one, but that URL")
       ->group(group);
-  command.add_option("--strip-parameters", strip_parameters, "Follow links without these parameters: names, beginnings (ref_*), and the lists tracking and sessions")
-      ->delimiter(',')->allow_extra_args(false)->group(group)->type_name("NAME,…");
+  add_list(command, "--strip-parameters", strip_parameters, "Follow links without these parameters: names, beginnings (ref_*), and the lists tracking and sessions")
+      ->group(group)->type_name("NAME,…");
   command.add_flag("--learn-parameters", learn_parameters, "Follow links without parameters that were seen to change no page of their site")->group(group);
-  command.add_option("--keep-parameters", keep_parameters, "Parameters that stay, whatever is listed or learned")
-      ->delimiter(',')->allow_extra_args(false)->group(group)->type_name("NAME,…");
+  add_list(command, "--keep-parameters", keep_parameters, "Parameters that stay, whatever is listed or learned")
+      ->group(group)->type_name("NAME,…");
   command.add_option("--traps", traps, "No longer follow URLs of one shape (numbers, repeated folders and values apart) once N of its pages in a row were copies, exact or near; 50 is a good number")
       ->check(whole_number(2, 1'000'000))->group(group)->type_name("N");
 }

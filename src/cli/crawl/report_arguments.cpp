@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/internal/printable.hpp"
+#include "cli/list_option.hpp"
 #include "cli/span_option.hpp"
 #include "crawl/internal/accepted_status.hpp"
+#include "crawl/internal/graph_export.hpp"
 
 namespace argiope {
 namespace {
@@ -47,6 +49,10 @@ void ReportArguments::add_to(CLI::App& command, const char* group) {
 
 Result<CheckRules> JudgeArguments::rules() const {
   CheckRules rules;
+  for (const auto& [option, text] : {std::pair{"--accept-status", &accept_status}, {"--check-only", &only}}) {
+    if (text->empty()) continue;
+    if (const auto parts = parts_of_list(*text); !parts) return std::unexpected(of_option(option, parts.error()));
+  }
   if (!accept_status.empty()) {
     auto ranges = parse_status_ranges(accept_status);
     if (!ranges) return std::unexpected(of_option("--accept-status", ranges.error()));
@@ -72,6 +78,12 @@ Result<std::vector<std::pair<std::string, CheckFormat>>> ReportArguments::output
     outputs.emplace_back(file, *format);
   }
   return outputs;
+}
+
+void ReportArguments::name_files(CommandFiles& files) const {
+  for (const std::string& file : check_outputs) files.writes("--check-output", file);
+  files.writes("--html", html);
+  files.writes_parts("--sitemap-out", sitemap, [file = sitemap](const std::string& name) { return is_sitemap_part(file, name); });
 }
 
 Result<void> ReportArguments::apply(CrawlOptions& options) const {

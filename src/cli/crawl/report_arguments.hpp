@@ -10,6 +10,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
+#include "cli/command_files.hpp"
 #include "crawl/internal/check_output.hpp"
 #include "crawl/internal/link_check.hpp"
 
@@ -39,6 +40,9 @@ struct ReportArguments {
   void add_to(CLI::App& command, const char* group);
   // Errors: invalid_input naming the option and what is wrong with it.
   Result<void> apply(CrawlOptions& options) const;
+
+  // What is written at the end.
+  void name_files(CommandFiles& files) const;
 
   bool checks() const noexcept { return check_links || !check_outputs.empty(); }
   // Files of findings with their formats; as apply() has found them right.

@@ -264,6 +264,20 @@ void print_check(std::FILE* out, const CheckResult& check, std::string_view data
   }
 }
 
+std::string words_on_findings(const CrawlReport& report, const CheckResult* check) {
+  const std::string pages = counted(report.stats.pages, "page");
+  if (check == nullptr) return fmt::format("{} ({} read in this run)", counted(report.broken_count, "broken link"), pages);
+  std::string text = counted(check->errors(), "error");
+  for (const FindingKind kind : {FindingKind::broken, FindingKind::fragment, FindingKind::invalid, FindingKind::mail}) {
+    const std::uint64_t count = check->counts[static_cast<std::size_t>(kind)];
+    if (count > 0) text += fmt::format(", {}: {}", to_string(kind), count);
+  }
+  if (check->unread > 0) text += fmt::format(", unread: {}", counted(check->unread, "page"));
+  text += fmt::format(" ({} read in this run)", pages);
+  const auto first = std::ranges::find_if(check->findings, [](const LinkFinding& finding) { return !is_warning(finding.kind); });
+  return first == check->findings.end() ? text : text + fmt::format("; the first: {}", first->url);
+}
+
 void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble, const CheckResult* check,
                    const ExtractionReport* extraction) {
   rusage usage{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include "argiope/crawl/crawl_report.hpp"
@@ -20,6 +21,8 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
                    const ExtractionReport* extraction = nullptr);
 // What a check of links has found, in a line or two. `database` is named in the advice on how to see it.
 void print_check(std::FILE* out, const CheckResult& check, std::string_view database);
+// Why a crawl with --fail-on-broken ends with 1, in one line. `check`: where links were checked.
+std::string words_on_findings(const CrawlReport& report, const CheckResult* check);
 // The line of a crawl that could not begin or has lost its store.
 void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_view error);
 

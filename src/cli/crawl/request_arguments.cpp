@@ -150,6 +150,8 @@ Result<void> RequestArguments::apply(CrawlOptions& options) const {
   return {};
 }
 
+void RequestArguments::name_files(CommandFiles& files) const { files.reads("--ca-file", ca_file); }
+
 void RequestArguments::apply(CrawlSetup& setup) const {
   setup.allow_private = allow_private;
   setup.private_advice = kAllowPrivateAdvice;

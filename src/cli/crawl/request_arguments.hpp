@@ -12,6 +12,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/local_crawl.hpp"
+#include "cli/command_files.hpp"
 
 namespace argiope {
 
@@ -39,6 +40,7 @@ struct RequestArguments {
   // Errors: invalid_input naming the option and what is wrong with it.
   Result<void> apply(CrawlOptions& options) const;
   void apply(CrawlSetup& setup) const;
+  void name_files(CommandFiles& files) const;
 };
 
 }  // namespace argiope

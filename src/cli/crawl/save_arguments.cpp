@@ -11,10 +11,10 @@ namespace argiope {
 
 // clang-format off
 void SaveArguments::add_to(CLI::App& command, const char* group) {
-  CLI::Option* const save = command.add_option("--save", folder, "Save pages and what they are shown with in this folder, so that they can be read from disk: links lead from file to file")
+  command.add_option("--save", folder, "Save pages and what they are shown with in this folder, so that they can be read from disk: links lead from file to file")
       ->group(group)->type_name("DIR");
-  command.add_option("--save-assets", assets, "Pictures, styles, scripts and fonts for --save: all, same-host (on hosts that are followed), none")
-      ->check(CLI::IsMember({"all", "same-host", "none"}))->needs(save)->group(group)->type_name("WHICH")->capture_default_str();
+  command.add_option("--save-assets,--page-requisites", assets, "Pictures, styles, scripts and fonts for --save and --warc: all, same-host (on hosts that are followed), none (default: all with --save, else none)")
+      ->check(CLI::IsMember({"all", "same-host", "none"}))->group(group)->type_name("WHICH");
 }
 // clang-format on
 
@@ -23,10 +23,12 @@ Result<std::shared_ptr<SaveSink>> SaveArguments::open(CrawlOptions& options, boo
   auto opened = SaveSink::open({.path = folder, .sync = sync, .seeds = options.seeds}, random);
   if (!opened) return fail(opened.error().code, fmt::format("--save: {}", opened.error().message));
   options.sinks.push_back(*opened);
-  options.requisites = assets == "none"        ? Requisites::none
-                       : assets == "same-host" ? Requisites::same_host
-                                               : Requisites::all;
   return opened;
+}
+
+void SaveArguments::apply(CrawlOptions& options) const {
+  const bool takes_all = assets.empty() ? !folder.empty() : assets == "all";
+  options.requisites = takes_all ? Requisites::all : assets == "same-host" ? Requisites::same_host : Requisites::none;
 }
 
 void print_mirror(std::FILE* out, const SaveSink& mirror, const SaveArguments& arguments, const std::vector<Url>& seeds) {

@@ -14,9 +14,11 @@ namespace argiope {
 
 struct SaveArguments {
   std::string folder;  // empty: none is made
-  std::string assets = "all";
+  std::string assets;  // empty: all for a mirror, else none
 
   void add_to(CLI::App& command, const char* group);
+  // What pages are shown with is fetched for a mirror, and for an archive that asks for it.
+  void apply(CrawlOptions& options) const;
   // Opens the mirror and adds it to the sinks of `options`, whose seeds are known; null where none is asked for.
   // Errors: those of SaveSink::open(), naming the option.
   Result<std::shared_ptr<SaveSink>> open(CrawlOptions& options, bool sync, Random random) const;

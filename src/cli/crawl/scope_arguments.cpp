@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
 #include "crawl/internal/path_prefix.hpp"
 #include "web/internal/ascii.hpp"
@@ -70,8 +71,8 @@ Result<void> parse_each(const std::vector<std::string>& texts, std::vector<std::
 void ScopeArguments::add_to(CLI::App& command, const char* group) {
   command.add_flag("--domain", domain, "Also follow links to the registered domain of each URL and its subdomains: of www.example.co.uk, example.co.uk")
       ->group(group);
-  command.add_option("--port", ports, "Only what is on this port (repeatable; default: all)")
-      ->check(whole_number(1, 65535))->group(group)->type_name("N")->allow_extra_args(false)->delimiter(',');
+  add_list(command, "--port", ports, "Only what is on this port (repeatable; default: all)", whole_number(1, 65535))
+      ->group(group)->type_name("N");
   command.add_option("--include", include, "Follow only links that fit this pattern (repeatable), on hosts that are followed anyway")
       ->group(group)->type_name("PATTERN")->allow_extra_args(false);
   command.add_option("--exclude", exclude, "Follow no links that fit this pattern, and check none (repeatable); counts more than --include")
@@ -79,12 +80,12 @@ void ScopeArguments::add_to(CLI::App& command, const char* group) {
   command.add_option("--path-prefix", path_prefixes, "Follow only links whose path begins so, as in /docs/ (repeatable)")
       ->group(group)->type_name("PREFIX")->allow_extra_args(false);
   command.add_flag("--no-parent", no_parent, "Never leave the folders of the URLs, up to their last slash")->group(group);
-  command.add_option("--accept-type", accept_types, "Of answers that are neither pages nor of this media type, read no body: application/pdf, image/* (repeatable)")
-      ->group(group)->type_name("TYPE")->allow_extra_args(false)->delimiter(',');
-  command.add_option("--accept-ext", accept_extensions, "Follow only links that end so, and those that end with no extension: html,php (repeatable)")
-      ->group(group)->type_name("EXT")->allow_extra_args(false)->delimiter(',');
-  command.add_option("--reject-ext", reject_extensions, "Follow no links that end so: zip,tar.gz,mp4 (repeatable)")
-      ->group(group)->type_name("EXT")->allow_extra_args(false)->delimiter(',');
+  add_list(command, "--accept-type", accept_types, "Of answers that are neither pages nor of this media type, read no body: application/pdf, image/* (repeatable)")
+      ->group(group)->type_name("TYPE");
+  add_list(command, "--accept-ext", accept_extensions, "Follow only links that end so, and those that end with no extension: html,php (repeatable)")
+      ->group(group)->type_name("EXT");
+  add_list(command, "--reject-ext", reject_extensions, "Follow no links that end so: zip,tar.gz,mp4 (repeatable)")
+      ->group(group)->type_name("EXT");
 }
 // clang-format on
 

@@ -8,10 +8,13 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "argiope/web/charset.hpp"
 #include "base/internal/printable.hpp"
+#include "web/internal/ascii.hpp"
 #include "web/internal/sitemap.hpp"
 
 namespace argiope {
@@ -40,6 +43,16 @@ std::optional<std::string> next_line(std::istream& in) {
 bool is_sitemap_ahead(std::istream& in) {
   const int first = in.peek();
   return first == '<' || first == 0x1f;
+}
+
+// In UTF-16, as some editors write it: behind a mark, or with a zero among the first two bytes.
+bool is_utf16_ahead(std::istream& in) {
+  constexpr int kEnd = std::istream::traits_type::eof();
+  if (in.peek() == kEnd) return false;
+  const int first = in.get(), second = in.peek();
+  in.clear();
+  in.unget();
+  return first == 0 || second == 0 || (first == 0xff && second == 0xfe) || (first == 0xfe && second == 0xff);
 }
 
 Result<void> read_sitemap_seeds(std::istream& in, const std::string& name, SeedList& list) {
@@ -74,6 +87,40 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\f\v") - first + 1);
 }
 
+Result<void> read_seed_lines(std::istream& in, const std::string& name, SeedList& list) {
+  std::size_t number = 0;
+  while (auto line = next_line(in)) {
+    if (++number == 1 && line->starts_with(kByteOrderMark)) line->erase(0, kByteOrderMark.size());
+    const std::string text = trimmed(*line);
+    if (text.empty() || text.starts_with('#')) continue;
+    if (list.seeds.size() >= SeedList::kMostSeeds) {
+      return fail(Errc::too_large, fmt::format("{}:{}: more than {} URLs", printable(name), number, SeedList::kMostSeeds));
+    }
+    auto seed = parse_seed(text);
+    if (seed) {
+      list.seeds.push_back(std::move(*seed));
+    } else if (++list.bad_count <= SeedList::kMostTold) {
+      list.bad.push_back(fmt::format("{}:{}: {}", printable(name), number, seed.error().message));
+    }
+  }
+  if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", printable(name)));
+  return {};
+}
+
+Result<void> read_utf16_list(std::istream& in, const std::string& name, SeedList& list) {
+  constexpr std::size_t kMost = SitemapLimits{}.most_bytes;
+  std::string bytes(kMost + 1, '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(in.gcount()));
+  if (bytes.size() > kMost) return fail(Errc::too_large, fmt::format("{}: more than {} bytes of UTF-16", printable(name), kMost));
+  const CharsetDecision charset = detect_charset(bytes, {});
+  const auto text = to_utf8(std::string_view(bytes).substr(charset.bom_length), charset.name);
+  if (!text) return std::unexpected(text.error());
+  const bool is_xml = trim_space(*text).starts_with('<');
+  std::istringstream read(is_xml ? bytes : *text);
+  return is_xml ? read_sitemap_seeds(read, name, list) : read_seed_lines(read, name, list);
+}
+
 }  // namespace
 
 Result<Url> parse_seed(const std::string& text) {
@@ -95,24 +142,8 @@ Result<Url> parse_seed(const std::string& text) {
 }
 
 Result<void> read_seed_list(std::istream& in, const std::string& name, SeedList& list) {
-  if (is_sitemap_ahead(in)) return read_sitemap_seeds(in, name, list);
-  std::size_t number = 0;
-  while (auto line = next_line(in)) {
-    if (++number == 1 && line->starts_with(kByteOrderMark)) line->erase(0, kByteOrderMark.size());
-    const std::string text = trimmed(*line);
-    if (text.empty() || text.starts_with('#')) continue;
-    if (list.seeds.size() >= SeedList::kMostSeeds) {
-      return fail(Errc::too_large, fmt::format("{}:{}: more than {} URLs", printable(name), number, SeedList::kMostSeeds));
-    }
-    auto seed = parse_seed(text);
-    if (seed) {
-      list.seeds.push_back(std::move(*seed));
-    } else if (++list.bad_count <= SeedList::kMostTold) {
-      list.bad.push_back(fmt::format("{}:{}: {}", printable(name), number, seed.error().message));
-    }
-  }
-  if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", printable(name)));
-  return {};
+  if (is_utf16_ahead(in)) return read_utf16_list(in, name, list);
+  return is_sitemap_ahead(in) ? read_sitemap_seeds(in, name, list) : read_seed_lines(in, name, list);
 }
 
 std::string name_of_list(const std::string& path) { return path == "-" ? "standard input" : printable(path); }

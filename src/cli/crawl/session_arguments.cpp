@@ -25,6 +25,7 @@ constexpr std::size_t kMostNetrcBytes = std::size_t{4} * 1024 * 1024;
 constexpr std::size_t kMostSecretBytes = std::size_t{64} * 1024;
 constexpr std::string_view kVariableMark = "@env:";
 constexpr std::string_view kCookieMark = "cookie:";
+constexpr const char* kUsualNetrc = "/.netrc";
 
 // The whole file. Errors begin with `option` and the file's name.
 Result<std::string> read_file_of(std::string_view option, const std::string& path, std::size_t most) {
@@ -53,6 +54,14 @@ Result<std::string> read_secret(std::string_view option, const std::string& text
   std::string line = file->substr(0, file->find_first_of("\r\n"));
   if (line.empty()) return fail(Errc::invalid_input, fmt::format("{} {}: its first line is empty", option, printable(path)));
   return line;
+}
+
+// FILE of a text with "@FILE" behind its mark; empty: it has none.
+std::string secret_file_in(const std::string& text, std::string_view mark) {
+  const std::size_t at = text.find(mark);
+  const std::string secret = at == std::string::npos ? std::string() : text.substr(at + mark.size() - 1);
+  const bool is_file = !secret.empty() && !secret.starts_with("@@") && !secret.starts_with(kVariableMark);
+  return is_file ? secret.substr(1) : std::string();
 }
 
 bool has_port_behind_host(std::string_view text) { return text.find(':', text.rfind(']') + 1) != std::string_view::npos; }
@@ -174,6 +183,15 @@ void SessionArguments::add_to(CLI::App& command, const char* group) {
 }
 // clang-format on
 
+void SessionArguments::name_files(CommandFiles& files, const ProxySettings::Variable& environment) const {
+  files.reads("--load-cookies", load_cookies, "--save-cookies");
+  files.writes("--save-cookies", save_cookies);
+  files.reads("--netrc-file", netrc_file);
+  if (const auto home = environment("HOME"); netrc && home) files.reads("--netrc", *home + kUsualNetrc);
+  for (const std::string& user : users) files.reads("--user", secret_file_in(user, ":@"));
+  for (const std::string& field : login_fields) files.reads("--login-field", secret_file_in(field, "=@"));
+}
+
 Result<void> SessionArguments::apply(CrawlOptions& options, const ProxySettings::Variable& environment, WallTime now,
                                      std::vector<std::string>& remarks) const {
   if (auto applied = apply_cookies(options, now, remarks); !applied) return applied;
@@ -238,7 +256,7 @@ Result<void> SessionArguments::apply_netrc(CrawlOptions& options, const ProxySet
   if (netrc) {
     const auto home = environment("HOME");
     if (!home || home->empty()) return fail(Errc::not_found, "--netrc: HOME does not say where .netrc is; --netrc-file does");
-    path = *home + "/.netrc";
+    path = *home + kUsualNetrc;
   }
   const auto text = read_file_of(option, path, kMostNetrcBytes);
   if (!text) return std::unexpected(text.error());

@@ -11,6 +11,7 @@
 #include "argiope/web/cookies.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/url.hpp"
+#include "cli/command_files.hpp"
 
 namespace argiope {
 
@@ -31,6 +32,8 @@ struct SessionArguments {
   // Errors: invalid_input, not_found, io and too_large, naming the option and what is wrong with it.
   Result<void> apply(CrawlOptions& options, const ProxySettings::Variable& environment, WallTime now,
                      std::vector<std::string>& remarks) const;
+  // Files of secrets and cookies. `environment` says where ~/.netrc is.
+  void name_files(CommandFiles& files, const ProxySettings::Variable& environment) const;
   // Writes --save-cookies, for nobody else to read; without that option nothing. Errors: io and disk_full, naming it.
   Result<void> save(const std::vector<Cookie>& cookies) const;
 

@@ -13,6 +13,7 @@
 #include "argiope/base/duration.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
+#include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
 #include "crawl/internal/accepted_status.hpp"
 #include "web/internal/ascii.hpp"
@@ -78,10 +79,10 @@ Result<void> parse_depths(std::string_view text, UrlQuery& query) {
 
 // clang-format off
 void UrlQueryArguments::add_to(CLI::App& command, const char* group) {
-  command.add_option("--state", states, "queued, done, failed or excluded (repeatable, as all of these)")
-      ->check(CLI::IsMember(state_names()))->group(group)->type_name("STATE")->allow_extra_args(false)->delimiter(',');
-  command.add_option("--reason", reasons, "Why it is excluded or done in part: robots, off_scope, depth, cut_off …; none for those without")
-      ->check(CLI::IsMember(reason_names()))->group(group)->type_name("REASON")->allow_extra_args(false)->delimiter(',');
+  add_list(command, "--state", states, "queued, done, failed or excluded (repeatable, as all of these)", CLI::IsMember(state_names()))
+      ->group(group)->type_name("STATE");
+  add_list(command, "--reason", reasons, "Why it is excluded or done in part: robots, off_scope, depth, cut_off …; none for those without", CLI::IsMember(reason_names()))
+      ->group(group)->type_name("REASON");
   command.add_option("--status", statuses, "Status of the last answer: 404, 5xx, 300..399")
       ->group(group)->type_name("LIST")->allow_extra_args(false);
   command.add_flag("--broken", broken, "Broken links alone: given up, or answered with an error")->group(group);
@@ -89,8 +90,7 @@ void UrlQueryArguments::add_to(CLI::App& command, const char* group) {
       ->group(group)->type_name("HOST")->allow_extra_args(false);
   command.add_option("--match", patterns, "That fit this pattern, as for --include of argiope crawl")
       ->group(group)->type_name("PATTERN")->allow_extra_args(false);
-  command.add_option("--type", types, "Media type of the answer: text/html, image/*")
-      ->group(group)->type_name("TYPE")->allow_extra_args(false)->delimiter(',');
+  add_list(command, "--type", types, "Media type of the answer: text/html, image/*")->group(group)->type_name("TYPE");
   command.add_option("--min-size", min_size, "Answered with so many bytes at least (500K, 10M)")->group(group)->type_name("BYTES");
   command.add_option("--max-size", max_size, "Answered with so many bytes at most")->group(group)->type_name("BYTES");
   command.add_option("--fetched-since", fetched_since, "Asked within this time (2h, 7d), or since then (2026-01-31)")

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
 
 namespace argiope {
@@ -31,9 +32,17 @@ void WireArguments::add_to(CLI::App& command, const char* request_group, const c
 }
 // clang-format on
 
+void WireArguments::name_files(CommandFiles& files) const {
+  files.reads("--client-cert", client_certificate.certificate);
+  files.reads("--client-key", client_certificate.key);
+  files.reads("--client-key-password-file", client_certificate.password_file);
+}
+
 Result<ProxySettings> WireArguments::proxy_settings(const ProxySettings::Variable& environment) const {
   ProxySettings settings;
   if (no_proxy) {
+    const auto parts = parts_of_list(*no_proxy);
+    if (!parts && !no_proxy->empty()) return fail(Errc::invalid_input, fmt::format("--no-proxy {}; '' is for no host", parts.error().message));
     auto hosts = DirectHosts::parse(*no_proxy);
     if (!hosts) return fail(Errc::invalid_input, fmt::format("--no-proxy {}", hosts.error().message));
     settings.direct = std::move(*hosts);

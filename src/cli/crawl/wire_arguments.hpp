@@ -12,6 +12,7 @@
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/tls.hpp"
+#include "cli/command_files.hpp"
 
 namespace argiope {
 
@@ -28,6 +29,7 @@ struct WireArguments {
   // `environment` counts where an option is not given.
   // Errors: invalid_input naming the option, or the variable, and what is wrong with it.
   Result<void> apply(CrawlOptions& options, CrawlSetup& setup, const ProxySettings::Variable& environment) const;
+  void name_files(CommandFiles& files) const;
 
  private:
   Result<ProxySettings> proxy_settings(const ProxySettings::Variable& environment) const;

@@ -156,7 +156,8 @@ std::function<int()> add_job_list(CLI::App& job) {
   Look look = std::make_shared<LookArguments>();
   CLI::App* command = job.add_subcommand("list", "List jobs, oldest first");
   look->store.add_to(*command);
-  command->add_option("--queue", look->queue, "Of this queue alone")->type_name("NAME");
+  CLI::Option* const queue = command->add_option("QUEUE", look->queue, "Of this queue alone")->type_name("");
+  command->add_option("--queue", look->queue, "The same")->excludes(queue)->type_name("NAME");
   command->add_option("--state", look->state, "In this state alone")->check(CLI::IsMember(kStates))->type_name("STATE");
   command->add_option_function<std::string>("--key", [look](const std::string& key) {
     look->key = key;
@@ -164,7 +165,7 @@ std::function<int()> add_job_list(CLI::App& job) {
   }, "Of this key alone")->type_name("KEY");
   command->add_option("--limit", look->limit, "At most N")->check(whole_number(1, 100'000'000))->type_name("N")->capture_default_str();
   command->add_option("--after", look->after, "Those with greater ids")->check(whole_number(0))->type_name("ID");
-  command->footer("Example: argiope job list --queue mail --state buried --json | jq -r .error | sort | uniq -c");
+  command->footer("Example: argiope job list mail --state buried --json | jq -r .error | sort | uniq -c");
   return [look] { return look_at_book(look->store, [&](Book& book) { return list_jobs(*look, book); }); };
 }
 

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <random>
 #include <string_view>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/wire_arguments.hpp"
+#include "cli/random_number.hpp"
 #include "cli/version.hpp"
 #include "project/internal/child_processor.hpp"
 #include "project/internal/sandbox.hpp"
@@ -98,8 +98,7 @@ PageEngineOptions page_engine_options(CrawlOptions hosts, const RenderArguments&
   options.body_limit = hosts.size_limit;
   options.concurrency = hosts.concurrency;
   options.hosts = std::move(hosts);
-  std::random_device entropy;
-  options.seed = std::uint64_t{entropy()} << 32 | entropy();
+  options.seed = random_number();
   return options;
 }
 

@@ -11,6 +11,7 @@
 #include "base/internal/counted.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/json_told.hpp"
+#include "cli/command_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/project/project_database.hpp"
 #include "cli/project/project_looks.hpp"
@@ -125,6 +126,10 @@ int write_told_results(const ProjectResultsArguments& arguments) {
 // --- from a database
 
 int run_project_results(const ProjectResultsArguments& arguments) {
+  CommandFiles files;
+  if (arguments.place.daemon.empty()) files.reads_database("--db", arguments.place.database);
+  files.writes("--output", arguments.output);
+  if (const auto good = files.check(); !good) return complain_of_project(good.error(), status_for(good.error()));
   if (!arguments.place.daemon.empty()) return write_told_results(arguments);
   auto store = look_at_pages(arguments.place.database);
   if (!store) return complain_of_project(store.error(), kExitNothing);

@@ -102,6 +102,7 @@ class ProjectRun {
     if (auto good = arguments_.check(); !good) return give_up(good.error(), kExitUsage);
     auto projects = read_run_projects(arguments_.files);
     if (!projects) return give_up(projects.error(), kExitUsage);
+    if (auto good = check_files(*projects); !good) return give_up(good.error(), status_for(good.error()));
     const SyncMode sync = arguments_.sync == "off" ? SyncMode::off : arguments_.sync == "normal" ? SyncMode::normal : SyncMode::full;
     auto store = own_pages(arguments_.database, {.sync = sync});
     if (!store) return give_up(store.error(), kExitNothing);
@@ -143,6 +144,13 @@ class ProjectRun {
   }
 
  private:
+  // Before anything is opened.
+  Result<void> check_files(const std::vector<RunProject>& projects) const {
+    CommandFiles files;
+    arguments_.name_files(files);
+    name_project_files(projects, files);
+    return files.check();
+  }
   struct Run {
     RunProject project;
     ProjectId id = 0;

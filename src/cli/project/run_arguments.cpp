@@ -79,6 +79,15 @@ Result<void> ProjectRunArguments::check() const {
   return {};
 }
 
+void ProjectRunArguments::name_files(CommandFiles& into) const {
+  for (const std::string& file : files) into.reads("FILE", file);
+  into.reads("--config", hosts.file);
+  requests.name_files(into);
+  wire.name_files(into);
+  into.keeps_database("--db", database);
+  into.writes("--results", results);
+}
+
 Result<void> ProjectRunArguments::apply(CrawlOptions& options, CrawlSetup& setup, const ProxySettings::Variable& environment) const {
   if (auto applied = requests.apply(options); !applied) return applied;
   requests.apply(setup);

@@ -11,6 +11,7 @@
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/web/proxy.hpp"
+#include "cli/command_files.hpp"
 #include "cli/crawl/host_arguments.hpp"
 #include "cli/crawl/render_arguments.hpp"
 #include "cli/crawl/request_arguments.hpp"
@@ -42,6 +43,8 @@ struct ProjectRunArguments {
   ProjectRunArguments() { requests.timeout = std::chrono::minutes{2}; }
 
   void add_to(CLI::App& command);
+  // All that are read and written, but for those that the projects name.
+  void name_files(CommandFiles& into) const;
   // What needs no look at any file. Errors: invalid_input naming the option and what is wrong with it.
   Result<void> check() const;
   // `options.seeds` are the projects' starts already.

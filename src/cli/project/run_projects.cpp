@@ -102,4 +102,20 @@ Result<std::vector<RunProject>> stored_run_projects(PageStore& store) {
   return projects;
 }
 
+void name_project_files(const std::vector<RunProject>& projects, CommandFiles& files) {
+  for (const RunProject& project : projects) {
+    const auto place = [&](const std::string& file) { return (fs::path(project.folder) / file).string(); };
+    const std::string said = fmt::format("project {}: ", in_quotes(project.name));
+    if (!project.definition.processor.command.empty()) {
+      for (const std::string& script : files_of_command(project.definition.processor.command, project.folder)) {
+        files.reads(said + "processor", script);
+      }
+    }
+    for (const ProjectSink& sink : project.definition.sinks) {
+      if (!sink.secret_file.empty()) files.reads(said + "secret of a sink", place(sink.secret_file));
+      if (sink.kind == ProjectSink::Kind::file) files.keeps(said + "sink", place(sink.target));
+    }
+  }
+}
+
 }  // namespace argiope

@@ -6,6 +6,7 @@
 
 #include "argiope/base/error.hpp"
 #include "base/internal/file_reading.hpp"
+#include "cli/command_files.hpp"
 #include "project/internal/page_engine.hpp"
 #include "project/internal/page_store.hpp"
 
@@ -25,6 +26,8 @@ std::string script_of(const ProjectDefinition& definition, const std::string& fo
 
 // Errors: those of read_project_source(), invalid_input for two files of one project, and refused for a script that is a pipe.
 Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files, FileReading reading = FileReading::first);
+// Their scripts, secrets and the files that their results go to.
+void name_project_files(const std::vector<RunProject>& projects, CommandFiles& files);
 // What the database has, in our own folder. Errors: not_found where there is none; those of the store.
 Result<std::vector<RunProject>> stored_run_projects(PageStore& store);
 

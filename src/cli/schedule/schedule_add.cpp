@@ -60,6 +60,7 @@ struct AddArguments {
   std::optional<std::string> body, payload;
   std::string directory;
   std::string timeout;
+  std::vector<int> ok_status;
   std::string queue, function, key;
   std::int64_t priority = 0;
   std::uint64_t max_attempts = 0;
@@ -106,6 +107,8 @@ void add_options(CLI::App& command, AddArguments& add) {
   command.add_option("--body", add.body, "What is sent")->type_name("TEXT")->needs("--http")->group(what);
   command.add_option("--expect", add.expect, "A status that is success: 204, 3xx (repeatable; default: 2xx)")->type_name("STATUS")->allow_extra_args(false)->needs("--http")->group(what);
   command.add_option("--directory", add.directory, "The directory in which the command runs (default: here)")->type_name("DIR")->group(what);
+  command.add_option("--ok-status", add.ok_status, "Exit statuses of the command that are no failure, such as 0,1 (default: 0; of argiope crawl 0,1)")
+      ->check(whole_number(0, 255))->delimiter(',')->allow_extra_args(false)->type_name("N,N")->group(what);
   command.add_option("--timeout", add.timeout, "A command or request that takes longer has failed")->type_name("SPAN")->group(what);
   command.add_option("--queue", add.queue, "Put a job into this queue; with a command or request: the executor that runs it (default: default)")->type_name("NAME")->group(what);
   command.add_option("--function", add.function, "The function that the worker of that queue calls")->type_name("NAME")->needs("--queue")->group(what);
@@ -120,9 +123,11 @@ void add_options(CLI::App& command, AddArguments& add) {
       "TIME is RFC 3339, or without an offset a time in --zone. SPAN is as 90s, 1h30m, 250ms, 2w; a bare number is seconds.\n"
       "Everything after -- is the command and its arguments; no shell reads it. It has ARGIOPE_SCHEDULE_NAME,\n"
       "_PLANNED_AT and _RUN and ARGIOPE_JOB_… in its environment; exit status 0 is success, 65 no second try.\n"
+      "argiope crawl may end with 1 for what it has found: a success, with its findings in the history.\n"
       "argiope schedule run runs commands and requests; jobs of other queues wait for a worker of those.\n"
       "Examples:\n"
       "  argiope schedule add backup --cron '30 3 * * *' --zone Europe/Berlin --misfire-grace 6h -- ./backup --all\n"
+      "  argiope schedule add links --cron '0 4 * * *' -- argiope crawl https://example.org/ --check-links --fail-on-broken\n"
       "  argiope schedule add ping --every 90s --jitter 10s --http GET https://example.org/ping --expect 204\n"
       "  argiope schedule add report --at 2026-12-24T06:00 --zone Asia/Tokyo --queue reports --payload '{\"year\":2026}'\n"
       "  argiope schedule add --file schedules.jsonl --replace");
@@ -238,6 +243,7 @@ std::string command_payload(const AddArguments& add) {
         });
         const std::string directory = directory_of(add);
         if (!directory.empty()) words("directory", [&](JsonWriter& json) { json.value(directory); });
+        if (!add.ok_status.empty()) out.list("ok_status", add.ok_status);
         if (!add.timeout.empty()) words("timeout", [&](JsonWriter& json) { json.value(add.timeout); });
         words("input", [&](JsonWriter& json) { json.value(add.payload.value_or("")); });
         out.object("environment", [&] {
@@ -298,6 +304,7 @@ Result<JobTemplate> job_of(const AddArguments& add) {
   }
   if (is_http && add.payload) return fail(Errc::invalid_input, "--payload: what a request sends is its --body");
   if (!add.directory.empty() && !is_command) return fail(Errc::invalid_input, "--directory: is for commands");
+  if (!add.ok_status.empty() && !is_command) return fail(Errc::invalid_input, "--ok-status: is for commands; a request has --expect");
   if (!add.timeout.empty() && !is_command && !is_http) {
     return fail(Errc::invalid_input, "--timeout: is for commands and requests");
   }

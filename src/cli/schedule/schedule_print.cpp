@@ -120,6 +120,7 @@ std::string schedule_details(const ScheduleStatus& status, const std::vector<Sch
     say("key", job.key);
     if (const auto call = parse_command_call(job.payload); job.function == kCommandFunction && call) {
       say("command", line_of(call->args));
+      if (!call->ok_status.empty()) say("ok status", fmt::format("{}", fmt::join(call->ok_status, ",")));
       say("directory", call->directory.empty() ? "that of argiope schedule run" : call->directory);
     }
     say("payload", job.payload);
@@ -152,7 +153,7 @@ std::string schedule_details(const ScheduleStatus& status, const std::vector<Sch
   return out;
 }
 
-std::vector<std::string> run_heading() { return {"RUN", "PLANNED", "LATE", "ENDED AFTER", "OUTCOME", "JOB", "ERROR"}; }
+std::vector<std::string> run_heading() { return {"RUN", "PLANNED", "LATE", "ENDED AFTER", "OUTCOME", "JOB", "REMARK"}; }
 
 std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone) {
   const bool fired = is_time(run.fired_at) && run.job != 0;

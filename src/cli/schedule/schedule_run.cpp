@@ -149,7 +149,7 @@ std::string sentence(const ScheduleEvent& event) {
       return fmt::format("{}: run {} of {}, job {}{}", name, event.run, time_text(event.planned), event.job,
                          late >= kLate ? fmt::format(" ({} late)", human_duration(to_seconds(late))) : "");
     }
-    case job_executed: return fmt::format("{}: run {} done", name, event.run);
+    case job_executed: return fmt::format("{}: run {} done{}", name, event.run, why);
     case job_error: return fmt::format("{}: run {} failed{}", name, event.run, why);
     case job_cancelled: return fmt::format("{}: run {} cancelled{}", name, event.run, why);
     case job_missed: return fmt::format("{}: missed {}{}", name, planned_text(event), why);

@@ -14,6 +14,7 @@
 #include "base/internal/json_reader.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/command_files.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
 
@@ -193,6 +194,10 @@ std::function<int()> add_schedule_export(CLI::App& schedule) {
       "One that is paused is exported paused. Histories and what is due stay behind.\n"
       "Example: argiope schedule export --store http://old:7733 | argiope schedule import --store sqlite:new.db -");
   return [arguments] {
+    CommandFiles files;
+    files.reads_database("--store", arguments->store.file());
+    files.writes("FILE", arguments->file);
+    if (const auto good = files.check(); !good) return complain(good.error());
     return look_at_book(arguments->store, [&](Book& book) { return export_schedules(*arguments, book.schedules()); });
   };
 }

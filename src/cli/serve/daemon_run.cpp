@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/owner.hpp"
+#include "cli/random_number.hpp"
 #include "cli/serve/configured.hpp"
 #include "cli/serve/muted_thread.hpp"
 #include "cli/serve/served_projects.hpp"
@@ -34,11 +34,6 @@
 
 namespace argiope {
 namespace {
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return std::uint64_t{device()} << 32 | device();
-}
 
 SessionSecret random_secret() {
   SessionSecret secret;

@@ -20,6 +20,7 @@
 #include "cli/job_store.hpp"
 #include "cli/project/run_arguments.hpp"
 #include "cli/serve/configured.hpp"
+#include "cli/serve/daemon_places.hpp"
 #include "cli/serve/daemon_run.hpp"
 #include "config/internal/configuration.hpp"
 #include "serve/internal/token_file.hpp"
@@ -143,9 +144,27 @@ class ServeCommand {
     if (!identity) return std::unexpected(std::move(identity.error()));
     auto projects = read_projects(*configuration, reading);
     if (!projects) return std::unexpected(std::move(projects.error()));
+    // What a reload says of places is taken at the next start.
+    const auto places = starts ? check_places(configuration->serve, *projects, place_names()) : Result<void>{};
+    if (!places) return std::unexpected(places.error());
     auto visits = read_visits(configuration->visits);
     if (!visits) return std::unexpected(std::move(visits.error()));
     return DaemonSettings{*std::move(configuration), *std::move(tokens), *std::move(identity), *std::move(projects), *std::move(visits)};
+  }
+  PlaceNames place_names() const {
+    const auto said = [this](bool is_option, std::string_view option, std::string_view member) {
+      if (is_option || arguments_.file.empty()) return std::string(option);
+      return fmt::format("{}: serve.{}", printable(arguments_.file), member);
+    };
+    return {.file = arguments_.file,
+            .store = said(!arguments_.store.empty(), "--store", "store"),
+            .pages = said(!arguments_.pages.empty(), "--pages", "pages"),
+            .tokens = said(!arguments_.tokens.empty(), "--tokens", "tokens"),
+            .certificate = said(!arguments_.tls_certificate.empty(), "--tls-certificate", "tls.certificate"),
+            .key = said(!arguments_.tls_key.empty(), "--tls-key", "tls.key"),
+            .audit = said(false, "audit", "audit"),
+            .listen = said(!arguments_.listen.empty(), "--listen", "listen"),
+            .beanstalkd = said(!arguments_.beanstalkd.empty(), "--beanstalkd", "beanstalkd")};
   }
   // What the configuration says under [projects], in the words of `argiope project run`, behind our own options.
   Result<ProjectRunArguments> read_visits(const ConfiguredVisits& said) const {

@@ -15,6 +15,7 @@
 #include "cli/project/project_database.hpp"
 #include "cli/project/project_means.hpp"
 #include "cli/project/run_arguments.hpp"
+#include "cli/random_number.hpp"
 #include "config/internal/project_file.hpp"
 
 namespace argiope {
@@ -112,7 +113,7 @@ Result<std::unique_ptr<ServedProjects>> ServedProjects::open(ServedProjectsOptio
 }
 
 ServedProjects::ServedProjects(ServedProjectsOptions options, AsioBackend& backend, Engine& jobs, std::unique_ptr<PageStore> store)
-    : options_(std::move(options)), backend_(backend), jobs_(jobs.book()),
+    : options_(std::move(options)), backend_(backend), jobs_(jobs.book(), random_number),
       guard_(options_.visits.requests.allow_private, kAllowPrivateAdvice),
       others_addresses_(options_.visits.requests.allow_private, kAllowPrivateAdvice), store_(std::move(store)) {}
 

@@ -15,6 +15,7 @@
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/command_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/human.hpp"
 #include "cli/job_store.hpp"
@@ -143,16 +144,22 @@ std::optional<Configuration> configuration_of(const SimulateArguments& arguments
   return std::nullopt;
 }
 
+CommandFiles files_of(const SimulateArguments& arguments) {
+  CommandFiles files;
+  files.reads("FILE", arguments.file);
+  files.reads_database("--store", arguments.store.file());
+  files.writes("--html", arguments.html);
+  return files;
+}
+
 int run_simulate(const SimulateArguments& arguments) {
   auto options = options_of(arguments);
   if (!options) return complain_of(options.error(), kExitUsage);
+  if (auto good = files_of(arguments).check(); !good) return complain_of(good.error(), kExitUsage);
   int status = kExitFinished;
   auto configuration = configuration_of(arguments, status);
   if (!configuration) return status;
   if (arguments.seed) configuration->simulation.seed = *arguments.seed;
-  if (!arguments.html.empty()) {
-    if (auto good = OutputFile::check("--html", arguments.html); !good) return complain_of(good.error(), kExitUsage);
-  }
   SimulationProgress progress(*options, arguments.quiet);
   options->progress = [&](WallTime now, std::uint64_t runs) { progress.show(now, runs); };
   const auto report = simulate(*configuration, *options);

@@ -9,6 +9,7 @@
 
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/command_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/number_option.hpp"
 #include "cli/site/site_server.hpp"
@@ -44,6 +45,11 @@ int run_site(SiteArguments& arguments) {
   if (!hostile) return complain("--hostile: " + hostile.error().message, kExitUsage);
   arguments.web.features = *features | *hostile;
   arguments.web.latency = from_seconds(arguments.latency_ms / 1000);
+  CommandFiles files;
+  files.reads("--tls-certificate", arguments.server.certificate);
+  files.reads("--tls-key", arguments.server.key);
+  files.keeps("--log", arguments.log_file);
+  if (const auto good = files.check(); !good) return complain(good.error().message, kExitUsage);
   if (!arguments.log_file.empty()) {
     arguments.server.log = std::fopen(arguments.log_file.c_str(), "a");
     if (arguments.server.log == nullptr) {

@@ -45,5 +45,7 @@ struct SitemapCount {
 // compressed. Files are there whole or not at all, the index last.
 // Errors: invalid_input for a `base` that is no URL; io and disk_full naming the file, those of the store.
 Result<SitemapCount> write_sitemap(UrlStore& store, const std::string& path, const std::string& base = {});
+// Whether `name` is that of such a file: map-2.xml, of maps/map.xml.
+bool is_sitemap_part(const std::string& path, std::string_view name);
 
 }  // namespace argiope

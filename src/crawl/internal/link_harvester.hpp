@@ -57,6 +57,15 @@ class LinkHarvester {
   Summary scan(const Url& page, std::string_view body, std::string_view content_type, PageReferences* references = nullptr);
   template <class Visit>
   void follow(const Url& page, Summary& summary, std::uint64_t context, Visit&& visit) {
+    const auto visit_once = [&visit](const Link& link) -> std::uint64_t {
+      visit(link);
+      return 0;
+    };
+    follow(page, summary, context, visit_once, [](std::uint64_t) {});
+  }
+  // `visit` gives what to remember of the link, and `again` is called with it where the link is met once more, unless that is 0.
+  template <class Visit, class Again>
+  void follow(const Url& page, Summary& summary, std::uint64_t context, Visit&& visit, Again&& again) {
     if (summary.nofollow) return;
     // Queries are written in the page's encoding.
     const std::uint64_t directory = fingerprint(directory_of(links_.base()), context ^ fingerprint(links_.encoding()));
@@ -65,10 +74,19 @@ class LinkHarvester {
       if (text.empty() && &links_.base() == &page) continue;  // the page itself
       // What is empty or begins with "?" is resolved against more than the directory.
       const bool by_directory = !text.empty() && text.front() != '?';
-      if (!link.nofollow && by_directory && known(fingerprint(text, directory))) continue;
+      KnownLink passing;
+      KnownLink* known = &passing;
+      if (!link.nofollow && by_directory) {
+        const std::uint64_t pair = fingerprint(text, directory);
+        known = &known_[pair & (kKnownLinks - 1)];
+        if (is_met(*known, pair)) {
+          if (known->what != 0) again(known->what);
+          continue;
+        }
+      }
       const UrlStatus parsed = links_.resolve(text, resolved_);
       if (parsed == UrlStatus::ok) {
-        visit(Link{resolved_, link.kind, link.nofollow});
+        known->what = visit(Link{resolved_, link.kind, link.nofollow});
       } else if (parsed == UrlStatus::unsupported) {
         ++summary.other_scheme;
       } else {
@@ -87,10 +105,15 @@ class LinkHarvester {
   static std::string_view without_fragment(std::string_view text) noexcept;
   static std::string_view directory_of(const Url& url) noexcept;
 
-  // Whether the pair was met before; remembers it.
-  bool known(std::uint64_t pair) noexcept {
-    std::uint64_t& slot = known_[pair & (kKnownLinks - 1)];
-    return std::exchange(slot, pair) == pair;
+  struct KnownLink {
+    std::uint64_t pair = 0;  // of directory and text
+    std::uint64_t what = 0;  // is remembered of it
+  };
+  // Whether the pair was met before; else it is remembered.
+  static bool is_met(KnownLink& slot, std::uint64_t pair) noexcept {
+    if (slot.pair == pair) return true;
+    slot = {pair, 0};
+    return false;
   }
 
   std::string agent_;
@@ -100,7 +123,7 @@ class LinkHarvester {
   std::string_view html_;
   LinkResolver links_;
   Url resolved_;
-  std::vector<std::uint64_t> known_;
+  std::vector<KnownLink> known_;
 };
 
 }  // namespace argiope

@@ -264,7 +264,9 @@ class PageStore {
   virtual Result<void> scan_results(ProjectId project, const std::optional<ResultPlace>& after,
                                     const std::function<bool(const ResultRow&)>& visit) = 0;
   virtual Result<std::uint64_t> count_results(ProjectId project) = 0;
-  // At most `most` rows of the project's feed with numbers above `after`.
+  // At most `most` rows of the project's feed with numbers above `after`, and no more behind the one with which values come to
+  // kMostFeedBytes. None: there are no more.
+  static constexpr std::size_t kMostFeedBytes = std::size_t{16} << 20;
   virtual Result<std::vector<FeedRow>> read_feed(ProjectId project, std::int64_t after, std::size_t most) = 0;
   // The newest first, with numbers below `before`: at most `most`, and no more behind the one with which values come to `most_bytes`.
   virtual Result<std::vector<FeedRow>> read_feed_back(ProjectId project, std::int64_t before, std::size_t most, std::size_t most_bytes) = 0;

@@ -9,10 +9,12 @@
 // have each event exactly once. No sink waits for another.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
@@ -42,10 +44,10 @@ class JobPutter {
   virtual Coro<Result<void>> put(std::vector<SinkJob> jobs) = 0;
 };
 
-// The same into the store of a book, which outlives it.
+// The same into the store of a book, which outlives it. `chance` gives a number that cannot be guessed with each call.
 class BookJobPutter final : public JobPutter {
  public:
-  explicit BookJobPutter(Book& book) noexcept : book_(book) {}
+  BookJobPutter(Book& book, std::function<std::uint64_t()> chance) : book_(book), chance_(std::move(chance)) {}
   Coro<Result<void>> put(std::vector<SinkJob> jobs) override;
 
  private:
@@ -53,6 +55,7 @@ class BookJobPutter final : public JobPutter {
   Coro<Result<bool>> rename_those_of_others(std::vector<SinkJob>& jobs);
 
   Book& book_;
+  const std::function<std::uint64_t()> chance_;
 };
 
 // What sinks work with. All of it outlives them.

@@ -26,9 +26,10 @@ enum class Trouble : std::uint8_t {
   daemon,   // the daemon itself
   alarm,    // a round of a project has raised its alarm
   paused,   // a project has paused, or cannot go on
+  findings, // a job went well and has found what people should look at
 };
-inline constexpr std::array<std::string_view, 9> kTroubleNames{"buried", "expired", "missed", "failed", "depth",
-                                                               "age",    "daemon",  "alarm",  "paused"};
+inline constexpr std::array<std::string_view, 10> kTroubleNames{"buried", "expired", "missed", "failed", "depth",
+                                                                "age",    "daemon",  "alarm",  "paused", "findings"};
 
 // What a message looks like.
 enum class NotifyFormat : std::uint8_t {

@@ -17,6 +17,7 @@ namespace argiope {
 //   \' \x and other escapes of no meaning   the character; the backslash and what follows it
 //   // and /* comments, <!-- -->, CDATA     nothing, nor a mark of byte order, no-break spaces, or a ";" at the end
 //   commas too many, brackets at the end    nothing
+//   &quot; where quotes are to be          what the references in all of it mean
 //   a member without a value, NaN           null
 //   01, +5, .5, a number that fits nowhere  the same as a string
 //   several values, one behind the other    a list of them

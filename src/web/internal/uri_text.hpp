@@ -10,6 +10,9 @@ namespace argiope {
 // "#", a "%" that begins no escape.
 std::string as_rfc3986(std::string_view url);
 
+// A reference of a header field, which has no encoding: bytes that are no ASCII as %XX, one by one, as browsers read them.
+std::string reference_of_bytes(std::string_view bytes);
+
 // A relative reference that names a URL of the web without its scheme: "example.com/page?x" of "https://example.com/page?x". No
 // colon is in its first segment, where it would end a scheme.
 std::string without_scheme(std::string_view url);

@@ -38,6 +38,8 @@ struct WarcReaderLimits {
 using WarcBytes = std::function<Result<std::size_t>(std::uint64_t offset, char* to, std::size_t most)>;
 // Those of a file that stays open as long as what is returned. Errors: io, not_found.
 Result<WarcBytes> open_warc_bytes(const std::string& path);
+// Those of a descriptor, which is closed with the last copy of what is returned. `path` is for errors.
+WarcBytes warc_bytes_of(int descriptor, const std::string& path);
 // Those of a text, which must outlive it.
 WarcBytes warc_bytes_of(std::string_view text);
 
@@ -57,6 +59,9 @@ class WarcReader {
   std::uint64_t position() const noexcept;
   void seek(std::uint64_t offset) noexcept;
   bool ends_early() const noexcept;
+  // Of one that is lenient: whether the record, whose head and block are there as far as its gzip member has them, is not alone in that
+  // member, or goes on in the next. WarcUnpacked has what is packed so.
+  bool is_packed_together() const noexcept;
   // Whether what could be read of that record begins as one does.
   bool has_begun() const noexcept;
   // Where the next record begins behind position(), at the first byte of something that looks like one; nullopt: nowhere.

@@ -17,6 +17,7 @@ OF_A_JOB: Dict[str, str] = {
     "delay_ms": "delay, in seconds",
     "depends_on": "waits_for",
     "eta": "due_at",
+    "expires": "misfire_grace of a schedule, or cancel() the job",
     "ignore_result": _KEEPING,
     "jitter": _POLICY,
     "job_id": "id",
@@ -39,6 +40,7 @@ OF_A_JOB: Dict[str, str] = {
     "retries": _ATTEMPTS,
     "retry": _POLICY,
     "retry_backoff": _POLICY,
+    "retry_policy": _POLICY,
     "retry_delay": _POLICY,
     "routing_key": "queue, which comes first",
     "run_date": "due_at",
@@ -50,26 +52,36 @@ OF_A_JOB: Dict[str, str] = {
 }
 _TRIGGER = "the trigger, which comes second"
 _IN_TRIGGER = 'the trigger, as in {"type": "cron", "expression": "30 3 * * *", NAME: …}'
+_ONCE = 'the trigger, which comes second, as in {"type": "at", "time": "2026-12-24T06:00:00Z"}'
 # APScheduler, Celery beat, Huey.
 OF_A_SCHEDULE: Dict[str, str] = {
     "args": "payload",
+    "countdown": _ONCE,
     "crontab": _TRIGGER,
     "day": _TRIGGER,
     "day_of_week": _TRIGGER,
     "end": _IN_TRIGGER.replace("NAME", '"end"'),
     "end_date": _IN_TRIGGER.replace("NAME", '"end"'),
+    "delay": _ONCE,
+    "due_at": _ONCE,
+    "eta": _ONCE,
+    "expires": 'misfire_grace: "60s", or a timedelta',
     "func": "queue, and function for the name of what the worker calls",
     "hour": _TRIGGER,
     "hours": _TRIGGER,
     "id": "the name, which comes first",
     "jitter": _IN_TRIGGER.replace("NAME", '"jitter"'),
     "kwargs": "payload",
+    "max_retries": _ATTEMPTS,
     "minute": _TRIGGER,
     "minutes": _TRIGGER,
     "misfire_grace_time": 'misfire_grace: "60s", or a timedelta',
     "next_run_time": _IN_TRIGGER.replace("NAME", '"start"'),
     "replace_existing": 'conflict="replace"',
-    "run_date": _TRIGGER,
+    "retries": _ATTEMPTS,
+    "retry_backoff": _POLICY,
+    "retry_delay": _POLICY,
+    "run_date": _ONCE,
     "schedule": _TRIGGER,
     "second": _TRIGGER,
     "seconds": _TRIGGER,
@@ -81,3 +93,34 @@ OF_A_SCHEDULE: Dict[str, str] = {
     "weeks": _TRIGGER,
     "zone": _IN_TRIGGER.replace("NAME", '"zone"'),
 }
+
+_IS_THE_JOB = "the function's one argument, the job"
+# Celery, RQ, Dramatiq, Huey: of the decorator.
+OF_A_FUNCTION: Dict[str, str] = {
+    "acks_late": "nothing: a job is settled when its function has ended",
+    "actor_name": "the name, which comes first",
+    "autoretry_for": _POLICY,
+    "bind": _IS_THE_JOB,
+    "context": _IS_THE_JOB,
+    "default_retry_delay": _POLICY,
+    "ignore_result": _KEEPING,
+    "max_backoff": _POLICY,
+    "max_retries": _POLICY,
+    "min_backoff": _POLICY,
+    "name": "the name, which comes first",
+    "queue": "the name, which comes first, and queues=[…] of the worker",
+    "queue_name": "the name, which comes first, and queues=[…] of the worker",
+    "rate_limit": _LIMITS,
+    "result_ttl": _KEEPING,
+    "retries": _POLICY,
+    "retry_backoff": _POLICY,
+    "retry_delay": _POLICY,
+    "soft_time_limit": "lease_time of the job",
+    "time_limit": "lease_time of the job",
+    "timeout": "lease_time of the job",
+}
+
+
+def refusal(what: str, name: str, words: Dict[str, str]) -> TypeError:
+    """Of an option that `what` does not have; it says what one of theirs is called here."""
+    return TypeError(f"{what} has no option {name!r}" + (f"; use {words[name]}" if name in words else ""))

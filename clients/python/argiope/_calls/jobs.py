@@ -26,7 +26,7 @@ from ._requests import (
     query,
     time_text,
 )
-from ._theirs import OF_A_JOB
+from ._theirs import OF_A_JOB, refusal
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
@@ -112,7 +112,7 @@ def new_job(queue: str, payload: Any = None, **options: "Unpack[JobOptions]") ->
         elif name in ("delay", "lease_time"):
             job[name + "_ms"] = milliseconds(value)
         else:
-            raise TypeError(f"a job has no option {name!r}" + (f"; use {OF_A_JOB[name]}" if name in OF_A_JOB else ""))
+            raise refusal("a job", name, OF_A_JOB)
     return job
 
 

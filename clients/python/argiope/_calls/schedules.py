@@ -21,7 +21,7 @@ from ._requests import (
     query,
     time_text,
 )
-from ._theirs import OF_A_SCHEDULE
+from ._theirs import OF_A_SCHEDULE, refusal
 
 _OF_ITS_JOB = ("queue", "payload", "function", "key", "priority", "max_attempts")
 
@@ -52,8 +52,8 @@ def add(
 
 
 def _by_name(name: str, trigger: Any, members: Dict[str, Any]) -> Dict[str, Any]:
-    for theirs in members.keys() & OF_A_SCHEDULE.keys():
-        raise TypeError(f"a schedule has no option {theirs!r}; use {OF_A_SCHEDULE[theirs]}")
+    for option in members.keys() & OF_A_SCHEDULE.keys():
+        raise refusal("a schedule", option, OF_A_SCHEDULE)
     job = {**members.pop("job", {}), **given(**{each: members.pop(each, None) for each in _OF_ITS_JOB})}
     if trigger is None or "queue" not in job:
         raise TypeError(f'the schedule {name!r} needs a trigger and a queue: add("nightly", "30 3 * * *", queue="mail")')
