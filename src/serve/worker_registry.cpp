@@ -33,13 +33,9 @@ WorkerRegistry::WorkerRef WorkerRegistry::seen(std::string_view who, std::string
   const std::size_t before = there == nullptr ? 0 : there->bytes;
   const Room more{.workers = there == nullptr ? std::size_t{1} : 0, .bytes = bytes - std::min(bytes, before)};
   if (!make_room(who, more)) return nullptr;
-  WorkerRef& worker = workers_[key];
-  if (worker == nullptr) {
-    worker = there != nullptr ? there : std::make_shared<Worker>(Worker{.name = key.first, .who = key.second});
-    count(worker->who, {.workers = 1, .bytes = bytes}, {});
-  } else {
-    count(worker->who, {.bytes = bytes}, {.bytes = worker->bytes});
-  }
+  const WorkerRef worker = there != nullptr ? there : std::make_shared<Worker>(Worker{.name = key.first, .who = key.second});
+  const bool is_added = workers_.try_emplace(std::move(key), worker).second;  // it may have been forgotten to make room
+  count(worker->who, {.workers = is_added ? std::size_t{1} : 0, .bytes = bytes}, {.bytes = is_added ? 0 : worker->bytes});
   worker->queues = queues;
   worker->bytes = bytes;
   worker->seen_at = now;
