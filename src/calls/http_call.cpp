@@ -34,7 +34,7 @@ bool is_token(std::string_view text) {
 std::string without_path(std::string text) {
   const std::size_t slashes = text.find("//");
   const std::size_t end = text.find_first_of("/?#\\", slashes == std::string::npos ? 0 : slashes + 2);
-  if (end != std::string::npos) text.replace(end, std::string::npos, "/…\"");
+  if (end < text.size() && text.substr(end) != "/") text.replace(end, std::string::npos, "/…");
   return text;
 }
 

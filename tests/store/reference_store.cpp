@@ -656,7 +656,7 @@ Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
     case Outcome::done:
       undo_.ended.try_emplace(found->queue, queue(found->queue)->ended);
       ++queue(found->queue)->ended;
-      end(id, {JobState::done, at, calendar_at, settlement.keep, {}, settlement.result, none}, reply.ended_runs);
+      end(id, {JobState::done, at, calendar_at, settlement.keep, {}, settlement.result, settlement.error}, reply.ended_runs);
       break;
     case Outcome::cancel:
       end(id, {JobState::cancelled, at, calendar_at, settlement.keep, kCancelled, none, settlement.error},

@@ -611,7 +611,7 @@ TEST_P(StoreSchedulesTest, LongErrorsAreCutBetweenCharacters) {
 
 TEST_P(StoreSchedulesTest, TheEndOfAJobIsTheEndOfItsRun) {
   const ScheduleId id = add("a");
-  const std::tuple<Outcome, RunOutcome, std::string> ends[] = {{Outcome::done, RunOutcome::done, ""},
+  const std::tuple<Outcome, RunOutcome, std::string> ends[] = {{Outcome::done, RunOutcome::done, "broken"},
                                                                {Outcome::bury, RunOutcome::failed, "broken"},
                                                                {Outcome::cancel, RunOutcome::cancelled, "broken"}};
   for (const auto& [outcome, expected, error] : ends) {
