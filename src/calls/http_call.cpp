@@ -140,7 +140,7 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
   const std::string what = fmt::format("{} {}", to_string(call->request.method), call->request.url.href());
   if (!sent) {
     const std::string why = fmt::format("{}: {}", what, sent.error().message);
-    if (sent.error().code != Errc::refused) throw std::runtime_error(why);
+    if (sent.error().code != Errc::refused || !options.refused_waits) throw std::runtime_error(why);
     // The configuration's trouble, and not this job's; others of the queue go elsewhere.
     spdlog::error("queue {}: job {}: {}; it is tried again in {}", in_quotes(context.job().queue), context.job().id, printable(why),
                   format_duration(kUntilAllowed));

@@ -92,7 +92,7 @@ class Putting(Jobs):
 
     def test_bad_usage_exits_with_2_and_names_the_culprit(self):
         for arguments, culprit in (
-                (['job'], 'subcommand'), (['job', 'frob'], 'frob'), (['job', 'put', 'q'], '--store'),
+                (['job'], 'name one of these commands'), (['job', 'frob'], 'frob'), (['job', 'put', 'q'], '--store'),
                 (['job', 'put', '--store', self.store], 'QUEUE'),
                 (['job', 'put', '--store', 'memory:', 'q'], 'memory:'),
                 (['job', 'put', '--store', 'postgres://x', 'q'], 'postgres://x'),

@@ -273,8 +273,8 @@ class OddFiles(EndToEnd):
         os.link(self.folder / 'shop.toml', self.folder / 'shop.json')
         for name, other in (('shop.json', 'FILE'), ('sold.jsonl', 'sink'), ('p.csv', '--db')):
             said = self.refused('project', 'run', 'shop.toml', '--once', '-d', 'p.csv', '--results', name)
-            self.assertIn(f'--results {name}', said)
-            self.assertIn(other, said)
+            for part in ('--results', other, 'names the same file'):
+                self.assertIn(part, said)
         ran = self.run_it('project', 'run', 'shop.toml', '--once', '-d', 'p.db', '--quiet', cwd=self.folder)
         self.assertLessEqual(ran.returncode, 1, ran.stderr)
         self.assertIn('--output p.db', self.refused('project', 'results', 'shop', '-d', 'p.db', '-o', 'p.db'))

@@ -133,7 +133,7 @@ class Adding(Schedules):
         add = ['schedule', 'add', '--store', self.store, 'x']
         every = [*add, '--every', '1h']
         for arguments, culprit in (
-                (['schedule'], 'subcommand'), (['schedule', 'frob'], 'frob'),
+                (['schedule'], 'name one of these commands'), (['schedule', 'frob'], 'frob'),
                 (['schedule', 'add', 'x', '--every', '1h', '--queue', 'q'], '--store'),
                 (['schedule', 'add', '--store', self.store], 'NAME'),
                 (add, '--cron'), ([*every, '--cron', '* * * * *', '--queue', 'q'], '--cron'), (every, '--queue'),

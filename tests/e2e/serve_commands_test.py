@@ -288,7 +288,7 @@ class Notifications(OnADaemon):
         self.refused('notify', 'list', '--store', f'sqlite:{self.file}', culprit=['only a daemon', '--store http://HOST:7733'])
         self.refused('notify', 'list', '--store', f'http://127.0.0.1:{free_port()}', expect=3,
                      culprit=['--store http://127.0.0.1:', 'argiope serve'])
-        self.refused('notify', culprit='subcommand')
+        self.refused('notify', culprit='name one of these commands')
         self.refused('notify', 'lst', culprit='did you mean "list"?')
         self.assertIn('http://127.0.0.1:7733', self.run_it('notify', 'test', '--help').stdout)
         result = self.run_it('notify', 'list', '--json', env={**os.environ, 'ARGIOPE_STORE': self.store})

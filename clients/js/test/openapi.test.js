@@ -16,6 +16,7 @@ const CALLS = {
   putLines: (client) => client.putLines("{}"),
   counters: (client) => client.counters(),
   workers: (client) => client.workers(),
+  workersPage: (client) => client.workersPage({ after: "a", limit: 2 }),
   endWorker: (client) => client.endWorker("x"),
   hosts: (client) => client.hosts({ filter: "a", doing: "busy", project: "x", after: 1, limit: 2 }),
   explainHost: (client) => client.explainHost("http://a"),

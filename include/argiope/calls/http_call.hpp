@@ -32,6 +32,8 @@ Result<HttpCall> parse_http_call(std::string_view json);
 struct HttpCallOptions {
   // Bytes of a response's body that are kept as the job's result; what follows is not read.
   std::size_t most_kept = 64 * 1024;
+  // Whether a job waits where the transport's address guard refuses its address; else that is a failed attempt.
+  bool refused_waits = true;
 };
 
 // A function for jobs whose payload is such a form. The result is {"status":200,"content_type":"…","body":"…"}, with
@@ -39,7 +41,7 @@ struct HttpCallOptions {
 //
 // Fails:  to be tried again by the queue's policy, with any other status and with every trouble of the network; not before
 //         what the server's Retry-After says. Buried at once when the payload is none of the above.
-// Waits:  where the transport's address guard refuses the address, which is no fault of the job: it is given back for five
+// Waits:  where the transport's address guard refuses the address (`refused_waits`), which is no fault of the job: it is given back for five
 //         minutes, without an attempt, and the log says why.
 // Cancel: the connection is closed; what the server has made of the request stays.
 // `transport` outlives the function and its runs.

@@ -261,7 +261,7 @@ class RunCommand {
       if (added)
         added = scheduler.add_function(spec.name, std::string(kCommandFunction),
                                        watched(as_command_call(scheduler, kGrace)));
-      if (added) added = scheduler.add_function(spec.name, std::string(kHttpFunction), as_http_call(transport));
+      if (added) added = scheduler.add_function(spec.name, std::string(kHttpFunction), as_http_call(transport, {.refused_waits = !arguments_.until_idle}));
       if (!added) co_return added;
     }
     for (const std::string& queue : arguments_.queues) {
