@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -16,6 +15,7 @@
 #include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/internal/mirror_place.hpp"
+#include "web/internal/ascii.hpp"
 #include "web/internal/warc_names.hpp"
 
 namespace argiope {
@@ -32,18 +32,16 @@ std::string folder_of(const std::string& path) {
   return folder.empty() ? "." : folder;
 }
 
-bool is_plain_file(const struct stat& found) { return S_ISREG(found.st_mode); }
-
 bool is_plain_descriptor(int descriptor) {
   struct stat found {};
-  return ::fstat(descriptor, &found) == 0 && is_plain_file(found);
+  return ::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode);
 }
 
 // Whether a file system may take two names for one: their bytes say it, but for case and for what is not ASCII.
 bool may_be_one_name(std::string_view one, std::string_view other) {
-  const auto is_plain = [](unsigned char c) { return c < 0x80; };
-  if (!std::ranges::all_of(one, is_plain) || !std::ranges::all_of(other, is_plain)) return true;
-  return std::ranges::equal(one, other, {}, [](unsigned char c) { return std::tolower(c); }, [](unsigned char c) { return std::tolower(c); });
+  const auto is_ascii = [](unsigned char c) { return c < 0x80; };
+  if (!std::ranges::all_of(one, is_ascii) || !std::ranges::all_of(other, is_ascii)) return true;
+  return equals_ignoring_case(one, other);
 }
 
 // A folder says it of a file that is made for this question.
@@ -84,30 +82,32 @@ void CommandFiles::find(Entry& entry) const {
   if (descriptor >= 0) {
     entry.by_descriptor = true;
     if (is_plain_descriptor(descriptor)) entry.file = file_number_of(descriptor);
-  } else if (place->kind == OutputPlace::Kind::fresh) {
+  } else if (place->kind == OutputPlace::Kind::fresh || place->is_file) {
+    if (place->is_file) entry.file = file_number_of(place->path);
     entry.folder = file_number_of(folder_of(place->path));
     entry.name = fs::path(place->path).filename().string();
-  } else if (place->is_file) {
-    entry.file = file_number_of(place->path);
-    entry.name = fs::path(place->path).filename().string();
-    entry.folder = file_number_of(folder_of(place->path));
   }
 }
 
-void CommandFiles::add(std::string option, const std::string& path, Use use, bool is_named) {
-  Entry entry;
+CommandFiles::Entry& CommandFiles::add(std::string option, const std::string& path, Use use) {
+  Entry& entry = entries_.emplace_back();
   entry.option = std::move(option);
   entry.path = path;
   entry.use = use;
-  entry.is_named = is_named;
   find(entry);
-  entries_.push_back(std::move(entry));
+  return entry;
+}
+
+// Of what `option` names; `file` is one of those beside it.
+void CommandFiles::add_beside(const std::string& option, const std::string& path, const std::string& file, Use use) {
+  Entry& entry = add(option, file, use);
+  entry.is_named = false;
+  entry.path = path;
 }
 
 void CommandFiles::reads(std::string option, const std::string& path, std::string renewed_by) {
   if (is_no_file(path)) return;
-  add(std::move(option), path, Use::read);
-  entries_.back().renewed_by = std::move(renewed_by);
+  add(std::move(option), path, Use::read).renewed_by = std::move(renewed_by);
 }
 
 void CommandFiles::keeps(std::string option, const std::string& path) {
@@ -116,12 +116,8 @@ void CommandFiles::keeps(std::string option, const std::string& path) {
 
 void CommandFiles::add_database(std::string option, const std::string& path, Use use) {
   if (is_no_file(path)) return;
-  add(option, path, use);
-  const Entry file = entries_.back();
-  for (const char* const ending : kBesideDatabase) {
-    add(option, (file.place.empty() ? path : file.place) + ending, use, false);
-    entries_.back().path = path;
-  }
+  const std::string place = add(option, path, use).place;
+  for (const char* const ending : kBesideDatabase) add_beside(option, path, (place.empty() ? path : place) + ending, use);
 }
 
 void CommandFiles::reads_database(std::string option, const std::string& path) {
@@ -136,22 +132,16 @@ void CommandFiles::keeps_archive(std::string option, const std::string& path) {
   const WarcNames names(path);
   std::vector<std::string> files = names.there().value_or(std::vector<std::string>{});
   if (std::ranges::find(files, names.single()) == files.end()) files.push_back(names.single());
-  for (const std::string& file : files) {
-    add(option, names.folder() + file, Use::written, false);
-    entries_.back().path = path;
-  }
+  for (const std::string& file : files) add_beside(option, path, names.folder() + file, Use::written);
   entries_.back().has = [names](const std::string& name) { return names.number_of(name) > 0; };
-  add(option, names.index(), Use::written, false);
-  entries_.back().path = path;
+  add_beside(option, path, names.index(), Use::written);
 }
 
 void CommandFiles::keeps_mirror(std::string option, const std::string& folder) {
   if (folder.empty()) return;
   std::error_code ignored;
   for (const fs::directory_entry& file : fs::directory_iterator(fs::path(folder) / kMirrorOwnFolder, ignored)) {
-    if (!file.is_regular_file(ignored)) continue;
-    add(option, file.path().string(), Use::written, false);
-    entries_.back().path = folder;
+    if (file.is_regular_file(ignored)) add_beside(option, folder, file.path().string(), Use::written);
   }
   mirrors_.emplace_back(std::move(option), folder);
 }

@@ -52,7 +52,8 @@ class CommandFiles {
     std::string shown() const;
   };
 
-  void add(std::string option, const std::string& path, Use use, bool is_named = true);
+  Entry& add(std::string option, const std::string& path, Use use);
+  void add_beside(const std::string& option, const std::string& path, const std::string& file, Use use);
   void add_database(std::string option, const std::string& path, Use use);
   void find(Entry& entry) const;
   Result<void> check_mirrors() const;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
-#include <unordered_set>
 
 #include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"

@@ -295,13 +295,9 @@ class SimulationPlace {
  public:
   SimulationPlace(ApiState& api, std::string who) : api_(api), who_(std::move(who)) {
     api_.simulations_of.add(who_);
-    ++api_.simulations;
   }
   SimulationPlace(const SimulationPlace&) = delete;
-  ~SimulationPlace() {
-    api_.simulations_of.drop(who_);
-    --api_.simulations;
-  }
+  ~SimulationPlace() { api_.simulations_of.drop(who_); }
 
  private:
   ApiState& api_;
@@ -312,8 +308,8 @@ std::optional<Problem> why_not_simulate(const ApiState& api, const Caller& calle
   if (api.simulations_of.of(caller.name) > 0) {
     return problem(ProblemType::too_many, "another what-if of this token is being answered, and each has one at a time");
   }
-  if (api.simulations < kMostSimulations) return std::nullopt;
-  return problem(ProblemType::too_many, fmt::format("{} what-ifs wait already, as many as may", api.simulations));
+  if (api.simulations_of.callers() < kMostSimulations) return std::nullopt;
+  return problem(ProblemType::too_many, fmt::format("{} what-ifs wait already, as many as may", kMostSimulations));
 }
 
 // The thread is at one what-if at a time, also where nobody waits for its answer any more.

@@ -17,7 +17,6 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/engine/engine.hpp"
-#include "argiope/async/sync.hpp"
 #include "serve/api.hpp"
 #include "serve/api_call.hpp"
 #include "serve/audit_log.hpp"
@@ -68,7 +67,6 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   // What-if questions: whose wait or are being answered, whose turn it is, whether the thread is at one, and that no more is wanted
   // of it. The thread that answers comes last, so that it ends first.
   CallerCounts simulations_of;
-  std::size_t simulations = 0;
   Semaphore simulation_turn{1};
   std::shared_ptr<std::atomic<bool>> simulating = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<std::atomic<bool>> simulations_stopped = std::make_shared<std::atomic<bool>>(false);

@@ -359,10 +359,9 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
     if (!equals_lower(name, field.name)) continue;
     if (field.kept == Kept::types && *field.text == value) return;
     if (field.kept == Kept::list || field.kept == Kept::types) return append_to_list(*field.text, value);
-    if (field.kept == Kept::reference && field.text->empty()) *field.text = reference_of_bytes(value);
-    if (field.kept == Kept::reference) return;
-    if (field.kept == Kept::first) {
-      if (field.text->empty()) field.text->assign(value);  // of repeated fields the first counts
+    if (field.kept == Kept::first || field.kept == Kept::reference) {
+      if (!field.text->empty()) return;  // of repeated fields the first counts
+      *field.text = field.kept == Kept::reference ? reference_of_bytes(value) : std::string(value);
       return;
     }
     if (!field.text->empty()) *field.text += '\n';

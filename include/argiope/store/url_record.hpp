@@ -274,7 +274,7 @@ struct UrlChange {
   friend bool operator==(const UrlChange&, const UrlChange&) = default;
 };
 
-// What a URL that was no page of the crawl is asked for now: as a requisite, or with `none` as a page.
+// A URL that was stored as no page of the crawl, and as what it waits to be asked: a requisite, or with `none` a page.
 struct UrlPart {
   std::int64_t url_id = 0;
   UrlReason reason = UrlReason::none;

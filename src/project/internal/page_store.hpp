@@ -265,7 +265,7 @@ class PageStore {
                                     const std::function<bool(const ResultRow&)>& visit) = 0;
   virtual Result<std::uint64_t> count_results(ProjectId project) = 0;
   // At most `most` rows of the project's feed with numbers above `after`, and no more behind the one with which values come to
-  // kMostFeedBytes. None: there are no more.
+  // kMostFeedBytes. An empty list is the feed's end.
   static constexpr std::size_t kMostFeedBytes = std::size_t{16} << 20;
   virtual Result<std::vector<FeedRow>> read_feed(ProjectId project, std::int64_t after, std::size_t most) = 0;
   // The newest first, with numbers below `before`: at most `most`, and no more behind the one with which values come to `most_bytes`.

@@ -17,6 +17,8 @@ class CallerCounts {
     const auto found = counts_.find(who);
     return found == counts_.end() ? 0 : found->second;
   }
+  // How many have some.
+  std::size_t callers() const noexcept { return counts_.size(); }
   void add(const std::string& who, std::size_t count = 1) { counts_[who] += count; }
   // Some that were added before.
   void drop(std::string_view who, std::size_t count = 1) {
