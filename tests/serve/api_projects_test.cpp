@@ -458,6 +458,22 @@ TEST_F(ApiProjects, PagesAndResultsAreLookedThroughInSlices) {
   EXPECT_EQ(told, 3'004u) << "each once";
 }
 
+TEST_F(ApiProjects, AProjectMayGoWhileItsPagesAreLookedThrough) {
+  open_shop();
+  std::string asked = R"({"pages":[)";
+  for (int i = 0; i < 1'000; ++i) asked += fmt::format(R"({}{{"url":"https://shop.example/item/{}","delay_ms":86400000}})", i == 0 ? "" : ",", 10'000 + i);
+  ASSERT_EQ(post("/v1/projects/shop/pages", asked + "]}").status, 200);
+  run([&]() -> Coro<void> {
+    Task<Answered> listing = loop_.create_task(asking(HttpMethod::get, "/v1/projects/shop/pages?state=failed"));
+    co_await yield_now();
+    const Answered gone = co_await asking(HttpMethod::delete_, "/v1/projects/shop");
+    EXPECT_LT(gone.status, 300) << gone.body;
+    EXPECT_FALSE(listing.done());
+    EXPECT_EQ((co_await listing).text("/pages"), "[]");
+  });
+  EXPECT_EQ(get("/v1/projects/shop/pages").problem(), "not_found");
+}
+
 TEST_F(ApiProjects, PagesAreThoseOfARuleOrWithAText) {
   open_shop();
   EXPECT_EQ(get("/v1/projects/shop/pages?rule=item").at("/pages").as_array().size(), 3u);
