@@ -57,9 +57,13 @@ Result<void> write_all(int descriptor, std::string_view bytes, std::uint64_t off
   return {};
 }
 
+std::string folder_holding(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 Result<void> sync_folder_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  const std::string folder = parent.empty() ? "." : parent;
+  const std::string folder = folder_holding(path);
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return file_trouble(folder, "synced");
   const bool is_synced = ::fsync(descriptor) == 0;

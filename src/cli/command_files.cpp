@@ -27,11 +27,6 @@ constexpr const char* kBesideDatabase[] = {"-wal", "-shm", "-journal"};
 
 bool is_no_file(const std::string& path) { return path.empty() || path == ":memory:"; }
 
-std::string folder_of(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
 bool is_plain_descriptor(int descriptor) {
   struct stat found {};
   return ::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode);
@@ -84,7 +79,7 @@ void CommandFiles::find(Entry& entry) const {
     if (is_plain_descriptor(descriptor)) entry.file = file_number_of(descriptor);
   } else if (place->kind == OutputPlace::Kind::fresh || place->is_file) {
     if (place->is_file) entry.file = file_number_of(place->path);
-    entry.folder = file_number_of(folder_of(place->path));
+    entry.folder = file_number_of(folder_holding(place->path));
     entry.name = fs::path(place->path).filename().string();
   }
 }

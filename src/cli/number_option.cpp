@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/internal/printable.hpp"
+#include "web/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -16,8 +17,8 @@ namespace {
 // "010" is eight to some, and ten to others.
 bool is_of_two_minds(std::string_view text) {
   const std::size_t first = std::min(text.find_first_not_of("+-"), text.size());
-  const auto is_digit = [&](std::size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
-  return !is_digit(first) || (text[first] == '0' && is_digit(first + 1));
+  const auto has_digit = [&](std::size_t at) { return at < text.size() && is_digit(text[at]); };
+  return !has_digit(first) || (text[first] == '0' && has_digit(first + 1));
 }
 
 // As the option will read it: 0x10 is 16.

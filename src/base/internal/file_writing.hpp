@@ -20,6 +20,8 @@ std::unexpected<Error> file_trouble(std::string_view file, std::string_view done
 // Errors: as file_trouble().
 Result<void> write_all(int descriptor, std::string_view bytes, std::uint64_t offset, const std::string& file);
 
+// That which holds the file; "." for a name alone.
+std::string folder_holding(const std::string& path);
 // A name lasts only when its folder is synced, too.
 // Errors: as file_trouble(), of the folder; errno is set.
 Result<void> sync_folder_of(const std::string& path);

@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <utility>
 
+#include "base/internal/file_writing.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
@@ -31,11 +31,6 @@ std::unexpected<Error> place_trouble(std::string_view what, std::string_view pat
 
 bool may(const std::string& path, int how) { return ::faccessat(AT_FDCWD, path.c_str(), how, AT_EACCESS) == 0; }
 
-std::string folder_with(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
 // A plain file that can be written, or room for one.
 Result<void> check_kept_file(std::string_view what, const std::string& path) {
   const auto place = find_output_place(path);
@@ -49,7 +44,7 @@ Result<void> check_kept_file(std::string_view what, const std::string& path) {
 Result<void> check_database(std::string_view what, const std::string& path) {
   if (path.empty() || path == ":memory:") return {};
   if (auto good = check_kept_file(what, path); !good) return good;
-  const std::string folder = folder_with(path);
+  const std::string folder = folder_holding(path);
   if (!may(folder, W_OK | X_OK)) return place_trouble(what, folder, errno);
   std::string begin(kSqliteBegin.size(), '\0');
   std::ifstream file(path, std::ios::binary);
@@ -63,7 +58,7 @@ Result<void> check_socket(std::string_view what, const std::string& path) {
   if (::stat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
     return fail(Errc::refused, fmt::format("{} unix:{}: there is another file, which is no socket", what, printable(path)));
   }
-  if (!may(folder_with(path), W_OK | X_OK)) return place_trouble(what, "unix:" + path, errno);
+  if (!may(folder_holding(path), W_OK | X_OK)) return place_trouble(what, "unix:" + path, errno);
   return {};
 }
 
