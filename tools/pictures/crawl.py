@@ -19,7 +19,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ARGIOPE = os.path.abspath(os.environ.get('ARGIOPE', ROOT / 'build/release/bin/argiope'))
-ROWS, COLUMNS, LINE, WIDTH = 22, 100, 19, 860
+ROWS, COLUMNS, LINE, WIDTH = 21, 100, 19, 860
 KILL_AFTER_S, LONGEST_S = 3.0, 9.0
 
 
@@ -112,7 +112,7 @@ def drawn(screen):
 
 def main():
     folder = tempfile.mkdtemp()
-    site = subprocess.Popen([ARGIOPE, 'site', '--port', '0', '--hosts', '1', '--pages', '15000', '--errors', '0.00003'],
+    site = subprocess.Popen([ARGIOPE, 'site', '--port', '0', '--hosts', '1', '--pages', '15000', '--errors', '0.00002'],
                             stdout=subprocess.PIPE, text=True)
     try:
         url = next(line.strip() for line in site.stdout if line.startswith('  http'))

@@ -1,9 +1,8 @@
 // The dashboard's first page, light and dark, of a daemon whose workers are at work: docs/pictures/dashboard-{light,dark}.png for README.md.
 //
 //   ARGIOPE=build/release/bin/argiope node tools/pictures/dashboard.mjs      # needs what dashboard/tests needs
-import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { program } from '../../dashboard/tests/browser.mjs';
+import { launch } from '../../dashboard/tests/browser.mjs';
 import { Daemon } from '../../dashboard/tests/daemon.mjs';
 import { config, seed } from '../../dashboard/tests/seed.mjs';
 
@@ -23,19 +22,22 @@ async function live() {
   }
 }
 
-const ended = (child) => new Promise((end) => child.once('exit', end));
+const browser = await launch();
 try {
   await seed(daemon);
   const living = live();
-  for (const [look, number] of [['dark', 0], ['light', 1]]) {
-    const path = fileURLToPath(new URL(`../../docs/pictures/dashboard-${look}.png`, import.meta.url));
-    const flags = ['--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--window-size=1200,760', '--timeout=30000'];
-    const child = spawn(program, [...flags, `--blink-settings=preferredColorScheme=${number}`, `--screenshot=${path}`, daemon.origin],
-      { stdio: 'ignore' });
-    if (await ended(child)) throw new Error('Chromium failed');
+  for (const colorScheme of ['light', 'dark']) {
+    const page = await (await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme })).newPage();
+    await page.goto(daemon.origin);
+    await page.getByText('1 min', { exact: true }).click();
+    await pause(65_000); // curves are drawn of what a page has seen
+    const path = fileURLToPath(new URL(`../../docs/pictures/dashboard-${colorScheme}.png`, import.meta.url));
+    await page.screenshot({ path, animations: 'disabled' });
+    await page.close();
   }
   open = false;
   await living;
 } finally {
+  await browser.close();
   await daemon.remove();
 }
