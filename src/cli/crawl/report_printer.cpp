@@ -50,11 +50,6 @@ std::string_view ending(const CrawlReport& report) {
 
 // What this run did not have to do, and what would make it.
 void print_known(std::FILE* out, const CrawlReport& report) {
-  if (report.finished && report.taken_up == 0) {
-    fmt::print(out,
-               "  Nothing was due: all that is in scope is known already. --age 0 asks whether it has changed,\n"
-               "  --requeue broken or all fetches again\n");
-  }
   if (report.waiting > 0) {
     fmt::print(out, "  {} queued URL{} of other runs {} out of this one's scope and still wait{}\n", report.waiting,
                report.waiting == 1 ? "" : "s", report.waiting == 1 ? "is" : "are", report.waiting == 1 ? "s" : "");
