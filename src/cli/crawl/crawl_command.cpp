@@ -282,6 +282,8 @@ class CrawlCommand {
                             arguments_.export_broken_file == "-";
       std::FILE* const out = is_taken ? stderr : stdout;
       print_report(out, report, arguments_.database, arguments_.export_file);
+      const bool wants_files = warc_ || mirror_ || !arguments_.scope.accept_types.empty();
+      if (!wants_files) print_files_hint(out, report);
       print_warc(out);
       if (mirror_) print_mirror(out, *mirror_, arguments_.save, seeds_);
       if (extraction_) print_extraction(out, extracted, arguments_.extraction.output);

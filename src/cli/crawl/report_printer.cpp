@@ -129,6 +129,16 @@ void print_copies(std::FILE* out, const CrawlReport& report) {
 
 }  // namespace
 
+void print_files_hint(std::FILE* out, const CrawlReport& report) {
+  constexpr std::uint64_t kManyFiles = 10;
+  constexpr std::uint64_t kPagesForEach = 10;
+  const auto good = report.statuses.find(200);
+  const std::uint64_t known = report.stats.pages + report.stats.requisites;
+  const std::uint64_t files = good == report.statuses.end() ? 0 : good->second - std::min(good->second, known);
+  if (files < kManyFiles || files * kPagesForEach < report.stats.pages) return;
+  fmt::print(out, "  files    {} of the responses are no pages, and were fetched whole; --accept-type text/html fetches pages alone\n", files);
+}
+
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file) {
   const CrawlStats& stats = report.stats;
   const double seconds = std::max(to_seconds(report.elapsed), 1e-9);
