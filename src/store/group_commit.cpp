@@ -61,7 +61,6 @@ Result<void> GroupCommit::stop() {
   transactions_->stop_waiting();
   thread_.join();
   stop_syncing();
-  if (auto moved = transactions_->log().stop_moving(); !moved) fail(moved.error());
   const auto failed = failure();
   if (failed) transactions_->log().keep();
   transactions_.reset();
@@ -95,7 +94,7 @@ void GroupCommit::work() {
       finish({Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
                     std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
               size, wrote});
-      if (wrote) shorten_log();
+      if (wrote && transactions_->log().is_long()) move_log();
       from = to;
     }
   }
@@ -233,16 +232,13 @@ void GroupCommit::sync_and_answer(std::vector<Finished> transactions) {
   answer_(std::move(calls));
 }
 
-void GroupCommit::shorten_log() {
-  SqliteLog& log = transactions_->log();
-  if (auto moved = log.move_when_long(); !moved) return fail(moved.error());
-  if (!log.has_rest()) return;
+void GroupCommit::move_log() {
   {
     std::unique_lock lock(mutex_);
     all_synced_.wait(lock, [this] { return !syncing_ && finished_.empty(); });
     if (failure_) return;
   }
-  if (auto moved = log.move_rest(); !moved) fail(moved.error());
+  if (auto moved = transactions_->log().checkpoint(); !moved) fail(moved.error());
 }
 
 }  // namespace argiope

@@ -10,8 +10,6 @@
 namespace argiope {
 namespace {
 
-constexpr int kRestPart = 16;  // of a long log is little
-
 // The connection's own; null where it has none.
 sqlite3_file* log_of(SqliteDatabase& database) {
   sqlite3_file* log = nullptr;
@@ -61,15 +59,12 @@ Result<void> SqliteLog::sync_apart() {
     return fail(Errc::io, fmt::format("database {}: its log cannot be opened: {}", path_, sqlite3_errstr(code)));
   }
   file_ = file;
-  auto mover = LogMover::make(path_);
-  if (!mover) return std::unexpected(std::move(mover.error()));
-  mover_ = std::move(*mover);
   if (auto set = database_.execute("PRAGMA synchronous = NORMAL"); !set) return set;
   sqlite3_wal_hook(
       connection,
       [](void* self, sqlite3*, const char*, int pages) {
         auto& log = *static_cast<SqliteLog*>(self);
-        if (pages < log.pages_) log.move_at_ = log.long_pages_;  // it has begun anew
+        if (pages < log.pages_) log.checkpoint_at_ = log.long_pages_;  // it has begun anew
         log.pages_ = pages;
         return SQLITE_OK;
       },
@@ -83,43 +78,11 @@ Result<void> SqliteLog::sync() noexcept {
   return fail(Errc::io, fmt::format("database {}: what was written cannot be synced: {}", path_, sqlite3_errstr(code)));
 }
 
-Result<void> SqliteLog::move_when_long() {
-  if (!is_moving_) {
-    if (pages_ >= move_at_ && !has_rest_) begin_move();
-    return {};
-  }
-  auto moved = mover_->take_moved();
-  if (!moved) return {};
-  is_moving_ = false;
-  if (!*moved) return std::move(*moved);
-  if (pages_ < moved_pages_) return {};  // it has begun anew
-  // Under a full load as much comes again as a move takes; each move is shorter than the one before.
-  if (pages_ - moved_pages_ > long_pages_ / kRestPart) {
-    begin_move();
-  } else {
-    has_rest_ = true;
-  }
-  return {};
-}
-
-void SqliteLog::begin_move() {
-  moved_pages_ = pages_;
-  is_moving_ = true;
-  mover_->begin();
-}
-
-Result<void> SqliteLog::move_rest() {
-  has_rest_ = false;
-  move_at_ = pages_ + long_pages_;
-  return move_log(database_);
-}
-
-Result<void> SqliteLog::stop_moving() {
-  if (mover_ == nullptr) return {};
-  auto moved = mover_->wait();
-  is_moving_ = false;
-  mover_.reset();
-  return moved ? std::move(*moved) : Result<void>{};
+Result<void> SqliteLog::checkpoint() {
+  checkpoint_at_ = pages_ + long_pages_;
+  const int code = sqlite3_wal_checkpoint_v2(database_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  if (code != SQLITE_IOERR_FSYNC) return {};
+  return std::unexpected(database_.error(code));
 }
 
 void SqliteLog::keep() noexcept { sqlite3_db_config(database_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }

@@ -127,7 +127,7 @@ class GroupCommit {
   void stop_syncing();
   // Of whichever thread has something to sync; never of both.
   void sync_and_answer(std::vector<Finished> transactions);
-  void shorten_log();
+  void move_log();
 
   const Rules rules_;
   const Answer answer_;
