@@ -7,12 +7,12 @@ ARGIOPE := build/release/bin/argiope
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build run dashboard docs test check bench install deb package-test debug asan tsan fuzz clean test-programs sanitized-programs run-sanitized packages-build packages-dashboard packages-test packages-docs packages-bench packages-package
+.PHONY: help build run dashboard docs test check bench install wheel npm-package deb release package-test debug asan tsan fuzz clean test-programs sanitized-programs run-sanitized packages-build packages-dashboard packages-test packages-docs packages-bench packages-package
 
 help: ## this list
 	@echo 'Argiope: make TARGET'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo 'Variables: URL=https://… (run), PREFIX=/path and DESTDIR= (install), FUZZ_SECONDS=20 (fuzz), JOBS=processors.'
+	@echo 'Variables: URL=https://… (run), DIR=/path (release), PREFIX=/path and DESTDIR= (install), FUZZ_SECONDS=20 (fuzz), JOBS=processors.'
 
 packages-build packages-dashboard packages-test packages-docs packages-bench packages-package: packages-%:
 	@tools/install-packages.sh $*
@@ -68,9 +68,19 @@ deb: packages-package dashboard ## a package for Debian 12: build/release/argiop
 	@cd build/release && rm -f argiope_*.deb && cpack -G DEB >cpack.log 2>&1 || { cat cpack.log; exit 1; }
 	@ls build/release/argiope_*.deb
 
+wheel: packages-package ## the Python client, to be installed without the net: build/clients/argiope-….whl
+	@tools/client-packages.sh build/clients python && ls build/clients/*.whl
+
+npm-package: ## the JavaScript client alike: build/clients/argiope-….tgz
+	@tools/client-packages.sh build/clients js && ls build/clients/*.tgz
+
+release: deb ## DIR=…: the package, the wheel, the npm package, the sources and their checksums, in a folder
+	@tools/make-release.sh build/release "$(DIR)"
+
 package-test: deb ## installs the package on a bare Debian 12, asks every shell; needs root and a mirror
 	@ARGIOPE_ALL_SHELLS=1 tests/packaging/help_files_test.sh $(ARGIOPE)
 	@tests/packaging/deb_test.sh $$(ls build/release/argiope_*.deb)
+	@tests/packaging/container_test.sh
 
 debug: packages-build packages-test ## all tests, built for the debugger
 	$(call configure,debug)

@@ -123,7 +123,7 @@ bool is_ok(const CommandOptions& options, int status) {
   return std::ranges::find(options.ok_status, status) != options.ok_status.end();
 }
 
-// What it says in one line of an exit status that is not 0.
+// An exit status that is not 0, in the command's own last line where it has one.
 std::string words_on(int status, std::string errors) {
   const std::string said = last_line(std::move(errors));
   if (!said.empty()) return said;

@@ -96,10 +96,10 @@ Crawler::Shared::~Shared() = default;
 Result<void> Crawler::Shared::open(WallTime now) {
   // As the store keeps times: what is fetched within this millisecond is not from before.
   opened_at_ = std::chrono::floor<std::chrono::milliseconds>(now);
-  if (options.age) refetch_before_ = now - *options.age;
   if (options.check_age) recheck_before_ = now - *options.check_age;
   next_id_ = first_new_id_ = store.next_id();
   if (auto begun = begin_run(opened_at_); !begun) return begun;
+  if (options.age) refetch_before_ = now - *options.age;
   if (limits_depth && next_id_ > 1) {
     if (auto shortened = shorten_depths(); !shortened) return shortened;
   }
@@ -118,13 +118,15 @@ Result<void> Crawler::Shared::open(WallTime now) {
 }
 
 Result<void> Crawler::Shared::begin_run(WallTime now) {
-  std::optional<WallTime> first;
+  std::optional<WallTime> first, unfinished;
   auto scanned = store.scan_runs([&](const UrlRun& run) {
     if (!first) first = run.began;
+    if (run.finished || !unfinished) unfinished = run.finished ? std::nullopt : std::optional(run.began);
     run_.run_id = run.run_id;
     return true;
   });
   if (!scanned) return scanned;
+  if (options.ask_again && !options.adaptive) refetch_before_ = unfinished.value_or(now);
   ++run_.run_id;
   run_.began = now;
   UrlBatch batch;

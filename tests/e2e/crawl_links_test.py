@@ -15,7 +15,7 @@ import urllib.parse
 import urllib.request
 import xml.etree.ElementTree
 
-from support import ARGIOPE, SYSTEM_PYTHON, EndToEnd
+from support import ARGIOPE, PATIENCE, SYSTEM_PYTHON, EndToEnd, PageHandler, free_port
 
 HERE = pathlib.Path(__file__).parent
 MODULES = HERE.parent.parent / 'dashboard' / 'tests' / 'node_modules'
@@ -188,6 +188,64 @@ class Links(EndToEnd):
         self.assertEqual(pages()[-1], ('GET', '/page'))
         told = json.loads(self.look('check', self.database, '--format', 'json', expect=1))
         self.assertEqual([(finding['kind'], finding['url']) for finding in told['findings']], [('fragment', there + '#missing')])
+
+    def changing_site(self, **pages):
+        """A site whose pages are those of a dict, which the test changes; the dict, and its address. Pages have no validators."""
+        pages = {f'/{name}'.replace('/start', '/'): text for name, text in pages.items()}
+
+        class Changing(PageHandler):
+            def do_GET(self):
+                found = self.path in pages
+                self.reply(200 if found else 404, pages.get(self.path, '').encode())
+
+            def do_HEAD(self):
+                self.send_response(200 if self.path in pages else 404)
+                self.send_header('Content-Length', '0')
+                self.end_headers()
+        return pages, self.serve(Changing)
+
+    def run_crawl(self, url, *arguments):
+        return subprocess.run([ARGIOPE, 'crawl', url, '-d', str(self.database), '--retries', '0', *map(str, arguments)],
+                              capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder)
+
+    def test_the_recipe_of_from_linkchecker_sees_what_has_changed_since_the_last_run(self):
+        guide = (HERE.parent.parent / 'docs' / 'from-linkchecker.md').read_text()
+        recipe = next(line for line in guide.splitlines() if line.startswith('argiope crawl ')).split()[3:]
+        pages, server = self.changing_site(start='<a href=/a>a</a>', a='<a href=/>back</a>')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        self.assertEqual(self.run_crawl(url, *recipe).returncode, 0)
+        pages['/a'] = '<a href=/gone>gone</a>'
+        found = self.run_crawl(url, *recipe, '--quiet')
+        self.assertEqual(found.returncode, 1, 'a page has a broken link since')
+        self.assertIn('/gone', found.stderr)
+        self.assertIn('/gone', (self.folder / 'links.csv').read_text())
+        pages['/gone'] = 'here'
+        self.assertEqual(self.run_crawl(url, *recipe).returncode, 0)
+        del pages['/a']
+        self.assertEqual(self.run_crawl(url, *recipe).returncode, 1, 'a page is gone since')
+
+    def test_a_check_that_was_stopped_goes_on_and_asks_nothing_twice(self):
+        pages, server = self.changing_site(start=''.join(f'<a href=/{i}>x</a>' for i in range(9)), **{str(i): 'x' for i in range(9)})
+        url = f'http://127.0.0.1:{server.server_port}/'
+        self.crawl(url, '--check-links', '--max-pages', 4)
+        rest = self.crawl(url, '--check-links')
+        self.assertEqual(rest['fetched'], 6)
+        self.assertEqual(self.crawl(url, '--check-links')['fetched'], 10)
+
+    def test_a_silent_host_elsewhere_is_a_finding_and_one_that_was_given_is_named(self):
+        dead = f'http://127.0.0.1:{free_port()}/'
+        _, server = self.changing_site(start=f'<a href={dead}>elsewhere</a>')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        for age in ('0', '1d', '1d'):
+            found = self.run_crawl(url, '--check-links', '--fail-on-broken', '--allow-private', '--age', age)
+            self.assertEqual(found.returncode, 1, found.stderr)
+            self.assertNotIn('nothing could be fetched', found.stderr)
+        server.shutdown()
+        server.server_close()
+        silent = self.run_crawl(url, '--check-links', '--fail-on-broken', '--age', '0')
+        self.assertEqual(silent.returncode, 3)
+        self.assertRegex(silent.stderr, rf'nothing could be fetched: {url}?: [a-z]+')
+        self.assertNotIn('HTTP 200', silent.stderr)
 
     def test_a_url_is_asked_by_get_where_its_server_breaks_off_at_head_also_without_retries(self):
         class Breaking(http.server.BaseHTTPRequestHandler):

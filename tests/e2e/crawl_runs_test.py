@@ -61,7 +61,7 @@ class LateOptions(EndToEnd):
             late = self.crawl(self.url, '--check-links', '--fail-on-broken', *age, expect=1)
             self.assertEqual((late['findings'], late['links_unread']), (truth['findings'], 0))
             self.assertNotIn('Not judged', self.run_it('check', self.database).stdout)
-            self.assertEqual(self.crawl(self.url, '--check-links')['fetched'], 0)
+            self.assertEqual(self.crawl(self.url, '--check-links')['status']['304'], 2, 'a check after one that has finished looks again')
 
     def test_what_is_not_known_ends_a_strict_run_with_1(self):
         self.crawl(self.url)
@@ -274,8 +274,11 @@ class CrawlRuns(EndToEnd):
         self.crawl(urls[0])
         result = subprocess.run([ARGIOPE, 'crawl', '-d', self.database, urls[0]], capture_output=True, text=True, timeout=60)
         self.assertEqual(result.returncode, 0)
-        self.assertIn('Nothing was due', result.stdout)
-        self.assertIn('--age 0', result.stdout)
+        for quiet in ([], ['--quiet']):
+            result = subprocess.run([ARGIOPE, 'crawl', '-d', self.database, urls[0], *quiet], capture_output=True, text=True, timeout=60)
+            self.assertEqual(result.returncode, 0)
+            self.assertIn('argiope: nothing was due, and nothing was asked', result.stderr)
+            self.assertIn('--age 0', result.stderr)
 
     def test_broken_links_are_exported_with_a_page_that_has_them(self):
         root = self.folder / 'www'

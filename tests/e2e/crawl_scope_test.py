@@ -190,6 +190,19 @@ class CrawlScope(EndToEnd):
         wider = self.crawl(url, '--accept-type', 'image/*')
         self.assertEqual((wider['fetched'], wider['left_out']), (1, {'content_type': 2}))
 
+    def test_a_crawl_that_has_fetched_many_files_says_what_leaves_them_out(self):
+        root = self.folder / 'www'
+        root.mkdir()
+        (root / 'index.html').write_text(''.join(f'<a href={n}.bin>{n}</a>' for n in range(12)))
+        for number in range(12):
+            (root / f'{number}.bin').write_bytes(bytes(100))
+        url, log = self.nginx(root)
+        said = 'files    12 of the responses are no pages, and were fetched whole; --accept-type text/html fetches pages alone'
+        for more, is_said in (([], True), (['--accept-type', 'application/octet-stream'], False), (['--warc', self.folder / 'w'], False)):
+            result = subprocess.run([ARGIOPE, 'crawl', url, '-d', ':memory:', *map(str, more)], capture_output=True, text=True, timeout=60)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertEqual(said in result.stdout, is_said, result.stdout)
+
     def test_what_is_left_out_is_said_by_its_option_and_bad_input_is_a_sentence(self):
         urls, log = self.site('--hosts', 1, '--pages', 60, '--features', 'resources,none')
         summary = self.crawl(urls[0], '--reject-ext', 'pdf,png,css', '--exclude', '/**/*7*')

@@ -7,7 +7,9 @@ A comment above a fenced block, which no reader sees, says what to do with it:
                                with status 0, or, where an error is printed ("argiope: …"), with another.
     <!-- run after -->         in the same folder and shell as the last block of the page
     <!-- run site -->          with a small web on loopback in the place of https://example.org, in saved *.toml files, too
+    <!-- run daemon -->        with an address of its own in the place of 127.0.0.1:7733, in saved files, too, and our client for Python
     <!-- run files=a,b -->     with programs of these names in the folder
+    <!-- run status=1 -->      its last command ends with this status
     <!-- run like -->          what is printed may differ in its numbers
     <!-- save FILE -->         the block is this file, for the blocks that follow it
     <!-- feed COMMAND -->      the block is the standard input of a command, which must end with status 0
@@ -15,7 +17,8 @@ A comment above a fenced block, which no reader sees, says what to do with it:
     <!-- whole FILE -->        the block is that file, which the tests compile and run, letter for letter
     <!-- shown -->             nothing: it stands for what cannot be run here
 
-A line "…" of what is printed stands for any lines. `argiope schedule run` and `argiope site` run until the block ends.
+A line "…" of what is printed stands for any lines. `argiope schedule run`, `argiope site` and `argiope serve` run until the page's
+blocks that belong together end; the commands after a daemon begin when it is well.
 A block with a command of ours and no comment is an error, unless it is a synopsis ("[", "…").
 """
 import os
@@ -24,12 +27,13 @@ import re
 import subprocess
 import unittest
 
-from support import ARGIOPE, EndToEnd
+from support import ARGIOPE, EndToEnd, free_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').glob('*.md'))]
+PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 ORIGIN = 'https://example.org'
-SERVES = re.compile(r'^argiope (schedule run|site)\b(?!.*--until-idle)')
+DAEMON = '127.0.0.1:7733'
+SERVES = re.compile(r'^argiope (schedule run|site|serve)(?![\w-])(?!.*(--until-idle|--check))')
 
 
 class Block:
@@ -39,7 +43,8 @@ class Block:
         self.verb, _, rest = marker.partition(' ')
         self.rest = rest.strip()
         words = self.rest.split() if self.verb == 'run' else []
-        self.after, self.site, self.like = ('after' in words, 'site' in words, 'like' in words)
+        self.after, self.site, self.like, self.daemon = (word in words for word in ('after', 'site', 'like', 'daemon'))
+        self.status = next((int(word[7:]) for word in words if word.startswith('status=')), 0)
         self.files = [name for word in words if word.startswith('files=') for name in word[6:].split(',')]
 
     def commands(self):
@@ -86,6 +91,17 @@ def is_like(expected, printed, alike):
     return re.fullmatch(pattern, ''.join(line + '\n' for line in forms(printed))) is not None
 
 
+def replaced(text, pairs):
+    for said, there in pairs:
+        text = text.replace(said, there)
+    return text
+
+
+def stops(serving):
+    """Lines of a script that end what serves."""
+    return [f'kill -TERM $S{number}; wait $S{number}; echo $? >.{name}.status' for number, name in enumerate(serving)]
+
+
 class Docs(EndToEnd):
     def environment(self, folder):
         bin_folder = folder / 'build/release/bin'
@@ -93,37 +109,57 @@ class Docs(EndToEnd):
         (bin_folder / 'argiope').symlink_to(ARGIOPE)
         (folder / 'examples').symlink_to(ROOT / 'examples')
         return {**{name: value for name, value in os.environ.items() if not name.startswith('ARGIOPE')},
-                'PATH': f'{bin_folder}:{os.environ["PATH"]}', 'TZ': 'UTC', 'HOME': str(folder)}
+                'PATH': f'{bin_folder}:{os.environ["PATH"]}', 'TZ': 'UTC', 'HOME': str(folder),
+                'PYTHONPATH': str(ROOT / 'clients/python')}
+
+    def replacements(self, blocks):
+        """Pairs of what a page names and what is there instead."""
+        pairs = []
+        if any(block.site for block in blocks):
+            pairs.append((ORIGIN, self.site('--hosts', 1, '--pages', 3, '--features', 'none')[0][0].rstrip('/')))
+        if any(block.daemon for block in blocks):
+            pairs.append((DAEMON, f'127.0.0.1:{free_port()}'))
+        return pairs
 
     def run_script(self, blocks, folder, environment):
         """All blocks in one shell; of each command its status and what it printed."""
-        origin = self.site('--hosts', 1, '--pages', 3, '--features', 'none')[0][0].rstrip('/') \
-            if any(block.site for block in blocks) else None
-        for saved in folder.glob('*.toml') if origin else []:
-            saved.write_text(saved.read_text().replace(ORIGIN, origin))
-        script, names = ['cd ' + str(folder)], []
+        pairs = self.replacements(blocks)
+        daemon = dict(pairs).get(DAEMON)
+        if daemon:
+            environment = {**environment, 'ARGIOPE_URL': f'http://{daemon}'}
+        for saved in folder.iterdir() if pairs else []:
+            if saved.suffix in ('.toml', '.py', '.conf', '.sh'):
+                saved.write_text(replaced(saved.read_text(), pairs))
+        script, names, serving = ['cd ' + str(folder)], [], []
         for number, block in enumerate(blocks):
             for name in block.files:
                 (folder / name).write_text('#!/bin/sh\necho done\n')
                 (folder / name).chmod(0o755)
-            serving = []
             for place, (command, _) in enumerate(block.commands()):
                 name = f'{number}.{place}'
                 names.append(name)
-                here = command.replace(ORIGIN, origin) if origin else command
-                if SERVES.match(command):
-                    script.append(f'{re.sub(r" +#.*$", "", here)} >.{name}.out 2>.{name}.err </dev/null & S{place}=$!')
-                    serving.append(place)
-                else:
+                here = replaced(command, pairs)
+                if not SERVES.match(command):
                     script.append(f'{{ {here}\n}} >.{name}.out 2>.{name}.err </dev/null; echo $? >.{name}.status')
-            script += [f'kill -TERM $S{place}; wait $S{place}; echo $? >.{number}.{place}.status' for place in serving]
+                    continue
+                here = re.sub(r' +#.*$', '', here)
+                if command.startswith('argiope serve') and '--listen' not in command:
+                    here += f' --listen {daemon}'
+                script.append(f'{here} >.{name}.out 2>.{name}.err </dev/null & S{len(serving)}=$!')
+                if command.startswith('argiope serve'):
+                    script.append(f'until curl -fs http://{daemon}/healthz >/dev/null || ! kill -0 $!; do sleep 0.1; done')
+                serving.append(name)
+            if not block.daemon:
+                script += stops(serving)
+                serving = []
+        script += stops(serving)
         result = subprocess.run(['bash', '-c', '\n'.join(script)], env=environment, capture_output=True, text=True,
                                 timeout=300)
-        self.assertEqual(result.stderr, '', blocks[0].where)
+        self.assertEqual(result.stderr, '', blocks[0].where + ''.join((folder / f'.{name}.err').read_text() for name in names))
         told = {}
         for name in names:
             texts = [(folder / f'.{name}.{kind}').read_text() for kind in ('out', 'err', 'status')]
-            told[name] = [text.replace(origin, ORIGIN) if origin else text for text in texts]
+            told[name] = [replaced(text, [(there, said) for said, there in pairs]) for text in texts]
         return told
 
     def run_together(self, blocks, folder):
@@ -147,8 +183,12 @@ class Docs(EndToEnd):
                 out, err, status = told[f'{number}.{place}']
                 what = f'{block.where}: {command}\nstatus {status}{out}{err}'
                 fails = expected is not None and any(line.startswith('argiope: ') for line in expected)
-                allowed = (130, 143) if SERVES.match(command) else ()  # 143: stopped before it listened
-                self.assertTrue(int(status) in allowed or (int(status) != 0) == fails, what)
+                if SERVES.match(command):
+                    self.assertIn(int(status), (0, 130, 143), what)  # 143: stopped before it listened
+                elif block.status and place + 1 == len(block.commands()):
+                    self.assertEqual(int(status), block.status, what)
+                else:
+                    self.assertEqual(int(status) != 0, fails, what)
                 if expected is not None:
                     printed = (out + err if fails else out).split('\n')
                     self.assertTrue(is_like(expected, printed, block.like),
@@ -235,7 +275,7 @@ class CrawlOptions(EndToEnd):
 
 def add_tests():
     for page in PAGES:
-        name = 'test_' + re.sub(r'\W', '_', page.stem)
+        name = 'test_' + re.sub(r'\W', '_', str(page.relative_to(ROOT).with_suffix('')).removeprefix('docs/'))
         setattr(Docs, name, lambda self, page=page: self.check_page(page))
 
 

@@ -96,6 +96,9 @@ mount --bind /dev "$root/dev"
 quietly in_root apt-get -qq update
 [ ! -e "$root/usr/bin/systemctl" ] || fail 'it is not bare'
 
+grep -q '^./usr/share/argiope/argiope-.*\.whl$' "$work/contents" || fail 'the Python client is not in the package'
+grep -q '^./usr/share/argiope/argiope-.*\.tgz$' "$work/contents" || fail 'the JavaScript client is not in the package'
+
 step 'install'
 cp "$deb" "$root/tmp/argiope.deb"
 quietly in_root apt-get -qq install -y --no-install-recommends /tmp/argiope.deb

@@ -158,6 +158,9 @@ struct CrawlOptions {
   // which are fetched for that. Both need `keep_links`.
   bool check_fragments = false;
   bool check_foreign_fragments = false;
+  // A run after one that has finished asks whether what that one has fetched has changed, and checks again what it has checked,
+  // unless `age` or `adaptive` says when. A run that goes on after one that has not finished asks what those before have not asked.
+  bool ask_again = false;
   // What was only checked is checked again when that was longer ago than this, and when it is broken; nullopt: as `age` says.
   std::optional<Duration> check_age;
   // Answers that are no broken links. Empty: all below 400. A redirect is judged by where it leads.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,9 @@ namespace argiope {
 namespace {
 
 constexpr int kMostLookedAt = 1'000;  // rows, for the URLs that a crawl began with
+constexpr std::string_view kNothingWasDue =
+    "nothing was due, and nothing was asked: all that is in scope is known already. --age 0 asks whether it has changed, "
+    "--requeue broken or all fetches again";
 
 class CrawlCommand {
  public:
@@ -77,6 +81,7 @@ class CrawlCommand {
     // An archive is mended when it is opened: nothing else may refuse the run behind it.
     if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
     say_whose_database(options->seeds);
+    for (const Url& given : options->seeds) given_sites_.insert(given.site_key());
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
     if (extraction_) {
@@ -277,6 +282,8 @@ class CrawlCommand {
                             arguments_.export_broken_file == "-";
       std::FILE* const out = is_taken ? stderr : stdout;
       print_report(out, report, arguments_.database, arguments_.export_file);
+      const bool wants_files = warc_ || mirror_ || !arguments_.scope.accept_types.empty();
+      if (!wants_files) print_files_hint(out, report);
       print_warc(out);
       if (mirror_) print_mirror(out, *mirror_, arguments_.save, seeds_);
       if (extraction_) print_extraction(out, extracted, arguments_.extraction.output);
@@ -285,6 +292,7 @@ class CrawlCommand {
     if (arguments_.summary == "json") {
       print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr);
     }
+    if (report.finished && report.taken_up == 0) fmt::print(stderr, "argiope: {}\n", kNothingWasDue);
     // Last: who runs this as a job keeps the last line of standard error.
     if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr)));
     return status;
@@ -331,39 +339,55 @@ class CrawlCommand {
     return is_found_broken_ ? kExitBroken : kExitFinished;
   }
 
-  // Why nothing could be fetched: not one good answer in this run, nor in the database. Empty otherwise.
-  static std::string nothing_worked(UrlStore& store, const CrawlReport& report) {
+  // Why a URL has no good answer, as the store has it.
+  static std::string words_on(const UrlRecord& record) {
+    if (!record.error.empty()) return record.error;
+    if (record.status_code == 0) return "stopped before an answer";
+    const std::string status = fmt::format("HTTP {}", record.status_code);
+    return record.redirect_to.empty() ? status : fmt::format("{} to {}", status, record.redirect_to);
+  }
+  static bool is_good(const UrlRecord& record) {
+    return record.state == UrlState::done && record.status_code >= 200 && record.status_code < 300 && record.error.empty();
+  }
+  // Whether its host was given, and did not answer in this run.
+  bool is_given_and_silent(const UrlRecord& record) const {
+    if (record.state != UrlState::failed || record.error.empty() || record.mtime < began_) return false;
+    const auto url = Url::parse(record.url);
+    return url && given_sites_.contains(url->site_key());
+  }
+
+  // Why nothing could be fetched: not one good answer in this run, and a host that was given is silent, or the database has no good
+  // answer either. Empty otherwise: that a host elsewhere is silent is a finding.
+  std::string nothing_worked(UrlStore& store, const CrawlReport& report) const {
     const bool answered = std::ranges::any_of(report.statuses, [](const auto& entry) {
       return (entry.first >= 200 && entry.first < 300) || entry.first == 304;
     });
     if (answered) return {};
+    const bool some_failed = report.stats.errors + report.stats.not_asked > 0;
     bool has_good = false;
-    std::optional<UrlRecord> seed;
+    std::optional<UrlRecord> seed, silent;
     const auto scanned = store.scan(1, [&](const UrlRecord& record) {
-      has_good = record.state == UrlState::done && record.status_code >= 200 && record.status_code < 300;
+      has_good = has_good || is_good(record);
       if (record.referrer == 0 && !seed) seed = record;
-      return !has_good;
+      if (!silent && is_given_and_silent(record)) silent = record;
+      return !silent && (some_failed || !has_good);
     });
-    // A later run that only tries again what had failed, and fails again, has fetched nothing either.
-    const bool only_errors =
-        report.stats.fetched == 0 && (report.stats.errors > 0 || report.stats.not_asked > 0 || !report.finished);
-    // All that it did was to wait for hosts that rest.
-    const bool only_waited = !report.stats.resting_site.empty() && report.stats.errors == 0 && report.stats.not_asked == 0;
-    if (!scanned || (has_good && (!only_errors || only_waited))) return {};
-    if (!seed || (seed->error.empty() && seed->status_code >= 200 && seed->status_code < 300)) {
-      return "nothing could be fetched in this run";
-    }
-    const std::string why = !seed->error.empty() ? seed->error
-                            : !seed->redirect_to.empty()
-                                ? fmt::format("HTTP {} to {}", seed->status_code, seed->redirect_to)
-                            : seed->status_code != 0 ? fmt::format("HTTP {}", seed->status_code)
-                                                     : "stopped before an answer";
-    return fmt::format("nothing could be fetched: {}: {}", seed->url, why);
+    if (!scanned) return {};
+    if (silent) return fmt::format("nothing could be fetched: {}: {}", silent->url, silent->error);
+    const auto lost = std::ranges::find_if(report.lost_hosts, [&](const LostHost& host) { return given_sites_.contains(host.site); });
+    if (lost != report.lost_hosts.end()) return fmt::format("nothing could be fetched: {}: {}", lost->site, lost->error);
+    const bool only_waited = !report.stats.resting_site.empty();
+    if (has_good && (report.finished || report.stats.fetched > 0 || only_waited)) return {};
+    if (has_good || !seed || is_good(*seed)) return "nothing could be fetched in this run";
+    return fmt::format("nothing could be fetched: {}: {}", seed->url, words_on(*seed));
   }
 
   const CrawlArguments& arguments_;
   const std::vector<std::string> archives_;
   const SystemClock clock_;
+  // As the store keeps times.
+  const WallTime began_ = std::chrono::floor<std::chrono::milliseconds>(clock_.wall_now());
+  std::set<std::string, std::less<>> given_sites_;  // those of the URLs that were given
   std::shared_ptr<const WarcReplay> replay_;
   std::shared_ptr<WarcSink> warc_;
   std::shared_ptr<SaveSink> mirror_;

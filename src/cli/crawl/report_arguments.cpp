@@ -100,6 +100,7 @@ Result<void> ReportArguments::apply(CrawlOptions& options) const {
   options.check_foreign_fragments = options.check_fragments && foreign_fragments;
   if (options.check_foreign_fragments) options.check_links = true;
   options.check_age = check_age;
+  options.ask_again = checks();
   options.accept_status = std::move(rules->accept_status);
   options.keep_links = links || checks() || !html.empty();
   options.keep_facts = !html.empty() || !sitemap.empty();

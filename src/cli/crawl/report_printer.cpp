@@ -50,11 +50,6 @@ std::string_view ending(const CrawlReport& report) {
 
 // What this run did not have to do, and what would make it.
 void print_known(std::FILE* out, const CrawlReport& report) {
-  if (report.finished && report.taken_up == 0) {
-    fmt::print(out,
-               "  Nothing was due: all that is in scope is known already. --age 0 asks whether it has changed,\n"
-               "  --requeue broken or all fetches again\n");
-  }
   if (report.waiting > 0) {
     fmt::print(out, "  {} queued URL{} of other runs {} out of this one's scope and still wait{}\n", report.waiting,
                report.waiting == 1 ? "" : "s", report.waiting == 1 ? "is" : "are", report.waiting == 1 ? "s" : "");
@@ -133,6 +128,16 @@ void print_copies(std::FILE* out, const CrawlReport& report) {
 }
 
 }  // namespace
+
+void print_files_hint(std::FILE* out, const CrawlReport& report) {
+  constexpr std::uint64_t kManyFiles = 10;
+  constexpr std::uint64_t kPagesForEach = 10;
+  const auto good = report.statuses.find(200);
+  const std::uint64_t known = report.stats.pages + report.stats.requisites;
+  const std::uint64_t files = good == report.statuses.end() ? 0 : good->second - std::min(good->second, known);
+  if (files < kManyFiles || files * kPagesForEach < report.stats.pages) return;
+  fmt::print(out, "  files    {} of the responses are no pages, and were fetched whole; --accept-type text/html fetches pages alone\n", files);
+}
 
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file) {
   const CrawlStats& stats = report.stats;

@@ -14,6 +14,9 @@ namespace argiope {
 // `database` and `export_file` are named in the advice on what to try next.
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file);
 
+// Where many answers were files rather than pages: that they were fetched whole, and what leaves them out.
+void print_files_hint(std::FILE* out, const CrawlReport& report);
+
 // One line: the object that docs/crawl-requests.md promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
 // `trouble` is its member "error", unless it is empty; `check`, where links were checked, its member "findings"; `extraction`,
 // where records were taken from pages, its object "extraction".
