@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bench/report.hpp"
-#include "crawl/frontier.hpp"
+#include "crawl/run/frontier.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // How fast a project's rules read pages held in memory, on one core: links alone, with fields by CSS, and JSON by pointers. Pages of
 // some 8 KiB with 60 links, half of which all pages of the site have.
-#include "project/internal/rule_reader.hpp"
+#include "project/process/internal/rule_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -44,11 +44,25 @@ endfunction()
 # All modules that are installed beside the command.
 add_custom_target(argiope_libraries)
 
+# argiope_room(NAME [BELOW room...] [HEADERS header...])
+# A folder of sources of the module that the caller makes next. Rooms are named from the lowest to the highest: one
+# includes itself and those BELOW it. HEADERS are those for users, of include/argiope/MODULE, that belong to it.
+# tests/structure reads these lines.
+function(argiope_room name)
+  set_property(DIRECTORY APPEND PROPERTY argiope_rooms ${name})
+endfunction()
+
 # argiope_module(NAME [NOT_INSTALLED] [BELOW rung...] [LIBS public library...] [PRIVATE library...])
-# The static library argiope_NAME (argiope::NAME) from every .cpp beside the caller. What is not installed is the command's.
+# The static library argiope_NAME (argiope::NAME) from every .cpp beside the caller and in its rooms. What is not
+# installed is the command's.
 function(argiope_module name)
   cmake_parse_arguments(ARG "NOT_INSTALLED" "" "BELOW;LIBS;PRIVATE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  get_property(rooms DIRECTORY PROPERTY argiope_rooms)
+  foreach(room ${rooms})  # one room's sources beside each other, and so joined with each other
+    file(GLOB in_room CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
+    list(APPEND sources ${in_room})
+  endforeach()
   add_library(argiope_${name} STATIC ${sources})
   add_library(argiope::${name} ALIAS argiope_${name})
   set_target_properties(argiope_${name} PROPERTIES EXPORT_NAME ${name})
@@ -94,6 +108,11 @@ function(argiope_install_library)
   argiope_moved_header(schedule/schedule.hpp jobs/schedule.hpp)
   argiope_moved_header(store/schedule_record.hpp jobs/schedule_record.hpp)
   argiope_moved_header(web/http_call.hpp calls/http_call.hpp)
+  argiope_moved_header(web/document.hpp document/document.hpp)
+  argiope_moved_header(web/warc.hpp warc/warc.hpp)
+  foreach(header chromium page_renderer)
+    argiope_moved_header(web/${header}.hpp render/${header}.hpp)
+  endforeach()
   argiope_moved_header(broker/broker.hpp engine/engine.hpp)
   argiope_moved_header(broker/guest.hpp engine/book.hpp)
   foreach(header events worker)

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <string>
 
+#include "argiope/document/document.hpp"
 #include "argiope/project/local_project.hpp"
-#include "argiope/web/document.hpp"
 
 using namespace argiope;
 

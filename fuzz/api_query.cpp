@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "serve/api_call.hpp"
+#include "serve/api/api_call.hpp"
 
 using namespace argiope;
 

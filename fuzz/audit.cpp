@@ -13,7 +13,7 @@
 
 #include "base/internal/utf8.hpp"
 #include "fuzz/require.hpp"
-#include "serve/audit_log.hpp"
+#include "serve/gate/audit_log.hpp"
 
 using namespace argiope;
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fuzz/require.hpp"
-#include "serve/beanstalkd_parser.hpp"
+#include "serve/beanstalkd/beanstalkd_parser.hpp"
 
 namespace {
 

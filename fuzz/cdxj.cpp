@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/internal/cdxj.hpp"
-#include "web/internal/surt.hpp"
+#include "warc/internal/cdxj.hpp"
+#include "web/url/internal/surt.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;

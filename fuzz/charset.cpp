@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/internal/content_type.hpp"
+#include "web/text/internal/content_type.hpp"
 
 namespace {
 

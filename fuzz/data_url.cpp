@@ -8,7 +8,7 @@
 #include "argiope/web/url.hpp"
 #include "base/internal/base64.hpp"
 #include "fuzz/require.hpp"
-#include "project/internal/page_fetcher.hpp"
+#include "project/fetch/internal/page_fetcher.hpp"
 
 using namespace argiope;
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "web/internal/content_decoder.hpp"
+#include "web/text/internal/content_decoder.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/devtools_message.hpp"
+#include "render/devtools_message.hpp"
 
 using namespace argiope;
 

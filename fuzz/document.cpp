@@ -2,19 +2,19 @@
 // XML. Beside not crashing: what is found is in order, once each, within the element it is asked of, and the first is the first;
 // what is written as HTML and read again says the same; the texts of tokens are the parser's; and so are the rows of a page that is
 // read without it.
-#include "argiope/web/document.hpp"
+#include "argiope/document/document.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "document/document_tree.hpp"
+#include "document/internal/linked_data.hpp"
+#include "document/internal/page_parts.hpp"
+#include "document/internal/readable.hpp"
+#include "document/quick_html_tree.hpp"
 #include "fuzz/require.hpp"
-#include "web/document_tree.hpp"
-#include "web/internal/linked_data.hpp"
-#include "web/internal/page_parts.hpp"
-#include "web/internal/readable.hpp"
-#include "web/quick_html_tree.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "argiope/web/link_scanner.hpp"
 #include "fuzz/require.hpp"
-#include "web/internal/page_references.hpp"
+#include "web/html/internal/page_references.hpp"
 
 namespace {
 

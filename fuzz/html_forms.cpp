@@ -1,5 +1,5 @@
 // The forms of any page. Names are there, numbers are bounded, and a second look finds the same.
-#include "web/html_forms.hpp"
+#include "web/html/html_forms.hpp"
 
 #include <cstdint>
 #include <string_view>

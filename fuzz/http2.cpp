@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz/require.hpp"
-#include "web/http2_session.hpp"
+#include "web/http/http2_session.hpp"
 
 namespace {
 

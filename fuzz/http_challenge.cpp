@@ -1,13 +1,13 @@
 // WWW-Authenticate: fields of any bytes, taken apart; and answers to what can be answered, which stay on one line. The same
 // through a session's eyes: a server that answers each request with the next line of the input.
-#include "web/internal/http_challenge.hpp"
+#include "web/http/internal/http_challenge.hpp"
 
 #include <cstdint>
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/internal/digest_auth.hpp"
-#include "web/http_authenticator.hpp"
+#include "web/http/internal/digest_auth.hpp"
+#include "web/session/http_authenticator.hpp"
 
 namespace {
 

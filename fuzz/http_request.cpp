@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/http_request_reader.hpp"
+#include "web/server/http_request_reader.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "web/http_response_reader.hpp"
+#include "web/http/internal/http_response_reader.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/internal/lenient_json.hpp"
+#include "web/html/internal/lenient_json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;

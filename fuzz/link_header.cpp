@@ -1,5 +1,5 @@
 // The Link field on any bytes: what it names stands between its brackets.
-#include "web/internal/link_header.hpp"
+#include "web/html/internal/link_header.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -8,8 +8,8 @@
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_push.hpp"
 #include "fuzz/require.hpp"
-#include "serve/internal/notify_rule.hpp"
-#include "serve/notice.hpp"
+#include "serve/notify/internal/notify_rule.hpp"
+#include "serve/notify/notice.hpp"
 
 using namespace argiope;
 

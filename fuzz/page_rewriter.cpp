@@ -1,6 +1,6 @@
 // Pages and style sheets with other URLs in them, and the names of files, on any bytes: what nobody changes stays as it was, what was
 // changed is found again, a name stays within its folder, and a link between two files leads from the one to the other.
-#include "web/internal/page_rewriter.hpp"
+#include "web/html/internal/page_rewriter.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "crawl/save/file_names.hpp"
 #include "fuzz/require.hpp"
-#include "web/internal/file_names.hpp"
 
 namespace {
 

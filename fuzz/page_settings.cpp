@@ -1,5 +1,5 @@
 // Settings of three pages, a line each: any bytes. What is read is written and read again, and merged as it should be.
-#include "project/internal/page_settings.hpp"
+#include "project/rules/internal/page_settings.hpp"
 
 #include <algorithm>
 #include <array>

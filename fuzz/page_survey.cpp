@@ -1,6 +1,6 @@
 // The survey of pages on any bytes: it finds the links that the link scanner finds, stays within its limits, and counts lines
 // that the page has. And mail addresses.
-#include "web/internal/page_survey.hpp"
+#include "web/html/internal/page_survey.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "base/internal/utf8.hpp"
 #include "fuzz/require.hpp"
-#include "web/internal/mail_address.hpp"
+#include "web/url/internal/mail_address.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The words of pages on any bytes: reading them ends, a reader's memory is bounded and carries nothing from page to page, and a
 // page in capitals says the same.
-#include "web/internal/page_words.hpp"
+#include "web/html/internal/page_words.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // A script's output: lines of any bytes, of which some are messages. What is read keeps to its bounds, what is wrong is told in one
 // line, what is kept is JSON, and an answer ends as it should whatever its lines were. Queries are answered on a page of the second part,
 // behind a line with "--".
-#include "project/internal/processor_messages.hpp"
+#include "project/process/internal/processor_messages.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 #include "base/internal/utf8.hpp"
 #include "fuzz/require.hpp"
-#include "project/internal/page_selector.hpp"
-#include "project/internal/secret_mask.hpp"
-#include "project/internal/webhook_answer.hpp"
+#include "project/process/internal/page_selector.hpp"
+#include "project/process/internal/secret_mask.hpp"
+#include "project/process/internal/webhook_answer.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "project/internal/project_map.hpp"
+#include "project/rules/internal/project_map.hpp"
 
 using namespace argiope;
 

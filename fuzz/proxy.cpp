@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "web/proxy_handshake.hpp"
+#include "web/http/proxy_handshake.hpp"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Pages as a project's rules read them: the first line is the type, the second a JSON pointer, the rest the body. Beside not crashing:
 // links are pages of the project, each once and as Url spells them; parts are told apart; values, and the fields for scripts, are JSON;
 // and a page read twice says the same.
-#include "project/internal/rule_reader.hpp"
+#include "project/process/internal/rule_reader.hpp"
 
 #include <cstdint>
 #include <set>

@@ -6,7 +6,7 @@
 
 #include "argiope/web/cookies.hpp"
 #include "fuzz/require.hpp"
-#include "web/cookie_date.hpp"
+#include "web/session/cookie_date.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;

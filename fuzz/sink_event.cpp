@@ -8,9 +8,9 @@
 #include "base/internal/json_members.hpp"
 #include "base/internal/utf8.hpp"
 #include "fuzz/require.hpp"
-#include "project/result_sink.hpp"
-#include "project/sink_copy_text.hpp"
-#include "project/sink_file_place.hpp"
+#include "project/results/result_sink.hpp"
+#include "project/results/sink_copy_text.hpp"
+#include "project/results/sink_file_place.hpp"
 
 using namespace argiope;
 

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/internal/sitemap.hpp"
+#include "web/html/internal/sitemap.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;

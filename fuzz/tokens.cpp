@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "serve/bad_tokens.hpp"
-#include "serve/event_record.hpp"
-#include "serve/internal/token_file.hpp"
-#include "serve/process_stats.hpp"
-#include "serve/request_source.hpp"
+#include "serve/gate/bad_tokens.hpp"
+#include "serve/gate/internal/token_file.hpp"
+#include "serve/gate/request_source.hpp"
+#include "serve/watch/event_record.hpp"
+#include "serve/watch/process_stats.hpp"
 
 using namespace argiope;
 

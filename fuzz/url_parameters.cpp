@@ -1,5 +1,5 @@
 // Parameters of any URL: they stand where they are said to be, and taking some out takes out those alone.
-#include "web/internal/url_parameters.hpp"
+#include "web/url/internal/url_parameters.hpp"
 
 #include <cstddef>
 #include <cstdint>

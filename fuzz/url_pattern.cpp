@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "argiope/web/url.hpp"
-#include "web/internal/url_patterns.hpp"
+#include "web/url/internal/url_patterns.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "fuzz/require.hpp"
-#include "web/internal/gzip_packer.hpp"
-#include "web/internal/warc_capture.hpp"
-#include "web/internal/warc_exchange.hpp"
-#include "web/internal/warc_reader.hpp"
+#include "warc/internal/gzip_packer.hpp"
+#include "warc/internal/warc_capture.hpp"
+#include "warc/internal/warc_exchange.hpp"
+#include "warc/internal/warc_reader.hpp"
 
 using namespace argiope;
 

@@ -14,8 +14,8 @@
 #include "base/internal/printable.hpp"
 #include "calls/http_call_form.hpp"
 #include "calls/internal/call_functions.hpp"
-#include "web/internal/ascii.hpp"
-#include "web/internal/http_date.hpp"
+#include "web/http/internal/http_date.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

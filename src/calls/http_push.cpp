@@ -8,9 +8,9 @@
 #include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "calls/http_call_form.hpp"
-#include "web/internal/ascii.hpp"
-#include "web/internal/hmac.hpp"
-#include "web/internal/http_date.hpp"
+#include "web/http/internal/http_date.hpp"
+#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/hmac.hpp"
 
 namespace argiope {
 namespace {

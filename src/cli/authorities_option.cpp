@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "web/internal/authorities.hpp"
+#include "web/net/internal/authorities.hpp"
 
 namespace argiope {
 

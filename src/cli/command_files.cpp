@@ -14,9 +14,9 @@
 #include "base/internal/output_file.hpp"
 #include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
-#include "crawl/internal/mirror_place.hpp"
-#include "web/internal/ascii.hpp"
-#include "web/internal/warc_names.hpp"
+#include "crawl/save/internal/mirror_place.hpp"
+#include "warc/internal/warc_names.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

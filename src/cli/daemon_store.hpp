@@ -8,7 +8,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http_client.hpp"
-#include "serve/internal/api_client.hpp"
+#include "remote/internal/api_client.hpp"
 
 namespace argiope {
 

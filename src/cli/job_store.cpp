@@ -12,7 +12,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/daemon_store.hpp"
 #include "cli/error_advice.hpp"
-#include "serve/internal/http_book.hpp"
+#include "remote/internal/http_book.hpp"
 #include "serve/internal/serve_options.hpp"
 
 namespace argiope {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/internal/printable.hpp"
-#include "web/internal/ascii.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

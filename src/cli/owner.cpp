@@ -13,7 +13,7 @@
 #include "cli/error_advice.hpp"
 #include "cli/job_store.hpp"
 #include "cli/random_number.hpp"
-#include "serve/internal/api_client.hpp"
+#include "remote/internal/api_client.hpp"
 
 namespace argiope {
 

@@ -19,8 +19,8 @@
 #include "cli/job_store.hpp"
 #include "cli/span_option.hpp"
 #include "cli/table.hpp"
-#include "serve/internal/token_digest.hpp"
-#include "serve/internal/token_file.hpp"
+#include "serve/gate/internal/token_digest.hpp"
+#include "serve/gate/internal/token_file.hpp"
 
 namespace argiope {
 namespace {

@@ -28,7 +28,7 @@
 #include "config/toml_nesting.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"
-#include "serve/internal/own_queues.hpp"
+#include "serve/base/internal/own_queues.hpp"
 
 namespace argiope {
 namespace {

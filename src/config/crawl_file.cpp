@@ -13,9 +13,9 @@
 #include "base/internal/nearest.hpp"
 #include "base/internal/printable.hpp"
 #include "config/toml_file.hpp"
-#include "crawl/internal/host_rules.hpp"
-#include "crawl/internal/path_prefix.hpp"
-#include "web/internal/url_patterns.hpp"
+#include "crawl/options/internal/host_rules.hpp"
+#include "crawl/scope/internal/path_prefix.hpp"
+#include "web/url/internal/url_patterns.hpp"
 
 namespace argiope {
 namespace {

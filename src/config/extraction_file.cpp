@@ -7,7 +7,7 @@
 #include "base/internal/printable.hpp"
 #include "config/extraction_check.hpp"
 #include "config/toml_file.hpp"
-#include "crawl/internal/extraction_json.hpp"
+#include "crawl/extract/internal/extraction_json.hpp"
 
 namespace argiope {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/internal/printable.hpp"
 #include "config/extraction_check.hpp"
 #include "config/toml_file.hpp"
-#include "serve/internal/own_queues.hpp"
+#include "serve/base/internal/own_queues.hpp"
 
 namespace argiope {
 namespace {

@@ -13,7 +13,7 @@
 #include "base/internal/json_members.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
-#include "web/internal/ascii.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 

@@ -4,7 +4,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/calls/command.hpp"
-#include "schedule/scheduler_fixture.hpp"
+#include "engine/scheduler_fixture.hpp"
 #include "support/open_engine.hpp"
 
 namespace argiope {

@@ -7,7 +7,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/calls/command.hpp"
-#include "broker/broker_fixture.hpp"
+#include "engine/broker_fixture.hpp"
 #include "support/processes.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -17,7 +17,7 @@
 #include "argiope/async/subprocess.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/base/duration.hpp"
-#include "broker/broker_fixture.hpp"
+#include "engine/broker_fixture.hpp"
 #include "support/needs_descriptors.hpp"
 #include "support/processes.hpp"
 

@@ -1,5 +1,5 @@
 // The places at one address, and who is called when one is free.
-#include "crawl/internal/address_gate.hpp"
+#include "crawl/hosts/internal/address_gate.hpp"
 
 #include <gtest/gtest.h>
 

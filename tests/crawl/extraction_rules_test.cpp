@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "base/internal/json_reader.hpp"
-#include "crawl/internal/extraction_json.hpp"
+#include "crawl/extract/internal/extraction_json.hpp"
 
 namespace argiope {
 namespace {

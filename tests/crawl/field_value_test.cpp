@@ -1,5 +1,5 @@
 // Numbers, dates and truth as pages write them.
-#include "crawl/field_value.hpp"
+#include "crawl/extract/field_value.hpp"
 
 #include <gtest/gtest.h>
 

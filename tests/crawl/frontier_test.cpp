@@ -1,4 +1,4 @@
-#include "crawl/frontier.hpp"
+#include "crawl/run/frontier.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "crawl/host_book.hpp"
+#include "crawl/hosts/host_book.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "crawl/internal/host_health.hpp"
+#include "crawl/hosts/internal/host_health.hpp"
 
 #include <gtest/gtest.h>
 

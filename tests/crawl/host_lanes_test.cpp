@@ -1,8 +1,8 @@
-#include "crawl/internal/host_lanes.hpp"
+#include "crawl/hosts/internal/host_lanes.hpp"
 
 #include <gtest/gtest.h>
 
-#include "crawl/host.hpp"
+#include "crawl/hosts/host.hpp"
 
 namespace argiope {
 namespace {

@@ -1,5 +1,5 @@
 // What a database says of hosts that rest is believed as far as it can be meant.
-#include "crawl/host_rests.hpp"
+#include "crawl/hosts/host_rests.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Which settings are a host's, and what a crawl makes of them.
-#include "crawl/internal/host_rules.hpp"
+#include "crawl/options/internal/host_rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "argiope/crawl/scope.hpp"
-#include "crawl/internal/autothrottle.hpp"
-#include "crawl/internal/host_policies.hpp"
+#include "crawl/hosts/internal/autothrottle.hpp"
+#include "crawl/options/internal/host_policies.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-#include "crawl/id_set.hpp"
+#include "crawl/run/id_set.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "crawl/internal/link_harvester.hpp"
+#include "crawl/page/internal/link_harvester.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

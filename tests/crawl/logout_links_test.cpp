@@ -1,5 +1,5 @@
 // Which links a crawl that has logged in keeps away from.
-#include "crawl/logout_links.hpp"
+#include "crawl/scope/logout_links.hpp"
 
 #include <gtest/gtest.h>
 

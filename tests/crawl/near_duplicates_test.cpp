@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "crawl/simhash_index.hpp"
-#include "web/internal/page_words.hpp"
+#include "crawl/duplicates/simhash_index.hpp"
+#include "web/html/internal/page_words.hpp"
 
 namespace argiope {
 namespace {

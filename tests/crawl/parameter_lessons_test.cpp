@@ -1,5 +1,5 @@
 // What is learned of parameters from pages that were met under several URLs.
-#include "crawl/parameter_lessons.hpp"
+#include "crawl/duplicates/parameter_lessons.hpp"
 
 #include <gtest/gtest.h>
 

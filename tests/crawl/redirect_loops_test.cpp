@@ -1,4 +1,4 @@
-#include "crawl/redirect_loops.hpp"
+#include "crawl/scope/redirect_loops.hpp"
 
 #include <gtest/gtest.h>
 

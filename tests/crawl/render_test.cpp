@@ -8,9 +8,9 @@
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
-#include "argiope/web/page_renderer.hpp"
-#include "crawl/internal/part_cache.hpp"
-#include "crawl/rendering.hpp"
+#include "argiope/render/page_renderer.hpp"
+#include "crawl/render/internal/part_cache.hpp"
+#include "crawl/run/rendering.hpp"
 #include "support/simulated_web.hpp"
 
 namespace argiope {

@@ -1,9 +1,9 @@
 // When pages are due again, and what counts as a change.
-#include "crawl/revisit_plan.hpp"
+#include "crawl/scope/revisit_plan.hpp"
 
 #include <gtest/gtest.h>
 
-#include "crawl/url_change.hpp"
+#include "crawl/scope/url_change.hpp"
 
 namespace argiope {
 namespace {

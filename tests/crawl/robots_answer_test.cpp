@@ -1,10 +1,10 @@
-#include "crawl/internal/robots_answer.hpp"
+#include "crawl/hosts/internal/robots_answer.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "crawl/internal/host_question.hpp"
+#include "crawl/hosts/internal/host_question.hpp"
 
 namespace argiope {
 namespace {

@@ -18,10 +18,10 @@
 #include <sstream>
 
 #include "argiope/base/random.hpp"
-#include "crawl/mirror_folder.hpp"
-#include "crawl/mirror_log.hpp"
+#include "crawl/save/mirror_folder.hpp"
+#include "crawl/save/mirror_log.hpp"
 #include "support/temporary_folder.hpp"
-#include "web/internal/page_references.hpp"
+#include "web/html/internal/page_references.hpp"
 
 namespace argiope {
 namespace {

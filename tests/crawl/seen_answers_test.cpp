@@ -1,5 +1,5 @@
 // What is remembered of the runs that have made a demand.
-#include "crawl/seen_answers.hpp"
+#include "crawl/page/seen_answers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The index of simhashes against a look at each of them.
-#include "crawl/simhash_index.hpp"
+#include "crawl/duplicates/simhash_index.hpp"
 
 #include <gtest/gtest.h>
 

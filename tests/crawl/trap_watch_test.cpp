@@ -1,5 +1,5 @@
 // The shapes of URLs, and which of them are traps.
-#include "crawl/trap_watch.hpp"
+#include "crawl/duplicates/trap_watch.hpp"
 
 #include <gtest/gtest.h>
 

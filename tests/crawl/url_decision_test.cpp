@@ -1,11 +1,11 @@
 // What a run does about a URL that the store knows, as a table: stored state, place, options, work.
-#include "crawl/url_decision.hpp"
+#include "crawl/scope/url_decision.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "crawl/failure_rest.hpp"
+#include "crawl/scope/failure_rest.hpp"
 
 namespace argiope {
 namespace {

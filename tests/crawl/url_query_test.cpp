@@ -1,12 +1,12 @@
 // What a crawl knows, asked for: filters, orders, counts, requeues and explanations.
-#include "crawl/internal/url_query.hpp"
+#include "crawl/urls/internal/url_query.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crawl/internal/crawl_overview.hpp"
-#include "crawl/internal/requeue.hpp"
-#include "crawl/internal/url_explanation.hpp"
+#include "crawl/report/internal/crawl_overview.hpp"
+#include "crawl/urls/internal/requeue.hpp"
+#include "crawl/urls/internal/url_explanation.hpp"
 
 namespace argiope {
 namespace {

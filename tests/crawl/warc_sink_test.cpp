@@ -11,10 +11,10 @@
 #include <map>
 #include <thread>
 
-#include "argiope/web/warc.hpp"
+#include "argiope/warc/warc.hpp"
 #include "support/simulated_web.hpp"
 #include "support/temporary_folder.hpp"
-#include "web/internal/cdxj.hpp"
+#include "warc/internal/cdxj.hpp"
 
 namespace argiope {
 namespace {

@@ -1,5 +1,5 @@
 // Scripts in processes of their own: what they are sent and answer, and all that can go wrong with them, by real processes.
-#include "project/internal/child_processor.hpp"
+#include "project/process/internal/child_processor.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // What becomes of an ask: the table of docs/projects.md, and pyspider's faults F1 to F5, F13 and F14.
-#include "project/internal/decide_ask.hpp"
+#include "project/rules/internal/decide_ask.hpp"
 
 #include <gmock/gmock.h>
 

@@ -15,7 +15,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/async/virtual_backend.hpp"
-#include "project/internal/host_desk.hpp"
+#include "project/fetch/internal/host_desk.hpp"
 
 namespace argiope {
 

@@ -1,5 +1,5 @@
 // Pausing after failures, and probing: each arrow of the drawing, and what holds whatever happens.
-#include "project/internal/failure_pause.hpp"
+#include "project/rules/internal/failure_pause.hpp"
 
 #include <gmock/gmock.h>
 

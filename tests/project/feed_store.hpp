@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "project/internal/page_store.hpp"
+#include "project/store/internal/page_store.hpp"
 
 namespace argiope {
 

@@ -1,6 +1,6 @@
 // What one host is asked by several callers together: never more than its limits allow, nothing before its robots.txt, and again and
 // again where it cannot be reached.
-#include "project/internal/host_desk.hpp"
+#include "project/fetch/internal/host_desk.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

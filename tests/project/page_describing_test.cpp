@@ -6,7 +6,7 @@
 
 #include "argiope/async/runner.hpp"
 #include "argiope/async/timeout.hpp"
-#include "project/internal/child_processor.hpp"
+#include "project/process/internal/child_processor.hpp"
 #include "support/processes.hpp"
 #include "support/simulated_projects.hpp"
 #include "support/temporary_folder.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "project/internal/page_fetcher.hpp"
+#include "project/fetch/internal/page_fetcher.hpp"
 #include "support/simulated_projects.hpp"
 
 namespace argiope {

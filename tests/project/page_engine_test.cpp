@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "project/internal/secret_mask.hpp"
+#include "project/process/internal/secret_mask.hpp"
 #include "support/simulated_projects.hpp"
 
 namespace argiope {

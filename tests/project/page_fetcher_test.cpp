@@ -1,5 +1,5 @@
 // A page's way to its answer: what is sent, where redirects lead, and what each end of the way is called.
-#include "project/internal/page_fetcher.hpp"
+#include "project/fetch/internal/page_fetcher.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Which page is visited next: the order, the limits, and that nothing is passed over, lost or kept out by a flood, though little of
 // what waits is in the queue. A model test holds it to a plain list of all that waits.
-#include "project/internal/page_frontier.hpp"
+#include "project/index/internal/page_frontier.hpp"
 
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "project/internal/decide_ask.hpp"
+#include "project/rules/internal/decide_ask.hpp"
 
 namespace argiope {
 namespace {

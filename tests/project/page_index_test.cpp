@@ -1,6 +1,6 @@
 // What the index gives back of the pages it was given, in how little memory, and that whoever decides on what it gives back decides
 // as on what it was given.
-#include "project/internal/page_index.hpp"
+#include "project/index/internal/page_index.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "project/internal/decide_ask.hpp"
+#include "project/rules/internal/decide_ask.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-#include "project/internal/page_reasons.hpp"
+#include "project/rules/internal/page_reasons.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "desk_web.hpp"
-#include "project/internal/page_fetcher.hpp"
+#include "project/fetch/internal/page_fetcher.hpp"
 #include "support/simulated_projects.hpp"
 
 namespace argiope {

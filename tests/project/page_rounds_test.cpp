@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "project/internal/round_wait.hpp"
+#include "project/run/internal/round_wait.hpp"
 #include "support/simulated_projects.hpp"
 
 namespace argiope {

@@ -1,5 +1,5 @@
 // What scripts find in pages: `select` of docs/processors.md.
-#include "project/internal/page_selector.hpp"
+#include "project/process/internal/page_selector.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // What pages, rules and defaults say: each member, its bounds, what is taken back, and who goes before whom.
-#include "project/internal/page_settings.hpp"
+#include "project/rules/internal/page_settings.hpp"
 
 #include <gmock/gmock.h>
 

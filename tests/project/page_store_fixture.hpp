@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "project/internal/page_store.hpp"
+#include "project/store/internal/page_store.hpp"
 
 namespace argiope {
 

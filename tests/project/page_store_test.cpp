@@ -1,5 +1,5 @@
 // One suite for the store of pages, on a file and in memory.
-#include "project/internal/page_store.hpp"
+#include "project/store/internal/page_store.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

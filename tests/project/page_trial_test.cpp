@@ -1,9 +1,9 @@
 // What a project would make of a page.
-#include "project/internal/page_trial.hpp"
+#include "project/run/internal/page_trial.hpp"
 
 #include <gmock/gmock.h>
 
-#include "project/internal/ask_words.hpp"
+#include "project/rules/internal/ask_words.hpp"
 
 namespace argiope {
 namespace {

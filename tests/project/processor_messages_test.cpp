@@ -1,5 +1,5 @@
 // The words of the processor protocol, as docs/processors.md has them.
-#include "project/internal/processor_messages.hpp"
+#include "project/process/internal/processor_messages.hpp"
 
 #include <gmock/gmock.h>
 

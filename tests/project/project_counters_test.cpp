@@ -1,5 +1,5 @@
 // Counts of the last 5 minutes, hour and day: held against a list of all that was counted.
-#include "project/internal/project_counters.hpp"
+#include "project/rules/internal/project_counters.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // Which rule a URL gets.
-#include "project/internal/project_map.hpp"
+#include "project/rules/internal/project_map.hpp"
 
 #include <gmock/gmock.h>
 

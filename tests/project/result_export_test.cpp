@@ -1,5 +1,5 @@
 // Results of a project as JSON Lines, CSV and JSON.
-#include "project/internal/result_export.hpp"
+#include "project/results/internal/result_export.hpp"
 
 #include <gmock/gmock.h>
 #include <malloc.h>

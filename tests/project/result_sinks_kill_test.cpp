@@ -14,7 +14,7 @@
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"
 #include "project/feed_store.hpp"
-#include "project/internal/result_sinks.hpp"
+#include "project/results/internal/result_sinks.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/temporary_folder.hpp"

@@ -10,8 +10,8 @@
 #include <filesystem>
 
 #include "project/feed_store.hpp"
-#include "project/internal/result_sinks.hpp"
-#include "project/sink_copy_text.hpp"
+#include "project/results/internal/result_sinks.hpp"
+#include "project/results/sink_copy_text.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "argiope/async/sleep.hpp"
-#include "project/internal/result_sinks.hpp"
 #include "project/page_store_fixture.hpp"
+#include "project/results/internal/result_sinks.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,5 +1,5 @@
 // What sinks get of the feed: each event at least once and in order, whatever goes wrong between.
-#include "project/internal/result_sinks.hpp"
+#include "project/results/internal/result_sinks.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
@@ -15,8 +15,8 @@
 #include "argiope/engine/book.hpp"
 #include "base/internal/json_members.hpp"
 #include "project/feed_store.hpp"
-#include "project/result_sink.hpp"
-#include "project/sink_file_place.hpp"
+#include "project/results/result_sink.hpp"
+#include "project/results/sink_file_place.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/scripted_transport.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,5 +1,5 @@
 // What a round's counts make of a project's alarms.
-#include "project/internal/round_alarms.hpp"
+#include "project/run/internal/round_alarms.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // What a project's rules make of an answer.
-#include "project/internal/rule_reader.hpp"
+#include "project/process/internal/rule_reader.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // How scripts are confined: what hostile ones can reach and use up, by real processes. As root and as a plain user the same.
-#include "project/internal/sandbox.hpp"
+#include "project/process/internal/sandbox.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

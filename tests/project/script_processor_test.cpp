@@ -13,7 +13,7 @@
 #include "argiope/async/group.hpp"
 #include "argiope/async/runner.hpp"
 #include "argiope/async/timeout.hpp"
-#include "project/internal/child_processor.hpp"
+#include "project/process/internal/child_processor.hpp"
 #include "support/few_threads.hpp"
 #include "support/processes.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,5 +1,5 @@
 // What a script was given in confidence is in nothing that is shown of it.
-#include "project/internal/secret_mask.hpp"
+#include "project/process/internal/secret_mask.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // WebhookProcessor in virtual time, against a server that answers what a test says: what is sent, what answers mean, and what becomes of
 // pages while it is not there.
-#include "project/internal/webhook_processor.hpp"
+#include "project/process/internal/webhook_processor.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // What a token's end does to requests that wait on its behalf, and what one token may have of what all share.
 #include "serve/api_fixture.hpp"
-#include "serve/internal/token_digest.hpp"
+#include "serve/gate/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {

@@ -5,9 +5,9 @@
 #include <set>
 #include <tuple>
 
+#include "serve/api/api_state.hpp"
+#include "serve/api/openapi.hpp"
 #include "serve/api_fixture.hpp"
-#include "serve/api_state.hpp"
-#include "serve/openapi.hpp"
 
 namespace argiope {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "argiope/web/http_router.hpp"
-#include "serve/api.hpp"
+#include "serve/api/api.hpp"
 #include "store/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"

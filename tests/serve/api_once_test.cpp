@@ -1,8 +1,8 @@
 // Requests with an Idempotency-Key.
 #include <fmt/format.h>
 
+#include "serve/api/request_memory.hpp"
 #include "serve/api_fixture.hpp"
-#include "serve/request_memory.hpp"
 
 namespace argiope {
 namespace {

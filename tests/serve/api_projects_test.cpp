@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include "serve/api_fixture.hpp"
-#include "serve/health.hpp"
-#include "serve/internal/daemon_projects.hpp"
-#include "serve/internal/token_digest.hpp"
-#include "serve/metrics.hpp"
-#include "serve/notifier.hpp"
-#include "serve/project_news.hpp"
+#include "serve/base/internal/daemon_projects.hpp"
+#include "serve/gate/internal/token_digest.hpp"
+#include "serve/notify/notifier.hpp"
+#include "serve/notify/project_news.hpp"
+#include "serve/watch/health.hpp"
+#include "serve/watch/metrics.hpp"
 #include "support/simulated_projects.hpp"
 
 namespace argiope {

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "serve/api_fixture.hpp"
-#include "serve/internal/token_digest.hpp"
+#include "serve/gate/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {

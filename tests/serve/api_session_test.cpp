@@ -1,7 +1,7 @@
 // The session of a page in a browser.
 #include "serve/api_fixture.hpp"
-#include "serve/internal/token_digest.hpp"
-#include "serve/sessions.hpp"
+#include "serve/gate/internal/token_digest.hpp"
+#include "serve/gate/sessions.hpp"
 
 namespace argiope {
 namespace {

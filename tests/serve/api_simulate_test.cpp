@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "serve/api_fixture.hpp"
-#include "serve/internal/token_digest.hpp"
+#include "serve/gate/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {

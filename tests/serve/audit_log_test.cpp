@@ -1,5 +1,5 @@
 // Who changed what: kept in order, beyond the end of the process, within bounds, and without secrets.
-#include "serve/audit_log.hpp"
+#include "serve/gate/audit_log.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

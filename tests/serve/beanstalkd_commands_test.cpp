@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "serve/audit_log.hpp"
+#include "serve/gate/audit_log.hpp"
 #include "support/beanstalkd_fixture.hpp"
 
 namespace argiope {

@@ -1,4 +1,4 @@
-#include "serve/beanstalkd_parser.hpp"
+#include "serve/beanstalkd/beanstalkd_parser.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "serve/api/worker_registry.hpp"
 #include "serve/bounds/answer_room.hpp"
 #include "serve/bounds/read_turns.hpp"
-#include "serve/worker_registry.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -1,5 +1,5 @@
 // Pages of other origins: which may read answers, and what a browser is told that asks before it sends.
-#include "serve/cross_origin.hpp"
+#include "serve/gate/cross_origin.hpp"
 
 #include <gtest/gtest.h>
 

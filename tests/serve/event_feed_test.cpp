@@ -1,12 +1,12 @@
 // Events as clients of a stream see them, and counters.
-#include "serve/event_feed.hpp"
+#include "serve/watch/event_feed.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "broker/broker_fixture.hpp"
-#include "serve/event_record.hpp"
+#include "engine/broker_fixture.hpp"
+#include "serve/watch/event_record.hpp"
 
 namespace argiope {
 namespace {

@@ -1,13 +1,13 @@
 // Who is let through the gate, and what the others are answered.
-#include "serve/gate.hpp"
+#include "serve/gate/gate.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "argiope/async/asio_backend.hpp"
-#include "serve/bad_tokens.hpp"
-#include "serve/internal/token_digest.hpp"
+#include "serve/gate/bad_tokens.hpp"
+#include "serve/gate/internal/token_digest.hpp"
 #include "support/http_server_fixture.hpp"
 #include "support/temporary_folder.hpp"
 

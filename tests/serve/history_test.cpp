@@ -1,5 +1,5 @@
 // What was counted over time: steps of ten seconds for an hour, of five minutes for a day, bounded.
-#include "serve/history.hpp"
+#include "serve/watch/history.hpp"
 
 #include <fmt/format.h>
 

@@ -11,4 +11,4 @@ skip() {
 command -v node >/dev/null || skip 'no node'
 [ -f "$cli" ] || skip 'no @redocly/cli (tools/install-dashboard.sh tests)'
 export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true
-exec node "$cli" lint --config tests/serve/redocly.yaml --format=stylish src/serve/openapi.json
+exec node "$cli" lint --config tests/serve/redocly.yaml --format=stylish src/serve/api/openapi.json

@@ -1,5 +1,5 @@
 // What Prometheus is told, and what balancers are.
-#include "serve/metrics.hpp"
+#include "serve/watch/metrics.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,9 +9,9 @@
 #include <regex>
 #include <set>
 
-#include "broker/broker_fixture.hpp"
-#include "serve/health.hpp"
-#include "serve/process_stats.hpp"
+#include "engine/broker_fixture.hpp"
+#include "serve/watch/health.hpp"
+#include "serve/watch/process_stats.hpp"
 
 namespace argiope {
 namespace {

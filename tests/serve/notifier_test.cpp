@@ -1,5 +1,5 @@
 // Who is told of what: gathered into few messages, told again when it is over, and never of the messages themselves.
-#include "serve/notifier.hpp"
+#include "serve/notify/notifier.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 
 #include "argiope/engine/worker.hpp"
 #include "serve/api_fixture.hpp"
-#include "serve/notice.hpp"
+#include "serve/notify/notice.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

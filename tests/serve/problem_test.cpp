@@ -1,5 +1,5 @@
 // What the API answers when something is wrong.
-#include "serve/problem.hpp"
+#include "serve/base/problem.hpp"
 
 #include <gtest/gtest.h>
 

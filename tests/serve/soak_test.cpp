@@ -21,7 +21,7 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/base/random.hpp"
 #include "base/internal/rfc3339.hpp"
-#include "serve/gate.hpp"
+#include "serve/gate/gate.hpp"
 #include "serve/internal/daemon.hpp"
 #include "serve/soak_clients.hpp"
 #include "store/memory_store.hpp"

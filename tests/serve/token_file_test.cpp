@@ -1,5 +1,5 @@
 // The file of tokens: what is taken, what is refused, and how it is written.
-#include "serve/internal/token_file.hpp"
+#include "serve/gate/internal/token_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "serve/internal/token_digest.hpp"
+#include "serve/gate/internal/token_digest.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

@@ -1,5 +1,5 @@
 // When a loop counts as standing still.
-#include "serve/watchdog.hpp"
+#include "serve/watch/watchdog.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 
 #include "argiope/base/random.hpp"
 #include "base/internal/fingerprint.hpp"
-#include "crawl/page_notes.hpp"
+#include "crawl/page/page_notes.hpp"
 #include "sim/checked_site.hpp"
 
 namespace argiope {

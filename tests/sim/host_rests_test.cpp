@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <map>
 
-#include "crawl/internal/url_explanation.hpp"
+#include "crawl/urls/internal/url_explanation.hpp"
 #include "support/simulated_web.hpp"
 
 namespace argiope {

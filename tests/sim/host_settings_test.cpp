@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "crawl/internal/autothrottle.hpp"
+#include "crawl/hosts/internal/autothrottle.hpp"
 #include "support/simulated_web.hpp"
 
 namespace argiope {

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "crawl/internal/graph_export.hpp"
-#include "crawl/internal/link_check.hpp"
-#include "crawl/internal/site_report.hpp"
+#include "crawl/check/internal/link_check.hpp"
+#include "crawl/report/internal/graph_export.hpp"
+#include "crawl/report/internal/site_report.hpp"
 #include "support/simulated_web.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,5 +1,5 @@
 // What a link check finds on sites made for it, after a crawl by the real crawler; and its outputs, read as others read them.
-#include "crawl/internal/link_check.hpp"
+#include "crawl/check/internal/link_check.hpp"
 
 #include <gmock/gmock.h>
 
@@ -7,8 +7,8 @@
 #include <iterator>
 
 #include "base/internal/json_reader.hpp"
-#include "crawl/internal/accepted_status.hpp"
-#include "crawl/internal/check_output.hpp"
+#include "crawl/check/internal/check_output.hpp"
+#include "crawl/scope/internal/accepted_status.hpp"
 #include "sim/checked_site.hpp"
 #include "support/temporary_folder.hpp"
 

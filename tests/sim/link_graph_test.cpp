@@ -1,5 +1,5 @@
 // The graph of a crawl: counts and orphans on sites made for it, PageRank against a plain computation, and its files.
-#include "crawl/internal/link_graph.hpp"
+#include "crawl/report/internal/link_graph.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 #include <set>
 
 #include "argiope/base/random.hpp"
-#include "crawl/internal/graph_export.hpp"
+#include "crawl/report/internal/graph_export.hpp"
 #include "sim/checked_site.hpp"
 #include "support/temporary_folder.hpp"
 

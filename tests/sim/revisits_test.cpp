@@ -8,7 +8,7 @@
 #include <set>
 
 #include "argiope/async/sleep.hpp"
-#include "crawl/internal/crawl_diff.hpp"
+#include "crawl/report/internal/crawl_diff.hpp"
 #include "sim/checked_site.hpp"
 
 namespace argiope {

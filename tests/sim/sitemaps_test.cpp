@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <set>
 
-#include "crawl/internal/link_check.hpp"
-#include "crawl/internal/site_report.hpp"
-#include "crawl/internal/url_explanation.hpp"
+#include "crawl/check/internal/link_check.hpp"
+#include "crawl/report/internal/site_report.hpp"
+#include "crawl/urls/internal/url_explanation.hpp"
 #include "sim/checked_site.hpp"
 #include "support/deflate.hpp"
 

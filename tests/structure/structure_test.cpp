@@ -1,6 +1,7 @@
-// The rules that no compiler checks: includes and links only go down the ladder and never in a circle, every header is of one
-// of three kinds, time and chance are passed in, argiope.hpp has everything, names of anonymous namespaces differ within a module,
-// and what the documentation calls a test is one.
+// The rules that no compiler checks: includes and links only go down the ladder, that of the modules and those of
+// their rooms, and never in a circle, no folder is crowded, every header is of one of three kinds, time and chance
+// are passed in, argiope.hpp has everything, names of anonymous namespaces differ within a module, and what the
+// documentation calls a test is one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,8 +25,9 @@ using Names = std::set<std::string>;
 
 const fs::path kRoot = ARGIOPE_SOURCE_DIR;
 // Lowest first (ARCHITECTURE.md, "The ladder").
-const std::vector<std::string> kLadder = {"base",  "async", "time",  "jobs",   "store",    "engine", "web",
-                                          "calls", "crawl", "project", "serve", "config", "simulate", "cli"};
+const std::vector<std::string> kLadder = {"base",     "async",  "time", "jobs",  "store", "engine", "web",
+                                          "document", "render", "warc", "calls", "site",  "crawl",  "project",
+                                          "remote",   "serve",  "config", "simulate", "cli"};
 
 std::vector<fs::path> sources_below(const fs::path& folder) {
   std::vector<fs::path> found;
@@ -48,10 +50,41 @@ int rung(const std::string& module) {
   return found == kLadder.end() ? -1 : static_cast<int>(found - kLadder.begin());
 }
 
+Names words(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// A folder of a module's sources, as its line in the module's CMakeLists.txt has it.
+struct Room {
+  std::string name;
+  Names below;
+  Names headers;  // for users, without .hpp
+};
+
+// Lowest first; of most modules none.
+const std::vector<Room>& rooms_of(const std::string& module) {
+  static std::map<std::string, std::vector<Room>> known;
+  const auto [at, is_new] = known.try_emplace(module);
+  if (!is_new) return at->second;
+  const std::string text = read(kRoot / "src" / module / "CMakeLists.txt");
+  static const std::regex line(R"((?:^|\n)argiope_room\(([a-z]+)(?:\s+BELOW([a-z\s]*))?(?:\s+HEADERS([a-z0-9_\s]*))?\))");
+  for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) {
+    at->second.push_back({.name = (*it)[1], .below = words((*it)[2]), .headers = words((*it)[3])});
+  }
+  return at->second;
+}
+
+const Room* find_room(const std::string& module, const std::string& name) {
+  const auto found = std::ranges::find(rooms_of(module), name, &Room::name);
+  return found == rooms_of(module).end() ? nullptr : &*found;
+}
+
 // Who may include a header. A source file is as private as its module's private headers.
 enum class Kind {
   for_users,    // include/argiope
-  for_modules,  // src/MODULE/internal; or include/argiope/MODULE/detail, where headers for users are made of it
+  for_modules,  // folders named internal of src/MODULE; or include/argiope/MODULE/detail, where headers for users
+                // are made of it
   for_itself,   // the rest of src/MODULE
 };
 
@@ -60,6 +93,7 @@ struct Source {
   fs::path path;
   std::string name;
   std::string module;  // empty: argiope.hpp and its like, which are above all that is installed
+  std::string room;    // empty: above the module's rooms, if it has any
   Kind kind = Kind::for_itself;
   std::vector<std::string> includes;
 
@@ -77,13 +111,17 @@ std::vector<std::string> includes_of(const std::string& text) {
 
 Source describe(const fs::path& path, const fs::path& base) {
   Source source{.path = path, .name = path.lexically_relative(base).string(), .includes = includes_of(read(path))};
-  static const std::regex parts("(argiope/)?([a-z]+)/((internal|detail)/)?.*");
+  static const std::regex parts("(argiope/)?([a-z]+)/(([a-z0-9_]+/)*)([a-z0-9_]+)[.].*");
   std::smatch match;
   if (!std::regex_match(source.name, match, parts) || source.name == "argiope/argiope.hpp") return source;
   const bool is_installed = match[1].matched;
   source.module = match[2];
-  if (is_installed) source.kind = match[4] == "detail" ? Kind::for_modules : Kind::for_users;
-  if (!is_installed && match[4] == "internal") source.kind = Kind::for_modules;
+  const std::string folders = match[3], stem = match[5];
+  if (is_installed) source.kind = folders == "detail/" ? Kind::for_modules : Kind::for_users;
+  if (!is_installed && folders.ends_with("internal/")) source.kind = Kind::for_modules;
+  for (const Room& room : rooms_of(source.module)) {
+    if (is_installed ? room.headers.contains(stem) : folders.starts_with(room.name + '/')) source.room = room.name;
+  }
   return source;
 }
 
@@ -114,11 +152,6 @@ std::vector<const Source*> included_by(const Source& source) {
     if (it != all_sources().end()) found.push_back(&it->second);
   }
   return found;
-}
-
-Names words(const std::string& text) {
-  std::istringstream in(text);
-  return {std::istream_iterator<std::string>(in), {}};
 }
 
 // What CMake links to a module of ours: the words after BELOW, or, of the command, its argiope::… and what those link.
@@ -173,12 +206,80 @@ TEST(Ladder, WhatIsUsefulAloneNeedsLittle) {
   EXPECT_EQ(links_of("time"), (Names{"base"}));
   EXPECT_EQ(links_of("jobs"), (Names{"async", "base", "time"}));
   EXPECT_EQ(links_of("web"), (Names{"async", "base"}));
+  EXPECT_EQ(links_of("document"), (Names{"async", "base", "web"}));
+  EXPECT_EQ(links_of("warc"), (Names{"async", "base", "web"}));
 }
 
 TEST(Ladder, EveryFolderIsAModule) {
   for (const auto& entry : fs::directory_iterator(kRoot / "src")) {
     EXPECT_GE(rung(entry.path().filename().string()), 0) << entry.path();
   }
+}
+
+TEST(Rooms, AreNamedFromTheLowestWithAllThatIsBelowThem) {
+  for (const std::string& module : kLadder) {
+    Names lower;
+    for (const Room& room : rooms_of(module)) {
+      for (const std::string& below : room.below) {
+        EXPECT_TRUE(lower.contains(below)) << module << ": " << room.name << " is not above " << below;
+        if (!lower.contains(below)) continue;
+        for (const std::string& further : find_room(module, below)->below) {
+          EXPECT_TRUE(room.below.contains(further))
+              << module << ": " << room.name << " has " << below << " below it without " << further;
+        }
+      }
+      lower.insert(room.name);
+    }
+  }
+}
+
+TEST(Rooms, AreTheFoldersOfTheirModules) {
+  for (const std::string& module : kLadder) {
+    if (rooms_of(module).empty()) continue;
+    const fs::path folder = kRoot / "src" / module;
+    for (const Room& room : rooms_of(module)) EXPECT_FALSE(sources_below(folder / room.name).empty()) << room.name;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const std::string name = entry.path().filename().string();
+      EXPECT_TRUE(!entry.is_directory() || name == "internal" || find_room(module, name) != nullptr) << entry.path();
+    }
+  }
+}
+
+TEST(Rooms, IncludeOnlyThoseBelowThem) {
+  int checked = 0;
+  for (const auto& [name, source] : all_sources()) {
+    if (source.room.empty()) continue;
+    const Names& below = find_room(source.module, source.room)->below;
+    for (const Source* included : included_by(source)) {
+      if (included->module != source.module) continue;
+      ++checked;
+      EXPECT_TRUE(included->room == source.room || below.contains(included->room)) << name << " includes " << included->name;
+    }
+  }
+  EXPECT_GT(checked, 500);
+}
+
+TEST(Rooms, HaveEachHeaderForUsersOnce) {
+  for (const std::string& module : kLadder) {
+    if (rooms_of(module).empty()) continue;
+    std::map<std::string, int> named;
+    for (const Room& room : rooms_of(module)) {
+      for (const std::string& header : room.headers) ++named["argiope/" + module + "/" + header + ".hpp"];
+    }
+    for (const auto& [name, source] : all_sources()) {
+      if (source.module != module || source.kind != Kind::for_users) continue;
+      EXPECT_EQ(named[name], 1) << name;
+    }
+    for (const auto& [name, times] : named) EXPECT_TRUE(all_sources().contains(name)) << name << " is not there";
+  }
+}
+
+TEST(Folders, HaveFiftySourcesAtMost) {
+  std::map<fs::path, int> counts;
+  for (const char* top : {"include", "src", "tests"}) {
+    for (const fs::path& path : sources_below(kRoot / top)) ++counts[path.parent_path()];
+  }
+  for (const auto& [folder, count] : counts) EXPECT_LE(count, 50) << folder << " has " << count << " sources";
 }
 
 // The way from `source` back to itself, if there is one.
@@ -395,7 +496,7 @@ TEST(TimeAndChance, ArePassedInBelowTheCommandLine) {
   // Where the machine's clocks are wrapped, where a loop in real time counts how long its steps take, and where a crawl or a project
   // brings a clock and chance of its own.
   const std::set<std::string> allowed = {"src/base/clock.cpp", "include/argiope/async/detail/pace.hpp",
-                                         "src/crawl/local_crawl.cpp", "src/project/local_project.cpp"};
+                                         "src/crawl/run/local_crawl.cpp", "src/project/run/local_project.cpp"};
   const std::regex forbidden(
       R"(system_clock::now|steady_clock::now|high_resolution_clock|random_device|\brand\(|\bsrand\(|\btime\(nullptr\)|gettimeofday|clock_gettime|sleep_for|sleep_until\(std)");
   for (const fs::path& folder : {kRoot / "include", kRoot / "src"}) {

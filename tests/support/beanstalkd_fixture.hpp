@@ -12,7 +12,7 @@
 #include "argiope/async/stream.hpp"
 #include "argiope/engine/engine.hpp"
 #include "argiope/store/store.hpp"
-#include "serve/beanstalkd.hpp"
+#include "serve/beanstalkd/beanstalkd.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
 

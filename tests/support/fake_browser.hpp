@@ -18,7 +18,7 @@
 #include "argiope/async/future.hpp"
 #include "argiope/async/stream.hpp"
 #include "base/internal/base64.hpp"
-#include "web/browser_process.hpp"
+#include "render/browser_process.hpp"
 
 namespace argiope {
 

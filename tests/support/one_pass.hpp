@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "argiope/web/link_scanner.hpp"
-#include "web/internal/page_references.hpp"
+#include "web/html/internal/page_references.hpp"
 
 namespace argiope {
 

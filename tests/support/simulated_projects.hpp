@@ -14,7 +14,7 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "base/internal/json_reader.hpp"
-#include "project/internal/page_engine.hpp"
+#include "project/run/internal/page_engine.hpp"
 
 namespace argiope {
 

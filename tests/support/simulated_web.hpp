@@ -10,8 +10,8 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/crawl/crawler.hpp"
-#include "crawl/internal/synthetic_web.hpp"
-#include "web/internal/content_type.hpp"
+#include "site/internal/synthetic_web.hpp"
+#include "web/text/internal/content_type.hpp"
 
 namespace argiope {
 

@@ -1,4 +1,4 @@
-#include "web/internal/content_decoder.hpp"
+#include "web/text/internal/content_decoder.hpp"
 
 #include <gtest/gtest.h>
 #include <zstd.h>

@@ -1,4 +1,4 @@
-#include "web/internal/content_type.hpp"
+#include "web/text/internal/content_type.hpp"
 
 #include <gtest/gtest.h>
 

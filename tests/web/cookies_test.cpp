@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "web/cookie_date.hpp"
-#include "web/internal/http_date.hpp"
-#include "web/internal/public_suffix.hpp"
+#include "web/http/internal/http_date.hpp"
+#include "web/session/cookie_date.hpp"
+#include "web/url/internal/public_suffix.hpp"
 
 namespace argiope {
 namespace {

@@ -1,5 +1,5 @@
 // The URLs of style sheets, by the clauses of CSS Syntax 3, section 4.
-#include "web/internal/css_references.hpp"
+#include "web/html/internal/css_references.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

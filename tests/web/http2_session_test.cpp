@@ -1,5 +1,5 @@
 // Http2Session without sockets: what hostile servers send, frame by frame.
-#include "web/http2_session.hpp"
+#include "web/http/http2_session.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,8 +9,8 @@
 #include "argiope/web/http_session.hpp"
 #include "base/internal/base64.hpp"
 #include "support/scripted_transport.hpp"
-#include "web/internal/digest_auth.hpp"
-#include "web/internal/http_challenge.hpp"
+#include "web/http/internal/digest_auth.hpp"
+#include "web/http/internal/http_challenge.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-#include "web/internal/http_date.hpp"
+#include "web/http/internal/http_date.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What a server takes for a request, and what it must not: RFC 9112, and what smuggles a second request past a proxy.
-#include "web/http_request_reader.hpp"
+#include "web/server/http_request_reader.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

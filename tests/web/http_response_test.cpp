@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "support/deflate.hpp"
-#include "web/http_response_reader.hpp"
+#include "web/http/internal/http_response_reader.hpp"
 
 namespace argiope {
 namespace {

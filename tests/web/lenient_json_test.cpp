@@ -1,5 +1,5 @@
 // JSON as pages have it: what is mended, and what is not.
-#include "web/internal/lenient_json.hpp"
+#include "web/html/internal/lenient_json.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The canonical URL in a Link field: what RFC 8288 allows, and what servers send.
-#include "web/internal/link_header.hpp"
+#include "web/html/internal/link_header.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/web/http_session.hpp"
 #include "support/scripted_transport.hpp"
-#include "web/html_forms.hpp"
+#include "web/html/html_forms.hpp"
 
 namespace argiope {
 namespace {

@@ -1,5 +1,5 @@
 // Mail addresses by RFC 5321, 6531 and 6068: what may be one, and what is said of what may not.
-#include "web/internal/mail_address.hpp"
+#include "web/url/internal/mail_address.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Pages with other URLs in them: which are found, what comes in their place, and that nothing else changes.
-#include "web/internal/page_rewriter.hpp"
+#include "web/html/internal/page_rewriter.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "web/internal/page_references.hpp"
+#include "web/html/internal/page_references.hpp"
 
 namespace argiope {
 namespace {

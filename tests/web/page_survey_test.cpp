@@ -1,6 +1,6 @@
 // The survey of pages: assets, what fragments may name, what the head says, and lines. That its links are those of the link
 // scanner is shown on made and damaged pages here, and on any bytes by fuzz/page_survey.cpp.
-#include "web/internal/page_survey.hpp"
+#include "web/html/internal/page_survey.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -7,8 +7,8 @@
 #include <map>
 
 #include "argiope/web/url.hpp"
-#include "web/proxy_handshake.hpp"
-#include "web/proxy_turns.hpp"
+#include "web/http/proxy_handshake.hpp"
+#include "web/net/proxy_turns.hpp"
 
 namespace argiope {
 namespace {

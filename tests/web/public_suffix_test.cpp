@@ -1,4 +1,4 @@
-#include "web/internal/public_suffix.hpp"
+#include "web/url/internal/public_suffix.hpp"
 
 #include <gtest/gtest.h>
 

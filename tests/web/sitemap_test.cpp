@@ -1,5 +1,5 @@
 // Sitemaps and feeds as they are met: by the protocol, by its extensions, and broken.
-#include "web/internal/sitemap.hpp"
+#include "web/html/internal/sitemap.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // URLs as RFC 3986 has them.
-#include "web/internal/uri_text.hpp"
+#include "web/text/internal/uri_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Parameters of URLs: where they are, which are taken out, and what is left.
-#include "web/internal/url_parameters.hpp"
+#include "web/url/internal/url_parameters.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "web/internal/url_patterns.hpp"
+#include "web/url/internal/url_patterns.hpp"
 
 #include <gtest/gtest.h>
 

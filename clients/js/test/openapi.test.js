@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { Client } from "../src/index.js";
 
-const DESCRIPTION = new URL("../../../src/serve/openapi.json", import.meta.url);
+const DESCRIPTION = new URL("../../../src/serve/api/openapi.json", import.meta.url);
 const SOURCES = new URL("../src/", import.meta.url);
 const read = (name) => readFileSync(new URL(name, SOURCES), "utf8");
 

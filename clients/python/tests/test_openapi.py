@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 from argiope import AsyncClient, Client
 from argiope._calls import daemon, jobs
 
-DESCRIPTION = pathlib.Path(__file__).resolve().parents[3] / "src" / "serve" / "openapi.json"
+DESCRIPTION = pathlib.Path(__file__).resolve().parents[3] / "src" / "serve" / "api" / "openapi.json"
 GROUPS = ("", "jobs", "queues", "leases", "schedules", "projects")
 # What a program gives where its name says no more than that it is a text.
 SAMPLES = {

@@ -13,11 +13,11 @@
 #include "argiope/crawl/crawl_sink.hpp"
 #include "argiope/crawl/host_settings.hpp"
 #include "argiope/crawl/page.hpp"
+#include "argiope/render/page_renderer.hpp"
 #include "argiope/web/cookies.hpp"
 #include "argiope/web/credentials.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/login.hpp"
-#include "argiope/web/page_renderer.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {

@@ -12,7 +12,7 @@
 //   auto project = LocalProject::open(std::move(options));
 //   if (project) auto report = (*project)->run();
 //
-// Document (argiope/web/document.hpp) reads HTML; link argiope::project. examples/read_pages.cpp is a whole program.
+// Document (argiope/document/document.hpp) reads HTML; link argiope::project. examples/read_pages.cpp is a whole program.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // StreamLayer: what stands between a stream and its socket and makes the bytes of the one from those of the other: TLS
-// (web/tls.cpp). Stream::start_layer() puts one there.
+// (web/net/tls.cpp). Stream::start_layer() puts one there.
 #pragma once
 
 #include <string>

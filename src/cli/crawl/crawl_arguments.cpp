@@ -14,7 +14,7 @@
 #include "cli/crawl/seed_list.hpp"
 #include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
-#include "web/internal/host_address.hpp"
+#include "web/url/internal/host_address.hpp"
 
 namespace argiope {
 namespace {

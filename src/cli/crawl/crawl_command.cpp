@@ -19,7 +19,7 @@
 #include "argiope/crawl/warc_sink.hpp"
 #include "argiope/jobs/token_level.hpp"
 #include "argiope/store/url_store.hpp"
-#include "argiope/web/warc.hpp"
+#include "argiope/warc/warc.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
@@ -35,9 +35,9 @@
 #include "cli/version.hpp"
 #include "config/internal/crawl_file.hpp"
 #include "config/internal/extraction_file.hpp"
-#include "crawl/internal/accepted_status.hpp"
-#include "crawl/internal/graph_export.hpp"
-#include "crawl/internal/site_report.hpp"
+#include "crawl/report/internal/graph_export.hpp"
+#include "crawl/report/internal/site_report.hpp"
+#include "crawl/scope/internal/accepted_status.hpp"
 #include "store/internal/url_export.hpp"
 
 namespace argiope {

@@ -13,7 +13,7 @@
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/random_number.hpp"
-#include "crawl/internal/url_import.hpp"
+#include "crawl/urls/internal/url_import.hpp"
 #include "store/internal/asyncio_crawler.hpp"
 
 namespace argiope {

@@ -19,11 +19,11 @@
 #include "cli/crawl/report_arguments.hpp"
 #include "cli/crawl/sitemap_words.hpp"
 #include "cli/version.hpp"
-#include "crawl/internal/check_output.hpp"
-#include "crawl/internal/crawl_diff.hpp"
-#include "crawl/internal/graph_export.hpp"
-#include "crawl/internal/link_check.hpp"
-#include "crawl/internal/site_report.hpp"
+#include "crawl/check/internal/check_output.hpp"
+#include "crawl/check/internal/link_check.hpp"
+#include "crawl/report/internal/crawl_diff.hpp"
+#include "crawl/report/internal/graph_export.hpp"
+#include "crawl/report/internal/site_report.hpp"
 
 namespace argiope {
 namespace {

@@ -27,10 +27,10 @@
 #include "cli/number_option.hpp"
 #include "cli/standard_output.hpp"
 #include "cli/table.hpp"
-#include "crawl/internal/crawl_overview.hpp"
-#include "crawl/internal/requeue.hpp"
-#include "crawl/internal/url_explanation.hpp"
-#include "crawl/internal/url_query.hpp"
+#include "crawl/report/internal/crawl_overview.hpp"
+#include "crawl/urls/internal/requeue.hpp"
+#include "crawl/urls/internal/url_explanation.hpp"
+#include "crawl/urls/internal/url_query.hpp"
 #include "store/internal/url_export.hpp"
 
 namespace argiope {

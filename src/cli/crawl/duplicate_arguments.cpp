@@ -4,7 +4,7 @@
 
 #include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
-#include "web/internal/url_parameters.hpp"
+#include "web/url/internal/url_parameters.hpp"
 
 namespace argiope {
 

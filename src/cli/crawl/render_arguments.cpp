@@ -8,7 +8,7 @@
 
 #include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
-#include "web/internal/url_patterns.hpp"
+#include "web/url/internal/url_patterns.hpp"
 
 namespace argiope {
 

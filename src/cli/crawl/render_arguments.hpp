@@ -10,7 +10,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/web/chromium.hpp"
+#include "argiope/render/chromium.hpp"
 
 namespace argiope {
 

@@ -5,8 +5,8 @@
 #include "base/internal/printable.hpp"
 #include "cli/list_option.hpp"
 #include "cli/span_option.hpp"
-#include "crawl/internal/accepted_status.hpp"
-#include "crawl/internal/graph_export.hpp"
+#include "crawl/report/internal/graph_export.hpp"
+#include "crawl/scope/internal/accepted_status.hpp"
 
 namespace argiope {
 namespace {

@@ -11,8 +11,8 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "cli/command_files.hpp"
-#include "crawl/internal/check_output.hpp"
-#include "crawl/internal/link_check.hpp"
+#include "crawl/check/internal/check_output.hpp"
+#include "crawl/check/internal/link_check.hpp"
 
 namespace argiope {
 

@@ -7,7 +7,7 @@
 
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/extraction_sink.hpp"
-#include "crawl/internal/link_check.hpp"
+#include "crawl/check/internal/link_check.hpp"
 
 namespace argiope {
 

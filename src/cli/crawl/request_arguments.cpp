@@ -15,8 +15,8 @@
 #include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
 #include "cli/version.hpp"
-#include "crawl/internal/host_rules.hpp"
-#include "web/internal/host_address.hpp"
+#include "crawl/options/internal/host_rules.hpp"
+#include "web/url/internal/host_address.hpp"
 
 namespace argiope {
 namespace {

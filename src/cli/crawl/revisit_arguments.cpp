@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "crawl/internal/revisit_bounds.hpp"
+#include "crawl/scope/internal/revisit_bounds.hpp"
 
 namespace argiope {
 // clang-format off

@@ -9,11 +9,11 @@
 #include "base/internal/printable.hpp"
 #include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
-#include "crawl/internal/path_prefix.hpp"
-#include "web/internal/ascii.hpp"
-#include "web/internal/content_type.hpp"
-#include "web/internal/media_type_names.hpp"
-#include "web/internal/url_patterns.hpp"
+#include "crawl/scope/internal/path_prefix.hpp"
+#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/content_type.hpp"
+#include "web/text/internal/media_type_names.hpp"
+#include "web/url/internal/url_patterns.hpp"
 
 namespace argiope {
 namespace {

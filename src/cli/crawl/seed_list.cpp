@@ -14,8 +14,8 @@
 
 #include "argiope/web/charset.hpp"
 #include "base/internal/printable.hpp"
-#include "web/internal/ascii.hpp"
-#include "web/internal/sitemap.hpp"
+#include "web/html/internal/sitemap.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

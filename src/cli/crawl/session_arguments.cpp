@@ -14,8 +14,8 @@
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/seed_list.hpp"
-#include "web/internal/ascii.hpp"
-#include "web/internal/host_address.hpp"
+#include "web/text/internal/ascii.hpp"
+#include "web/url/internal/host_address.hpp"
 
 namespace argiope {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/internal/counted.hpp"
-#include "crawl/internal/graph_export.hpp"
+#include "crawl/report/internal/graph_export.hpp"
 
 namespace argiope {
 

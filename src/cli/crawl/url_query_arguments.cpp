@@ -15,8 +15,8 @@
 #include "base/internal/rfc3339.hpp"
 #include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
-#include "crawl/internal/accepted_status.hpp"
-#include "web/internal/ascii.hpp"
+#include "crawl/scope/internal/accepted_status.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "crawl/internal/url_query.hpp"
+#include "crawl/urls/internal/url_query.hpp"
 
 namespace argiope {
 

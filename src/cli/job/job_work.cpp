@@ -34,8 +34,8 @@
 #include "cli/number_option.hpp"
 #include "cli/owner.hpp"
 #include "cli/span_option.hpp"
-#include "serve/internal/http_book.hpp"
-#include "serve/internal/http_job_source.hpp"
+#include "remote/internal/http_book.hpp"
+#include "remote/internal/http_job_source.hpp"
 
 namespace argiope {
 namespace {

@@ -18,9 +18,9 @@
 #include "cli/project/project_database.hpp"
 #include "cli/project/project_place.hpp"
 #include "cli/span_option.hpp"
-#include "project/internal/ask_words.hpp"
-#include "project/internal/asked_pages.hpp"
-#include "project/internal/page_engine.hpp"
+#include "project/process/internal/asked_pages.hpp"
+#include "project/rules/internal/ask_words.hpp"
+#include "project/run/internal/page_engine.hpp"
 
 namespace argiope {
 namespace {

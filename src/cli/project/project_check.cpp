@@ -21,8 +21,8 @@
 #include "cli/project/stored_urls.hpp"
 #include "cli/table.hpp"
 #include "config/internal/project_file.hpp"
-#include "project/internal/project_map.hpp"
-#include "project/internal/sandbox.hpp"
+#include "project/process/internal/sandbox.hpp"
+#include "project/rules/internal/project_map.hpp"
 
 namespace argiope {
 namespace {

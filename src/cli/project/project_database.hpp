@@ -9,8 +9,8 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "project/internal/page_store.hpp"
-#include "project/internal/project_definition.hpp"
+#include "project/rules/internal/project_definition.hpp"
+#include "project/store/internal/page_store.hpp"
 
 namespace argiope {
 

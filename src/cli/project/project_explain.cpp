@@ -18,9 +18,9 @@
 #include "cli/project/project_looks.hpp"
 #include "cli/project/project_place.hpp"
 #include "cli/table.hpp"
-#include "project/internal/asked_pages.hpp"
-#include "project/internal/failure_pause.hpp"
-#include "project/internal/page_reasons.hpp"
+#include "project/process/internal/asked_pages.hpp"
+#include "project/rules/internal/failure_pause.hpp"
+#include "project/rules/internal/page_reasons.hpp"
 
 namespace argiope {
 namespace {

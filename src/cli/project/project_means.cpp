@@ -13,10 +13,10 @@
 #include "cli/crawl/wire_arguments.hpp"
 #include "cli/random_number.hpp"
 #include "cli/version.hpp"
-#include "project/internal/child_processor.hpp"
-#include "project/internal/sandbox.hpp"
-#include "project/internal/secret_mask.hpp"
-#include "project/internal/webhook_processor.hpp"
+#include "project/process/internal/child_processor.hpp"
+#include "project/process/internal/sandbox.hpp"
+#include "project/process/internal/secret_mask.hpp"
+#include "project/process/internal/webhook_processor.hpp"
 
 namespace argiope {
 namespace {

@@ -13,8 +13,8 @@
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_client.hpp"
 #include "cli/crawl/render_arguments.hpp"
-#include "project/internal/page_engine.hpp"
-#include "project/internal/processor.hpp"
+#include "project/process/internal/processor.hpp"
+#include "project/run/internal/page_engine.hpp"
 
 namespace argiope {
 

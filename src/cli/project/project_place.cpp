@@ -8,7 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/project/project_database.hpp"
-#include "serve/internal/api_path.hpp"
+#include "remote/internal/api_path.hpp"
 
 namespace argiope {
 namespace {

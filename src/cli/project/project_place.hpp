@@ -11,7 +11,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/clock.hpp"
 #include "cli/daemon_store.hpp"
-#include "serve/internal/api_client.hpp"
+#include "remote/internal/api_client.hpp"
 
 namespace argiope {
 

@@ -34,9 +34,9 @@
 #include "cli/project/run_projects.hpp"
 #include "cli/table.hpp"
 #include "config/internal/crawl_file.hpp"
-#include "crawl/internal/local_wire.hpp"
-#include "project/internal/page_engine.hpp"
-#include "project/internal/round_wait.hpp"
+#include "crawl/run/internal/local_wire.hpp"
+#include "project/run/internal/page_engine.hpp"
+#include "project/run/internal/round_wait.hpp"
 
 namespace argiope {
 namespace {

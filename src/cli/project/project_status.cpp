@@ -19,9 +19,9 @@
 #include "cli/project/project_looks.hpp"
 #include "cli/project/project_place.hpp"
 #include "cli/table.hpp"
-#include "project/internal/failure_pause.hpp"
-#include "project/internal/project_counters.hpp"
-#include "project/internal/round_json.hpp"
+#include "project/rules/internal/failure_pause.hpp"
+#include "project/rules/internal/project_counters.hpp"
+#include "project/run/internal/round_json.hpp"
 
 namespace argiope {
 namespace {

@@ -27,10 +27,10 @@
 #include "cli/table.hpp"
 #include "cli/version.hpp"
 #include "config/internal/project_file.hpp"
-#include "crawl/internal/extraction_json.hpp"
-#include "project/internal/ask_words.hpp"
-#include "project/internal/page_trial.hpp"
-#include "project/internal/tried_page_json.hpp"
+#include "crawl/extract/internal/extraction_json.hpp"
+#include "project/rules/internal/ask_words.hpp"
+#include "project/run/internal/page_trial.hpp"
+#include "project/run/internal/tried_page_json.hpp"
 
 namespace argiope {
 namespace {

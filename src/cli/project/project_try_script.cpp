@@ -21,10 +21,10 @@
 #include "cli/project/stored_urls.hpp"
 #include "cli/table.hpp"
 #include "cli/version.hpp"
-#include "crawl/internal/local_wire.hpp"
-#include "project/internal/asked_pages.hpp"
-#include "project/internal/processor_messages.hpp"
-#include "project/internal/tried_page_json.hpp"
+#include "crawl/run/internal/local_wire.hpp"
+#include "project/process/internal/asked_pages.hpp"
+#include "project/process/internal/processor_messages.hpp"
+#include "project/run/internal/tried_page_json.hpp"
 
 namespace argiope {
 namespace {

@@ -7,7 +7,7 @@
 #include "cli/crawl/render_arguments.hpp"
 #include "cli/crawl/request_arguments.hpp"
 #include "cli/project/run_projects.hpp"
-#include "project/internal/page_engine.hpp"
+#include "project/run/internal/page_engine.hpp"
 
 namespace argiope {
 

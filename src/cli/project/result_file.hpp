@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "project/internal/page_store.hpp"
-#include "project/internal/result_export.hpp"
+#include "project/results/internal/result_export.hpp"
+#include "project/store/internal/page_store.hpp"
 
 namespace argiope {
 

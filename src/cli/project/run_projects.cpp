@@ -10,7 +10,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/project/project_database.hpp"
 #include "config/internal/project_file.hpp"
-#include "project/internal/sandbox.hpp"
+#include "project/process/internal/sandbox.hpp"
 
 namespace argiope {
 namespace {

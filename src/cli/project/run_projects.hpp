@@ -7,8 +7,8 @@
 #include "argiope/base/error.hpp"
 #include "base/internal/file_reading.hpp"
 #include "cli/command_files.hpp"
-#include "project/internal/page_engine.hpp"
-#include "project/internal/page_store.hpp"
+#include "project/run/internal/page_engine.hpp"
+#include "project/store/internal/page_store.hpp"
 
 namespace argiope {
 

@@ -9,7 +9,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/crawl/crawl_looks.hpp"
 #include "cli/project/project_database.hpp"
-#include "project/internal/page_trial.hpp"
+#include "project/run/internal/page_trial.hpp"
 
 namespace argiope {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "project/internal/known_page.hpp"
-#include "project/internal/page_store.hpp"
+#include "project/rules/internal/known_page.hpp"
+#include "project/store/internal/page_store.hpp"
 
 namespace argiope {
 

@@ -28,8 +28,8 @@
 #include "cli/serve/supervised.hpp"
 #include "cli/version.hpp"
 #include "config/internal/settings_changes.hpp"
+#include "serve/base/internal/own_queues.hpp"
 #include "serve/internal/daemon.hpp"
-#include "serve/internal/own_queues.hpp"
 #include "simulate/internal/simulation.hpp"
 
 namespace argiope {

@@ -11,7 +11,7 @@
 #include "cli/project/run_arguments.hpp"
 #include "cli/project/run_projects.hpp"
 #include "config/internal/configuration.hpp"
-#include "serve/internal/token_file.hpp"
+#include "serve/gate/internal/token_file.hpp"
 
 namespace argiope {
 

@@ -23,7 +23,7 @@
 #include "cli/serve/daemon_places.hpp"
 #include "cli/serve/daemon_run.hpp"
 #include "config/internal/configuration.hpp"
-#include "serve/internal/token_file.hpp"
+#include "serve/gate/internal/token_file.hpp"
 
 namespace argiope {
 namespace {

@@ -17,10 +17,10 @@
 #include "argiope/web/http_client.hpp"
 #include "cli/project/run_arguments.hpp"
 #include "cli/project/run_projects.hpp"
-#include "crawl/internal/local_wire.hpp"
-#include "project/internal/page_engine.hpp"
-#include "project/internal/result_sinks.hpp"
-#include "serve/internal/daemon_projects.hpp"
+#include "crawl/run/internal/local_wire.hpp"
+#include "project/results/internal/result_sinks.hpp"
+#include "project/run/internal/page_engine.hpp"
+#include "serve/base/internal/daemon_projects.hpp"
 
 namespace argiope {
 

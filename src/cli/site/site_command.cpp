@@ -12,7 +12,7 @@
 #include "cli/command_files.hpp"
 #include "cli/commands.hpp"
 #include "cli/number_option.hpp"
-#include "cli/site/site_server.hpp"
+#include "site/internal/site_server.hpp"
 
 namespace argiope {
 namespace {

@@ -18,8 +18,8 @@
 #include "argiope/jobs/schedule.hpp"
 #include "base/internal/file_reading.hpp"
 #include "config/internal/crawl_file.hpp"
-#include "serve/internal/notify_rule.hpp"
 #include "serve/internal/serve_options.hpp"
+#include "serve/notify/internal/notify_rule.hpp"
 
 namespace argiope {
 

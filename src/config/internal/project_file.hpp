@@ -7,7 +7,7 @@
 
 #include "argiope/base/error.hpp"
 #include "base/internal/file_reading.hpp"
-#include "project/internal/project_definition.hpp"
+#include "project/rules/internal/project_definition.hpp"
 
 namespace argiope {
 

@@ -6,7 +6,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "config/internal/configuration.hpp"
-#include "serve/internal/token_file.hpp"
+#include "serve/gate/internal/token_file.hpp"
 
 namespace argiope {
 

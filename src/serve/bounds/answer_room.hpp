@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "argiope/web/http_server.hpp"
-#include "serve/problem.hpp"
+#include "serve/base/problem.hpp"
 
 namespace argiope {
 

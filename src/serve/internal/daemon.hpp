@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "argiope/engine/engine.hpp"
-#include "serve/internal/notify_rule.hpp"
+#include "serve/api/internal/what_if.hpp"
+#include "serve/gate/sessions.hpp"
 #include "serve/internal/queue_targets.hpp"
 #include "serve/internal/serve_options.hpp"
-#include "serve/internal/what_if.hpp"
-#include "serve/sessions.hpp"
+#include "serve/notify/internal/notify_rule.hpp"
 
 namespace argiope {
 

@@ -9,7 +9,7 @@
 
 #include "argiope/base/error.hpp"
 #include "config/internal/configuration.hpp"
-#include "serve/internal/what_if.hpp"
+#include "serve/api/internal/what_if.hpp"
 #include "simulate/internal/report.hpp"
 
 namespace argiope {

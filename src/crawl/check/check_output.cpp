@@ -1,0 +1,142 @@
+// Text, JSON and CSV; and which writer a format has.
+#include "crawl/check/check_output.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/internal/counted.hpp"
+#include "base/internal/csv.hpp"
+#include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
+#include "crawl/check/internal/check_output.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kPlacesShown = 20;
+
+std::string_view severity_of(const LinkFinding& finding) { return is_warning(finding.kind) ? "warning" : "error"; }
+
+std::string place_in_words(const std::string& page, const KeptLink& link) {
+  if (page.empty()) return "given on the command line";
+  std::string out = printable(page);
+  if (link.line > 0) out += fmt::format(":{}", link.line);
+  if (!link.text.empty()) out += "  " + in_quotes(link.text);
+  if (link.kind != "anchor") out += fmt::format("  ({})", link.kind);
+  return out;
+}
+
+Result<void> write_text(UrlStore& store, const CheckResult& result, OutputFile& file) {
+  for (const LinkFinding& finding : result.findings) {
+    file.write(fmt::format("{} {}: {}\n    {}\n", severity_of(finding), to_string(finding.kind), printable(finding.message),
+                           printable(finding.url)));
+    std::size_t count = 0;
+    auto visited = for_each_place(store, finding, [&](const std::string& page, const KeptLink& link) {
+      if (++count <= kPlacesShown) file.write(fmt::format("      in {}\n", place_in_words(page, link)));
+    });
+    if (!visited) return visited;
+    if (count > kPlacesShown) file.write(fmt::format("      and {} more\n", count - kPlacesShown));
+  }
+  file.write(fmt::format("{}{} and {} in {} to {}\n", result.findings.empty() ? "" : "\n", counted(result.errors(), "error"),
+                         counted(result.warnings(), "warning"), counted(result.links, "link"), counted(result.urls, "URL")));
+  if (result.unread > 0) file.write(words_on_unread(result) + "\n");
+  return {};
+}
+
+Result<void> write_json(UrlStore& store, const CheckResult& result, OutputFile& file) {
+  file.write(fmt::format("{{\"urls\":{},\"links\":{},\"unread\":{},\"errors\":{},\"warnings\":{},\"findings\":[", result.urls,
+                         result.links, result.unread, result.errors(), result.warnings()));
+  bool is_first = true;
+  for (const LinkFinding& finding : result.findings) {
+    Result<void> visited;
+    const std::string object = json_object([&](JsonWriter& json) {
+      json.member("kind", to_string(finding.kind));
+      json.member("severity", severity_of(finding));
+      json.member("url", finding.url);
+      json.member("status", finding.status);
+      json.member("message", finding.message);
+      if (!finding.advice.empty()) json.member("suggestion", finding.advice);
+      json.array("places", [&] {
+        visited = for_each_place(store, finding, [&](const std::string& page, const KeptLink& link) {
+          json.object([&] {
+            json.member("page", page);
+            json.member("line", std::int64_t{link.line});
+            json.member("kind", link.kind);
+            json.member("text", link.text);
+            json.member("rel", link.rel);
+          });
+        });
+      });
+    });
+    if (!visited) return visited;
+    file.write(std::exchange(is_first, false) ? "\n" : ",\n");
+    file.write(object);
+  }
+  file.write("\n]}\n");
+  return {};
+}
+
+Result<void> write_csv(UrlStore& store, const CheckResult& result, OutputFile& file) {
+  std::string line;
+  const auto write_line = [&](std::initializer_list<std::string_view> fields) {
+    line.clear();
+    for (const std::string_view field : fields) append_csv_field(line, field);
+    end_csv_line(line);
+    file.write(line);
+  };
+  write_line({"severity", "kind", "url", "status", "message", "suggestion", "page", "line", "link_kind", "text", "rel"});
+  for (const LinkFinding& finding : result.findings) {
+    auto visited = for_each_place(store, finding, [&](const std::string& page, const KeptLink& link) {
+      write_line({severity_of(finding), to_string(finding.kind), finding.url, std::to_string(finding.status), finding.message,
+                  finding.advice, page, std::to_string(link.line), link.kind, link.text, link.rel});
+    });
+    if (!visited) return visited;
+  }
+  if (result.unread > 0) write_line({"unknown", "unread", "", "0", words_on_unread(result), "", "", "0", "", "", ""});
+  return {};
+}
+
+constexpr std::pair<std::string_view, CheckFormat> kFormatNames[] = {{"text", CheckFormat::text},
+                                                                     {"json", CheckFormat::json},
+                                                                     {"csv", CheckFormat::csv},
+                                                                     {"junit", CheckFormat::junit},
+                                                                     {"sarif", CheckFormat::sarif}};
+constexpr std::pair<std::string_view, CheckFormat> kFormatEndings[] = {{".txt", CheckFormat::text},
+                                                                       {".json", CheckFormat::json},
+                                                                       {".csv", CheckFormat::csv},
+                                                                       {".xml", CheckFormat::junit},
+                                                                       {".sarif", CheckFormat::sarif}};
+
+}  // namespace
+
+std::optional<CheckFormat> parse_check_format(std::string_view name) noexcept {
+  for (const auto& [known, format] : kFormatNames) {
+    if (name == known) return format;
+  }
+  return std::nullopt;
+}
+
+std::optional<CheckFormat> check_format_of(std::string_view file) noexcept {
+  if (file.ends_with(".sarif.json")) return CheckFormat::sarif;
+  for (const auto& [ending, format] : kFormatEndings) {
+    if (file.ends_with(ending)) return format;
+  }
+  return std::nullopt;
+}
+
+Result<void> write_check(UrlStore& store, const CheckResult& result, CheckFormat format, const std::string& path,
+                         std::string_view version) {
+  OutputFile file("link check to", path);
+  Result<void> written;
+  switch (format) {
+    case CheckFormat::text: written = write_text(store, result, file); break;
+    case CheckFormat::json: written = write_json(store, result, file); break;
+    case CheckFormat::csv: written = write_csv(store, result, file); break;
+    case CheckFormat::junit: written = write_check_junit(store, result, file); break;
+    case CheckFormat::sarif: written = write_check_sarif(store, result, version, file); break;
+  }
+  return written ? file.finish() : written;
+}
+
+}  // namespace argiope

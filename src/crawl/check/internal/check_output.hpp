@@ -1,0 +1,36 @@
+// What a link check has found, as other programs read it: text for people, JSON, CSV, JUnit XML and SARIF 2.1.0 for CI.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+#include "argiope/store/url_store.hpp"
+#include "crawl/check/internal/link_check.hpp"
+
+namespace argiope {
+
+enum class CheckFormat : std::uint8_t { text, json, csv, junit, sarif };
+// "text", "json", "csv", "junit", "sarif".
+std::optional<CheckFormat> parse_check_format(std::string_view name) noexcept;
+// By the name's ending: .txt, .json, .csv, .xml (JUnit) and .sarif.
+std::optional<CheckFormat> check_format_of(std::string_view file) noexcept;
+
+// Writes the findings of `result` to `path`, or with "-" to standard output; `version` is the program's. The file is there whole
+// or not at all.
+//
+// text:  a paragraph a finding; of its places the first 20.
+// json:  one object: urls, links, unread, errors, warnings, findings[] with places[].
+// csv:   a line a place, by RFC 4180.
+// junit: a test case a URL that was asked, and one for each other finding; warnings are in its output.
+// sarif: a result a place; at most 25,000, which is what readers take, and a notice of those that are left out.
+//
+// Each also says how many pages are unread: junit as a case with an error.
+//
+// Errors: io and disk_full naming the file, those of the store.
+Result<void> write_check(UrlStore& store, const CheckResult& result, CheckFormat format, const std::string& path,
+                         std::string_view version);
+
+}  // namespace argiope

@@ -1,0 +1,322 @@
+#include "crawl/check/internal/link_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "argiope/web/link_scanner.hpp"
+#include "base/internal/counted.hpp"
+#include "base/internal/printable.hpp"
+#include "crawl/page/page_notes.hpp"
+#include "crawl/page/seen_answers.hpp"
+#include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/linking_page.hpp"
+#include "web/http/internal/reason_phrase.hpp"
+#include "web/text/internal/ascii.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::string_view kFindingNames[kFindingKinds] = {"broken", "fragment",      "invalid",
+                                                           "mail",   "mixed-content", "redirect"};
+constexpr int kMostHops = 20;
+
+bool is_asset_or_frame(std::string_view kind) {
+  for (int i = 0; i <= static_cast<int>(LinkKind::resource); ++i) {
+    const auto one = static_cast<LinkKind>(i);
+    if (kind == to_string(one)) return is_asset(one) || one == LinkKind::frame;
+  }
+  return false;
+}
+
+std::string broken_message(const UrlRecord& record) {
+  if (record.status_code == 0) return record.error.empty() ? "no answer" : record.error;
+  const std::string status = fmt::format("{} {}", record.status_code, reason_phrase(record.status_code));
+  const bool adds = !record.error.empty() && record.error != fmt::format("HTTP {}", record.status_code);
+  return adds ? fmt::format("{}: {}", status, record.error) : status;
+}
+
+// What is known of each URL, by id, in a few bits.
+struct UrlFlags {
+  enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4, kRedirects = 8 };
+  std::vector<std::uint8_t> flags;
+
+  bool has(std::int64_t id, Flag flag) const noexcept {
+    return id > 0 && id < std::ssize(flags) && (flags[static_cast<std::size_t>(id)] & flag) != 0;
+  }
+  void set(std::int64_t id, Flag flag) { flags.at(static_cast<std::size_t>(id)) |= flag; }
+};
+
+class LinkChecker {
+ public:
+  LinkChecker(UrlStore& store, const CheckRules& rules) : store_(store), rules_(rules) {}
+
+  Result<CheckResult> run() {
+    using Step = Result<void> (LinkChecker::*)();
+    for (const Step step : {&LinkChecker::read_urls, &LinkChecker::read_redirects, &LinkChecker::read_links,
+                            &LinkChecker::judge_fragments, &LinkChecker::name_urls, &LinkChecker::name_pages}) {
+      if (auto done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
+    }
+    finish();
+    return std::move(result_);
+  }
+
+ private:
+  // A finding whose URL is that of `target`, which is looked up in the end.
+  struct Pending {
+    LinkFinding finding;
+    std::int64_t target = 0;
+  };
+
+  Result<void> read_urls() {
+    flags_.flags.resize(static_cast<std::size_t>(store_.next_id()));
+    const auto unread = UnseenPages::read(store_, kLinksDemand);
+    if (!unread) return std::unexpected(unread.error());
+    return store_.scan(1, [&](const UrlRecord& record) {
+      if (record.url_id >= std::ssize(flags_.flags)) return false;  // it came meanwhile
+      result_.unread += unread->has(record);
+      read_url(record);
+      return true;
+    });
+  }
+
+  void read_url(const UrlRecord& record) {
+    const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
+    result_.urls += asked;
+    if (record.url.starts_with("https:")) flags_.set(record.url_id, UrlFlags::kHttps);
+    if (!record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kRedirects);
+    const bool moved = record.status_code == 301 || record.status_code == 308;
+    if (moved && !record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kPermanent);
+    if (!asked || !is_broken(record, rules_.accept_status)) return;
+    flags_.set(record.url_id, UrlFlags::kBroken);
+    if (!rules_.wants(FindingKind::broken)) return;
+    broken_[record.url_id] = pending_.size();
+    pending_.push_back({{.kind = FindingKind::broken,
+                         .url = record.url,
+                         .status = record.status_code,
+                         .message = broken_message(record)},
+                        record.url_id});
+    referrers_[record.url_id] = record.referrer;
+  }
+
+  // What a sitemap lists is stored as if it redirected there, at the same depth.
+  Result<void> read_redirects() {
+    return store_.scan_links([&](const UrlLinks& links) {
+      const bool redirects = links.redirect && flags_.has(links.url_id, UrlFlags::kRedirects);
+      if (redirects && !links.targets.empty()) redirects_[links.url_id] = links.targets.front();
+      return true;
+    });
+  }
+
+  // Where a redirect leads in the end.
+  std::int64_t end_of(std::int64_t id) const {
+    for (int hops = 0; hops < kMostHops; ++hops) {
+      const auto next = redirects_.find(id);
+      if (next == redirects_.end()) break;
+      id = next->second;
+    }
+    return id;
+  }
+
+  Result<void> read_links() {
+    return store_.scan_kept_links([&](std::int64_t page, std::uint32_t place, const KeptLink& link) {
+      ++result_.links;
+      judge({page, place}, link);
+      return true;
+    });
+  }
+
+  void judge(LinkPlace place, const KeptLink& link) {
+    if (!link.error.empty()) return add_written(place, link);
+    if (link.target == 0) return judge_unknown(place, link);
+    const bool is_mixed = flags_.has(place.page, UrlFlags::kHttps) && !flags_.has(link.target, UrlFlags::kHttps) &&
+                          is_asset_or_frame(link.kind);
+    if (is_mixed) add_at(FindingKind::mixed_content, mixed_, link.target, place);
+    const std::int64_t end = end_of(link.target);
+    if (flags_.has(end, UrlFlags::kBroken)) {
+      if (const auto found = broken_.find(end); found != broken_.end()) pending_[found->second].finding.places.push_back(place);
+      return;
+    }
+    if (flags_.has(link.target, UrlFlags::kPermanent)) add_at(FindingKind::redirect, moved_, link.target, place);
+    if (!link.fragment.empty() && rules_.wants(FindingKind::fragment)) fragments_[end][link.fragment].push_back(place);
+  }
+
+  // A link to a URL that the store does not know.
+  void judge_unknown(LinkPlace place, const KeptLink& link) {
+    const bool is_mixed = starts_with_lower(link.href, "http:") && flags_.has(place.page, UrlFlags::kHttps) && is_asset_or_frame(link.kind);
+    if (is_mixed) add_as(FindingKind::mixed_content, place, link);
+  }
+
+  void add_written(LinkPlace place, const KeptLink& link) {
+    const bool is_mail = starts_with_lower(link.href, "mailto:");
+    add_as(is_mail ? FindingKind::mail : FindingKind::invalid, place, link);
+  }
+
+  void add_as(FindingKind kind, LinkPlace place, const KeptLink& link) {
+    if (!rules_.wants(kind)) return;
+    const auto [at, is_new] = written_.try_emplace({kind, link.href}, pending_.size());
+    if (is_new) pending_.push_back({{.kind = kind, .url = link.href, .message = link.error}});
+    pending_[at->second].finding.places.push_back(place);
+  }
+
+  void add_at(FindingKind kind, std::unordered_map<std::int64_t, std::size_t>& known, std::int64_t target, LinkPlace place) {
+    if (!rules_.wants(kind)) return;
+    const auto [at, is_new] = known.try_emplace(target, pending_.size());
+    if (is_new) pending_.push_back({{.kind = kind}, target});
+    pending_[at->second].finding.places.push_back(place);
+  }
+
+  // A page whose ids are not known in full is not accused.
+  Result<void> judge_fragments() {
+    for (auto& [page, names] : fragments_) {
+      const auto facts = store_.facts(page);
+      if (!facts) return std::unexpected(facts.error());
+      if (!*facts || !(*facts)->anchors) continue;
+      for (auto& [fragment, places] : names) {
+        if (names_anchor(fragment, *(*facts)->anchors)) continue;
+        pending_.push_back({{.kind = FindingKind::fragment, .url = "#" + fragment, .places = std::move(places)}, page});
+      }
+    }
+    fragments_.clear();
+    return {};
+  }
+
+  Result<void> name_urls() {
+    for (Pending& pending : pending_) {
+      LinkFinding& finding = pending.finding;
+      if (finding.kind == FindingKind::broken || pending.target == 0) continue;
+      const auto record = store_.get(pending.target);
+      if (!record) return std::unexpected(record.error());
+      if (!*record) continue;
+      finding.status = (*record)->status_code;
+      finding.url = (*record)->url + finding.url;
+      if (finding.kind == FindingKind::redirect) {
+        if (auto named = name_redirect(finding, pending.target); !named) return named;
+      }
+    }
+    return {};
+  }
+
+  // The link should name what the redirects lead to, as far as they are permanent.
+  Result<void> name_redirect(LinkFinding& finding, std::int64_t id) {
+    for (int hops = 0; hops < kMostHops && flags_.has(id, UrlFlags::kPermanent); ++hops) {
+      const auto record = store_.get(id);
+      if (!record) return std::unexpected(record.error());
+      if (!*record) break;
+      finding.advice = (*record)->redirect_to;
+      const auto next = redirects_.find(id);
+      if (next == redirects_.end()) break;
+      id = next->second;
+    }
+    finding.message = fmt::format("{} {}, to {}", finding.status, reason_phrase(finding.status), finding.advice);
+    return {};
+  }
+
+  Result<void> name_pages() {
+    for (Pending& pending : pending_) {
+      if (pending.finding.kind != FindingKind::broken || !pending.finding.places.empty()) continue;
+      auto page = page_with_link(store_, pending.finding.url, referrers_[pending.target], kMostHops);
+      if (!page) return std::unexpected(std::move(page.error()));
+      pending.finding.page = std::move(*page);
+    }
+    return {};
+  }
+
+  void finish() {
+    for (Pending& pending : pending_) {
+      LinkFinding& finding = pending.finding;
+      if (finding.kind == FindingKind::fragment) finding.message = "the page has nothing of that name";
+      if (finding.kind == FindingKind::mixed_content) finding.message = "fetched by http for a page by https";
+      ++result_.counts[static_cast<std::size_t>(finding.kind)];
+      result_.findings.push_back(std::move(finding));
+    }
+    std::ranges::sort(result_.findings, {}, [](const LinkFinding& f) { return std::pair(f.kind, std::string_view{f.url}); });
+  }
+
+  UrlStore& store_;
+  const CheckRules& rules_;
+  CheckResult result_;
+  UrlFlags flags_;
+  std::unordered_map<std::int64_t, std::int64_t> redirects_;  // from whom to whom
+  std::unordered_map<std::int64_t, std::int64_t> referrers_;  // of the broken
+  std::vector<Pending> pending_;
+  // Places in pending_, by the URL's id or what is written.
+  std::unordered_map<std::int64_t, std::size_t> broken_, mixed_, moved_;
+  std::map<std::pair<FindingKind, std::string>, std::size_t> written_;
+  std::map<std::int64_t, std::map<std::string, std::vector<LinkPlace>>> fragments_;  // by page, then by name
+};
+
+std::uint64_t count_findings(const CheckResult& result, bool warnings) noexcept {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < kFindingKinds; ++i) {
+    if (is_warning(static_cast<FindingKind>(i)) == warnings) count += result.counts[i];
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string_view to_string(FindingKind kind) noexcept { return kFindingNames[static_cast<std::size_t>(kind)]; }
+
+Result<std::uint32_t> parse_finding_kinds(std::string_view words) {
+  std::uint32_t kinds = 0;
+  std::optional<Error> wrong;
+  for_each_token(words, [](char c) { return c == ',' || is_space(c); }, [&](std::string_view word) {
+    const auto found = std::ranges::find(kFindingNames, word);
+    if (found != std::end(kFindingNames)) {
+      kinds |= 1u << (found - std::begin(kFindingNames));
+    } else {
+      wrong = Error{Errc::invalid_input,
+                    fmt::format("{}: not one of {}", in_quotes(word), fmt::join(kFindingNames, ", "))};
+    }
+  });
+  if (wrong) return std::unexpected(std::move(*wrong));
+  if (kinds == 0) return fail(Errc::invalid_input, fmt::format("give some of {}", fmt::join(kFindingNames, ", ")));
+  return kinds;
+}
+
+std::uint64_t CheckResult::errors() const noexcept { return count_findings(*this, false); }
+std::uint64_t CheckResult::warnings() const noexcept { return count_findings(*this, true); }
+
+std::string words_on_unread(const CheckResult& result) {
+  return fmt::format("Not judged: the links of {}, which no run with --check-links has read as {} now. Such a run asks {} again",
+                     counted(result.unread, "page"), result.unread == 1 ? "it is" : "they are", result.unread == 1 ? "it" : "them");
+}
+
+Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules) { return LinkChecker(store, rules).run(); }
+
+Result<void> for_each_place(UrlStore& store, const LinkFinding& finding,
+                            const std::function<void(const std::string& page, const KeptLink& link)>& visit) {
+  if (finding.places.empty()) {
+    KeptLink link;
+    link.kind = finding.page.empty() ? "given" : "anchor";
+    visit(finding.page, link);
+    return {};
+  }
+  for (auto place = finding.places.begin(); place != finding.places.end();) {
+    const std::int64_t page = place->page;
+    const auto record = store.get(page);
+    if (!record) return std::unexpected(record.error());
+    // All of one page in one go.
+    std::vector<KeptLink> links;
+    auto scanned = store.scan_kept_links(page, [&](std::int64_t, std::uint32_t at, const KeptLink& link) {
+      if (place != finding.places.end() && place->page == page && place->place == at) {
+        links.push_back(link);
+        ++place;
+      }
+      return place != finding.places.end() && place->page == page;
+    });
+    if (!scanned) return scanned;
+    for (const KeptLink& link : links) visit(*record ? (*record)->url : std::string{}, link);
+    // What has gone meanwhile is passed over.
+    while (place != finding.places.end() && place->page == page) ++place;
+  }
+  return {};
+}
+
+}  // namespace argiope

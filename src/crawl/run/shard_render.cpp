@@ -1,0 +1,278 @@
+// Pages as JavaScript makes them: what a page is rendered to, and its requests, which are the crawl's own.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "argiope/async/sleep.hpp"
+#include "argiope/web/http_client.hpp"
+#include "base/internal/printable.hpp"
+#include "crawl/render/internal/part_rules.hpp"
+#include "crawl/run/shard.hpp"
+#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/content_type.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr Duration kTurnPoll = std::chrono::milliseconds{10};  // between two looks whether a host may be asked
+
+// As every request to the host has them; where the page is of another site, only what says nothing of who we are.
+void take_host_fields(const HostPolicy& policy, HttpRequest& request) {
+  for (const auto& [name, value] : policy.headers) {
+    if (request.is_anonymous && !equals_lower(name, "user-agent")) continue;
+    std::erase_if(request.headers, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+    request.headers.emplace_back(name, value);
+  }
+}
+
+UrlPatterns compiled(const std::vector<std::string>& patterns) {
+  auto set = UrlPatterns::compile(patterns);
+  if (!set) throw std::invalid_argument(set.error().message);
+  return std::move(*set);
+}
+
+}  // namespace
+
+Rendering::Rendering(const CrawlOptions& options) : only(compiled(options.render_only)), exclude(compiled(options.exclude)) {}
+
+// A page's requests while it is rendered. Lives in render().
+class Crawler::Shard::Parts final : public PageParts {
+ public:
+  Parts(Shard& shard, Visit& visit) : shard_(shard), visit_(visit) {}
+
+  Coro<Result<void>> fetch(HttpRequest asked, PartKind kind, HttpResponse& response) override {
+    if (auto begun = budget_.begin(); !begun) co_return begun;
+    const Url& page = visit_.request.url;
+    auto part = part_request(page, std::move(asked), kind);
+    if (!part) co_return std::unexpected(std::move(part.error()));
+    HttpRequest& request = part->request;
+    if (shard_.rendering_->exclude.match(request.url.href())) co_return fail(Errc::refused, "excluded from the crawl");
+    if (!request.is_anonymous) {
+      std::string field = joined_cookies(part->cookies, shard_.shared_.session.cookie_field(request.url, shard_.wall()));
+      if (!field.empty()) request.headers.emplace_back("Cookie", std::move(field));
+    }
+    PartCache& cache = shard_.rendering_->cache;
+    const bool may_be_known = PartCache::is_for(request, kind);
+    if (may_be_known && cache.find(request, shard_.loop_->time(), response)) {
+      budget_.end(response);
+      co_return Result<void>{};
+    }
+    auto fetched = co_await shard_.fetch_part(*visit_.ticket.host, turns_, request, may_be_known, response);
+    budget_.end(response);
+    co_return fetched;
+  }
+
+  std::vector<Cookie> cookies() const override { return shard_.cookies_of(visit_.request.url); }
+
+ private:
+  Shard& shard_;
+  Visit& visit_;
+  PartTurns turns_;
+  PartBudget budget_{shard_.options_.render_limits};
+};
+
+// The crawl cannot do without what it was asked to render with.
+Coro<void> Crawler::Shard::open_renderer() {
+  rendering_.emplace(options_);
+  if (auto opened = co_await options_.renderer->open(); !opened) shared_.fail(std::move(opened.error()));
+}
+
+bool Crawler::Shard::is_worth_rendering(const Visit& visit) const {
+  const HttpResponse& response = visit.response;
+  return visit.request.method == HttpMethod::get && response.status == 200 && !visit.ticket.task->off_scope &&
+         !visit.ticket.task->requisite && !visit.ticket.task->sitemap &&
+         !response.unwanted && response.damage.empty() && is_html_page(response.headers.content_type, response.body) &&
+         (rendering_->only.empty() || rendering_->only.match(visit.request.url.href()));
+}
+
+// The page's response with what was rendered in `visit.rendered`; or why there is none.
+Coro<std::optional<Error>> Crawler::Shard::render(Visit& visit) {
+  Host& host = *visit.ticket.host;
+  ++host.rendering;
+  const Leaving ends_rendering([&host] { --host.rendering; });
+  Parts parts(*this, visit);
+  auto made = co_await options_.renderer->render(visit.request, visit.response, parts, {});
+  if (!made) {
+    ShardCounters::add(counters.render_errors);
+    co_return Error{made.error().code, "rendering: " + made.error().message};
+  }
+  ShardCounters::add(counters.rendered);
+  const bool has_new_cookies =
+      shared_.session.take_cookies(visit.request.url, cookies_of(visit.request.url), std::move(made->cookies), wall());
+  const HttpResponse& fetched = visit.response;
+  auto rendered = std::make_unique<RenderedVisit>();
+  rendered->fetched_type = fetched.headers.content_type;
+  rendered->own_urls = std::move(made->own_urls);
+  rendered->wants_cookies = made->reloads && made->led_to.empty() && has_new_cookies;
+  if (auto target = Url::parse(made->led_to); target && target->without_fragment() != visit.request.url.without_fragment()) {
+    rendered->led_to = std::move(made->led_to);
+  }
+  rendered->page = rendered_response(fetched, *made);
+  visit.rendered = std::move(rendered);
+  co_return std::nullopt;
+}
+
+// From here on the page is what was rendered.
+void Crawler::Shard::take_rendered(Visit& visit) {
+  visit.response = std::move(visit.rendered->page);
+  visit.response.wire.clear();
+}
+
+// Of the answer whose page was rendered: what is told by the answer itself, and where the page's script has gone.
+void Crawler::Shard::note_rendered(Visit& visit, UrlOutcome& outcome) {
+  outcome.content_type = visit.rendered->fetched_type;
+  if (!visit.rendered->led_to.empty()) visit.response.headers.location = visit.rendered->led_to;
+}
+
+bool Crawler::Shard::is_led_away(const Visit& visit) noexcept {
+  return visit.rendered != nullptr && !visit.rendered->led_to.empty();
+}
+
+// The URLs that its script has given to the page are links of it.
+void Crawler::Shard::discover_own_urls(const Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = *visit.ticket.task;
+  for (const std::string& text : visit.rendered->own_urls) {
+    auto url = Url::parse(text);
+    if (!url) continue;
+    url->strip_fragment();
+    url->strip_credentials();
+    if (url->href() != visit.request.url.without_fragment()) discover(task, *url, task.depth + 1, false, batch);
+  }
+}
+
+// --- a page's requests ---------------------------------------------------------------------------------------------------
+
+std::vector<Cookie> Crawler::Shard::cookies_of(const Url& url) const {
+  return cookies_for_host(shared_.session.cookies(wall()), url);
+}
+
+// Waits until the host may be asked for one thing more. Its robots.txt is read before, if need be.
+// Errors: why it is not asked.
+Coro<Result<void>> Crawler::Shard::await_turn(Host& host, bool is_own, const Url& url) {
+  for (;;) {
+    const TimePoint now = loop_->time();
+    if (host.lost) co_return fail(host.lost->cause.code, fmt::format("{}: {}", host.site, host.lost->cause.message));
+    if (rendering_->is_silent(host.site, now)) {
+      co_return fail(Errc::network, fmt::format("{}: no connection a moment ago", host.site));
+    }
+    // A visit that renders its page keeps its ticket, and what its page asks for takes its place.
+    const std::size_t under_way = frontier_.running(host) - host.rendering + host.parts_asked;
+    if (host.is_held() || (!is_own && under_way >= host.limits.concurrency)) {
+      co_await sleep(kTurnPoll);
+    } else if (needs_question(host, now)) {
+      co_await question_host(host);
+    } else if (host.robots && !host.robots->allowed(url.path_and_query())) {
+      co_return fail(Errc::refused, "robots.txt");
+    } else if (host.rest_until > now) {
+      co_await sleep_until(host.rest_until);
+    } else {
+      co_return Result<void>{};
+    }
+  }
+}
+
+// A place among the requests at one address, given back by what is returned.
+Coro<Crawler::Shard::Leaving> Crawler::Shard::enter_address(const Host& host) {
+  const auto address = host.address && classify(*host.address) == AddressClass::public_ ? host.address : std::nullopt;
+  if (!address) co_return Leaving([] {});
+  struct Waits {
+    AddressGate& gate;
+    const IpAddress address;
+    const std::shared_ptr<Event> freed = std::make_shared<Event>();
+    const std::shared_ptr<bool> is_told = std::make_shared<bool>(false);
+    bool goes_on = false;
+    // A page that is done with does not keep the place to itself that it was called for.
+    ~Waits() {
+      if (*is_told && !goes_on) gate.wake(address);
+    }
+  };
+  for (;;) {
+    Waits waits{shared_.addresses, *address};
+    const bool entered = shared_.addresses.enter(
+        *address, [loop = loop_, alive = std::weak_ptr(waits.freed), is_told = waits.is_told] {
+          const auto freed = alive.lock();
+          if (freed == nullptr) return false;
+          *is_told = true;
+          loop->call_soon_threadsafe([freed] { freed->set(); });
+          return true;
+        });
+    if (entered) co_return Leaving([this, entered_at = *address] { shared_.addresses.leave(entered_at); });
+    co_await waits.freed->wait();
+    waits.goes_on = true;
+  }
+}
+
+// To its own host a page asks in the place of its visit; of another nothing else is asked meanwhile.
+Crawler::Shard::Leaving Crawler::Shard::begin_part(Host& host, bool is_own) {
+  if (!is_own) return begin_question(host);
+  ++host.parts_asked;
+  return Leaving([&host] { --host.parts_asked; });
+}
+
+// Whoever asks next waits for as long as the host's rate says.
+void Crawler::Shard::take_turn(Host& host, TimePoint now) {
+  if (host.limits.rate > 0 && std::isfinite(host.limits.rate)) {
+    rest(host, saturating_add(now, from_seconds(1.0 / host.limits.rate)), RestReason::pace, now);
+  }
+}
+
+// One request at a time, at the pace of the host.
+Coro<Result<void>> Crawler::Shard::fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request, bool may_be_known,
+                                              HttpResponse& response) {
+  Host& host = frontier_.host_of(request.url);
+  ++host.pins;
+  const Leaving unpins([&host] { --host.pins; });
+  const bool is_own = &host == &page_host;
+  Lock& turn = is_own ? turns.own : rendering_->turn_of(host.site);
+  const auto held = co_await turn.scoped();
+  const auto place = co_await turns.places.scoped();
+  if (may_be_known && rendering_->cache.find(request, loop_->time(), response)) co_return Result<void>{};
+  take_host_fields(*host.policy, request);
+  request.body_limit = options_.size_limit;
+  request.timeout = host.policy->timeout;
+  prepare(request);
+  Result<void> sent;
+  int challenges = 0;
+  do {
+    sent = co_await ask_for_part(host, is_own, request, response);
+    if (!sent) co_return sent;
+    ShardCounters::add(counters.parts);
+    if (response.new_cookies || response.challenged != HttpChallenged::none) shared_.session.note(request, response, wall());
+    show(ExchangeKind::part, request, response);
+  } while (response.challenged == HttpChallenged::again && ++challenges <= kMostPartChallenges);
+  const TimePoint now = loop_->time();
+  if (may_be_known) rendering_->cache.put(request, response, now);
+  co_return sent;
+}
+
+Coro<Result<void>> Crawler::Shard::ask_for_part(Host& host, bool is_own, HttpRequest& request, HttpResponse& response) {
+  for (;;) {
+    if (auto may_ask = co_await await_turn(host, is_own, request.url); !may_ask) co_return may_ask;
+    const Leaving ends_part = begin_part(host, is_own);
+    const Leaving leaves_address = co_await enter_address(host);
+    const TimePoint start = loop_->time();
+    if (host.rest_until > start) continue;  // another has asked while this waited for the address
+    take_turn(host, start);
+    auto sent = co_await send(host, request, response);
+    const TimePoint now = loop_->time();
+    last_fetch_ = now;
+    rest_after_part(host, response.sent_at, now);
+    if (response.connected) count_bytes(response);
+    if (!sent && !response.connected && !is_own && sent.error().code != Errc::refused) {
+      rendering_->note_silent(host.site, now);
+    }
+    co_return sent;
+  }
+}
+
+// As be_polite(), whatever else may be asked of the host at the same time: the frontier has not counted this start.
+void Crawler::Shard::rest_after_part(Host& host, TimePoint sent_at, TimePoint now) {
+  take_turn(host, sent_at);
+  rest_for_delay(host, now);
+}
+
+}  // namespace argiope

@@ -1,0 +1,363 @@
+// Sitemaps and feeds: how they are found, and what becomes of what they list. Nothing here runs in a crawl that asks for neither.
+//
+// A sitemap is a URL of the crawl with the reason `sitemap`: it is fetched with the politeness and the attempts of any other, and
+// with what is stored of it the next run asks whether it has changed. What it lists is stored in one batch with its outcome, so that
+// it is read whole or not at all.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "argiope/web/charset.hpp"
+#include "argiope/web/http_client.hpp"
+#include "base/internal/counted.hpp"
+#include "base/internal/printable.hpp"
+#include "crawl/page/internal/link_resolver.hpp"
+#include "crawl/page/page_in_utf8.hpp"
+#include "crawl/run/shard.hpp"
+#include "crawl/scope/url_change.hpp"
+#include "web/html/internal/page_survey.hpp"
+#include "web/html/internal/sitemap.hpp"
+#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/content_type.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::array<std::string_view, 2> kUsualPlaces = {"/sitemap.xml", "/sitemap_index.xml"};
+// The protocol has one level of indexes; some sites have two.
+constexpr std::uint8_t kMostNesting = 3;
+// Read at a time by a shard, since each may have 64 MiB.
+constexpr std::size_t kMostSitemapsAtOnce = 4;
+constexpr std::size_t kMostFeedsOfPage = 20;
+
+bool is_http(const Url& url) { return url.scheme() == "http" || url.scheme() == "https"; }
+
+bool is_feed_type(std::string_view type) {
+  const std::string parsed{parse_content_type(type).type};
+  return equals_lower(parsed, "application/rss+xml") || equals_lower(parsed, "application/atom+xml") ||
+         equals_lower(parsed, "application/rdf+xml");
+}
+
+// Some servers refuse to answer HEAD at all.
+bool may_be_a_sitemap(const HttpResponse& response) {
+  if (response.status == 405 || response.status == 501) return true;
+  return response.status >= 200 && response.status < 300 && !is_html(response.headers.content_type);
+}
+
+}  // namespace
+
+// --- finding them ----------------------------------------------------------------------------------------------------
+
+void Crawler::Shard::add_sitemap_by_itself(const Url& url) {
+  UrlBatch batch;
+  add_sitemap(url, {}, batch);
+  if (batch.size() > 0) shared_.store.submit(std::move(batch));
+  hand_out_found(loop_->time());
+}
+
+void Crawler::Shard::add_given_sitemaps() {
+  for (const Url& url : options_.sitemap_urls) add_sitemap_by_itself(url);
+}
+
+// Those that robots.txt names may be anywhere: it speaks for its host (sitemaps.org, "Cross Submits").
+void Crawler::Shard::find_sitemaps(Host& host, const RobotsRules* rules) {
+  const auto root = Url::parse(host.site + "/");
+  if (!root || !shared_.is_in_scope(*root)) return;
+  bool named = false;
+  if (rules != nullptr) {
+    for (const std::string& text : rules->sitemaps()) {
+      const auto url = Url::parse(text, &*root);
+      if (!url || !is_http(*url)) continue;
+      named = true;
+      add_sitemap_by_itself(*url);
+    }
+  }
+  if (!named && shared_.sitemaps.take(host.site_fingerprint)) host.sitemap_guess = 1;
+}
+
+// Whether there is something at the next of the usual places: what is not there is no broken link.
+Coro<void> Crawler::Shard::guess_sitemap(Host& host) {
+  const std::size_t guess = host.sitemap_guess - 1u;
+  host.sitemap_guess = guess + 1 < kUsualPlaces.size() ? static_cast<std::uint8_t>(guess + 2) : 0;
+  const Url place = *Url::parse(host.site + std::string(kUsualPlaces[guess]));
+  if (host.robots && !host.robots->allowed(place.path_and_query())) co_return;
+  if (shared_.sitemaps.is_taken(shared_.fingerprint_of(place.href()))) {
+    host.sitemap_guess = 0;
+    co_return;
+  }
+  HttpRequest request;
+  request.method = HttpMethod::head;
+  request.url = place;
+  HttpResponse response;
+  const auto sent = co_await ask_for_file(host, ExchangeKind::probe, request, response);
+  if (!sent) host.sitemap_guess = static_cast<std::uint8_t>(guess + 1);
+  if (!sent || !*sent || !may_be_a_sitemap(response)) co_return;
+  host.sitemap_guess = 0;
+  add_sitemap_by_itself(place);
+}
+
+// The feeds that a page announces. Called before its links are followed, which would take them for pages.
+void Crawler::Shard::add_feeds_of(Visit& visit, UrlBatch& batch) {
+  const HttpResponse& response = visit.response;
+  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
+  const PageSurvey survey = survey_page(page_in_utf8(response.body, charset, transcoded_));
+  LinkResolver resolver;
+  resolver.begin(visit.request.url, survey.base_href, charset.name);
+  const UrlTask& task = task_of(visit);
+  std::size_t found = 0;
+  for (const SurveyedLink& link : survey.links) {
+    if (link.kind != LinkKind::alternate || link.type.empty() || !is_feed_type(link.type)) continue;
+    Url url;
+    if (resolver.resolve(link.url, url) != UrlStatus::ok || !shared_.is_in_scope(url)) continue;
+    add_sitemap(url, {.id = task.id, .depth = task.depth + 1}, batch);
+    if (++found == kMostFeedsOfPage) break;
+  }
+}
+
+// Queues a sitemap, once in a run. Its URL may be known as that of a page.
+void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, UrlBatch& batch) {
+  if (!is_http(found)) return;
+  Url url = found;
+  url.strip_fragment();
+  url.strip_credentials();
+  if (url.href().size() > options_.max_url_length) return;
+  UrlTask task;
+  task.fingerprint = shared_.fingerprint_of(url.href());
+  if (!shared_.sitemaps.take(task.fingerprint)) return;
+  task.url = url.href();
+  task.depth = origin.depth;
+  task.redirects = origin.redirects;
+  task.nesting = origin.nesting;
+  task.sitemap = true;
+  const auto [is_new, id] = shared_.claim(task.fingerprint);
+  task.id = id;
+  if (is_new) {
+    batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), origin.id,
+                                wall(), UrlReason::sitemap});
+  } else {
+    const auto record = shared_.store.get(id);
+    const bool was_sitemap = record && *record && (*record)->reason == UrlReason::sitemap;
+    if (!was_sitemap) {
+      // What was found in this run may not be written yet.
+      const bool was_answered = shared_.sitemaps.want(task.fingerprint);
+      const bool waits = !was_answered && (!record || !*record || shared_.is_under_way(**record));
+      if (waits || options_.forever) return;
+    }
+    task.counted = true;
+    task.revisit = was_sitemap && (*record)->state == UrlState::done;
+  }
+  shared_.begin(1);
+  found_[shared_.shard_of(url)].push_back(std::move(task));
+}
+
+// --- reading them ----------------------------------------------------------------------------------------------------
+
+// False: as many as may be are being read, and the URL waits for its turn.
+bool Crawler::Shard::enter_sitemap(Visit& visit, TimePoint now) {
+  if (sitemaps_under_way_ < kMostSitemapsAtOnce) {
+    ++sitemaps_under_way_;
+    return true;
+  }
+  Host& host = *visit.ticket.host;
+  ++host.pins;
+  hosts_with_sitemaps_.push_back(&host);
+  put_back(visit, now);
+  return false;
+}
+
+void Crawler::Shard::leave_sitemap(TimePoint now) {
+  --sitemaps_under_way_;
+  if (hosts_with_sitemaps_.empty()) return;
+  Host& host = *hosts_with_sitemaps_.front();
+  hosts_with_sitemaps_.pop_front();
+  --host.pins;
+  if (!host.is_held()) frontier_.let_go(host, now);
+}
+
+// Whether the answer is to be read as a sitemap; one that was queued as a page is none from now on, if it is a list. Some sites
+// name their front page.
+bool Crawler::Shard::is_sitemap(Visit& visit) {
+  UrlTask& task = task_of(visit);
+  if (task.sitemap || task.off_scope) return task.sitemap;
+  const HttpResponse& response = visit.response;
+  const bool may_be_one = response.status == 200 && !is_html(response.headers.content_type);
+  if (!shared_.sitemaps.is_wanted(task.fingerprint, may_be_one) || response.status != 200) return false;
+  constexpr SitemapLimits kLook{.most_entries = 1, .most_links = 1};
+  const SitemapReport look = read_sitemap(response.body, response.headers.content_type, kLook, [](const SitemapEntry&) {});
+  task.sitemap = look.kind != SitemapKind::none;
+  if (!task.sitemap) note_no_sitemap(task);
+  return task.sitemap;
+}
+
+void Crawler::Shard::note_no_sitemap(const UrlTask& task) {
+  ++shared_.sitemaps.counts.unreadable;
+  spdlog::warn("{}: neither sitemap nor feed", printable(task.url));
+}
+
+// Its URL is a page's after all, if its place is that of one: as it was, where it was fetched before, or else asked for as such.
+// False: it is none.
+bool Crawler::Shard::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now) {
+  UrlTask& task = task_of(visit);
+  const HttpResponse& response = visit.response;
+  const bool is_page = is_html_page(response.headers.content_type, response.body) && shared_.place_of(task.url, task.depth) == Exclusion::none;
+  if (!is_page) return false;
+  if (visit.before && visit.before->state == UrlState::done && visit.before->reason != UrlReason::sitemap) {
+    batch.outcomes.front() = as_it_was(*visit.before);
+    settle(visit, std::move(batch), now);
+    return true;
+  }
+  task.sitemap = task.revisit = false;
+  end_page(visit);
+  UrlOutcome& waits = batch.outcomes.front();
+  waits = UrlOutcome{};
+  waits.url_id = task.id;
+  waits.state = UrlState::queued;
+  shared_.store.submit(std::move(batch));
+  frontier_.retry(visit.ticket, now, now);
+  return true;
+}
+
+// False: nothing is to be settled, because its URL is no sitemap's.
+bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
+  const UrlTask& task = task_of(visit);
+  const HttpResponse& response = visit.response;
+  UrlOutcome& outcome = batch.outcomes.front();
+  outcome.reason = UrlReason::sitemap;
+  if (outcome.state == UrlState::done) outcome.limit = 0;
+  shared_.give_pages_back(1);  // it is none
+  if (response.status == 304) {
+    ++shared_.sitemaps.counts.unchanged;
+  } else if (response.status == 200) {
+    if (!read_sitemap_of(visit, batch)) return !is_page_after_all(visit, batch, now);
+  } else if (is_redirect(response.status)) {
+    const auto target = Url::parse(response.headers.location, &visit.request.url);
+    if (response.headers.location.empty() || !target) {
+      outcome.error = fmt::format("redirect to {}, which is no URL", in_quotes(without_credentials(response.headers.location)));
+      return true;
+    }
+    outcome.redirect_to = target->href();
+    if (task.redirects >= options_.max_redirects) {
+      outcome.error = fmt::format("more than {} redirects", options_.max_redirects);
+      return true;
+    }
+    add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
+    targets_.assign(1, shared_.id_of(shared_.fingerprint_of(target->href())));
+    store_links(task, true, batch);
+  } else {
+    ++shared_.sitemaps.counts.unreadable;
+  }
+  return true;
+}
+
+// A page that should be a sitemap redirects: what it leads to should be one, too.
+void Crawler::Shard::pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch) {
+  if (!shared_.reads_sitemaps || !shared_.sitemaps.is_wanted(task.fingerprint, false)) return;
+  const auto target = Url::parse(visit.response.headers.location, &visit.request.url);
+  if (target) add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
+}
+
+// False: it is none.
+bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
+  const UrlTask task = task_of(visit);
+  const HttpResponse& response = visit.response;
+  SitemapBook::Counts& counts = shared_.sitemaps.counts;
+  if (task.revisit) {
+    const auto before = shared_.store.get(task.id);
+    const bool is_same = before && *before && (*before)->reason == UrlReason::sitemap &&
+                         !(*before)->digest.empty() && (*before)->digest == batch.outcomes.front().digest;
+    if (is_same) {
+      batch.outcomes.front().error = (*before)->error;
+      ++counts.unchanged;
+      return true;
+    }
+  }
+  targets_.clear();
+  std::uint64_t no_urls = 0;
+  std::uint64_t too_deep = 0;
+  const auto take = [&](const SitemapEntry& entry) {
+    Url base;
+    const Url* of = &visit.request.url;
+    if (!entry.base.empty() && parse_into(base, entry.base, of) == UrlStatus::ok) of = &base;
+    Url url;
+    if (parse_into(url, entry.url, of) != UrlStatus::ok) {
+      ++no_urls;
+      return;
+    }
+    url.strip_fragment();
+    url.strip_credentials();
+    switch (entry.kind) {
+      case SitemapLink::sitemap:
+        if (task.nesting >= kMostNesting) {
+          if (!shared_.sitemaps.is_taken(shared_.fingerprint_of(url.href()))) ++too_deep;
+          return;
+        }
+        return add_sitemap(url, {task.id, task.depth, static_cast<std::uint8_t>(task.nesting + 1), 0}, batch);
+      case SitemapLink::image:
+        if (options_.check_assets && is_http(url)) discover_asset(task, url, batch);
+        return;
+      default: break;
+    }
+    if (!is_http(url)) return count(Exclusion::scheme);
+    if (entry.modified) ask_if_newer(url, latest_of(*entry.modified), batch);
+    discover(task, url, task.depth, false, batch);
+  };
+  const SitemapReport report = read_sitemap(response.body, response.headers.content_type, SitemapLimits{}, take);
+  UrlOutcome& outcome = batch.outcomes.front();
+  if (report.kind == SitemapKind::none) {
+    note_no_sitemap(task);
+    outcome.error = "neither sitemap nor feed";
+    return false;
+  }
+  store_links(task, true, batch);
+  counts.links += report.links;
+  counts.dropped += report.dropped + no_urls;
+  std::string trouble = report.trouble;
+  if (response.truncated) trouble = fmt::format("only the first {} bytes were read", visit.request.body_limit);
+  if (too_deep > 0 && trouble.empty()) trouble = fmt::format("{} below it left out", counted(too_deep, "sitemap"));
+  ++counts.files;
+  if (trouble.empty()) return true;
+  ++counts.cut;
+  outcome.error = "read in part: " + trouble;
+  spdlog::warn("{}: {}", printable(task.url), printable(trouble));
+  return true;
+}
+
+// The page at `url` is asked whether it has changed, if it is known and was fetched before `modified`. That it waits is stored, since
+// the next run may find the sitemap unchanged.
+void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& batch) {
+  UrlTask task;
+  task.fingerprint = shared_.fingerprint_of(url.href());
+  task.id = shared_.id_of(task.fingerprint);
+  if (task.id == 0 || task.id >= shared_.first_new_id() || options_.forever) return;
+  const auto record = shared_.store.get(task.id);
+  if (!record || !*record || (*record)->state != UrlState::done || (*record)->mtime >= modified) return;
+  const UrlReason reason = (*record)->reason;
+  if (reason == UrlReason::checked || reason == UrlReason::asset || reason == UrlReason::sitemap) return;
+  if (shared_.is_under_way(**record) || shared_.place_of(url.href(), (*record)->depth) != Exclusion::none) return;
+  if (!shared_.sitemaps.take(task.fingerprint)) return;
+  task.url = url.href();
+  task.depth = (*record)->depth;
+  task.revisit = task.counted = true;
+  UrlOutcome waits;
+  waits.url_id = task.id;
+  waits.state = UrlState::queued;
+  waits.mtime = (*record)->mtime;
+  if (shared_.plan.is_adaptive()) {
+    waits.due = frontier_.stored_time(loop_->time());
+    waits.mtime = shared_.plan.visit_before(waits.due, &**record);
+  }
+  waits.status_code = (*record)->status_code;
+  waits.not_modified = true;  // what is known of it stays
+  waits.redirect_to = (*record)->redirect_to;
+  waits.error = (*record)->error;
+  batch.outcomes.push_back(std::move(waits));
+  ++shared_.sitemaps.counts.news;
+  shared_.begin(1);
+  found_[shared_.shard_of(url)].push_back(std::move(task));
+}
+
+}  // namespace argiope

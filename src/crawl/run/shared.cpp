@@ -1,0 +1,912 @@
+#include "crawl/run/shared.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+
+#include "argiope/web/http_client.hpp"
+#include "base/internal/printable.hpp"
+#include "crawl/duplicates/internal/duplicate_pages.hpp"
+#include "crawl/run/shard.hpp"
+#include "crawl/scope/failure_rest.hpp"
+#include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/linking_page.hpp"
+#include "crawl/scope/redirect_loops.hpp"
+#include "crawl/scope/url_change.hpp"
+#include "crawl/urls/internal/requeue.hpp"
+#include "web/html/internal/page_words.hpp"
+#include "web/text/internal/content_type.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMovesAtOnce = 50'000;
+constexpr std::size_t kTakenUpAtOnce = 50'000;
+constexpr Duration kLongestWait = std::chrono::hours{48};  // of what is tried again: no Retry-After is longer than a day
+constexpr Duration kLookPause = std::chrono::minutes{1};  // between two looks for more in a crawl that goes on
+constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
+// Left out because of where the URL stands: not any more, once a seed redirects to it, or to its host or folder.
+constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
+                                         UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
+                                         UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix,
+                                         UrlReason::logout};
+constexpr std::size_t kMostSinkBacklog = 16 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+// Pages are read for their links, whatever else is.
+CrawlOptions with_pages_accepted(CrawlOptions options) {
+  if (options.accept_types.empty()) return options;
+  options.accept_types.insert(options.accept_types.end(), {"text/html", "application/xhtml+xml"});
+  return options;
+}
+
+// Whether it may stay on its shelf: what was fetched is not on that of what is delayed, but where it is to be fetched again and again.
+bool waits_for_its_turn(const UrlRecord& record, const CrawlOptions& options) noexcept {
+  return record.shelf != Shelf::delayed || record.state == UrlState::queued || options.forever;
+}
+
+// What the store has once it is queued anew.
+UrlRecord as_queued(UrlRecord record, const UrlOutcome& outcome) {
+  record.state = UrlState::queued;
+  record.reason = outcome.reason;
+  record.shelf.reset();
+  record.attempts = 0;
+  record.due = WallTime{};
+  record.limit = outcome.limit;
+  return record;
+}
+
+}  // namespace
+
+Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
+                        std::size_t shard_count)
+    : options(with_pages_accepted(std::move(crawl_options))),
+      wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
+      sinks_can_lack(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->can_lack(); })),
+      demands(options),
+      duplicates(options.duplicates.is_used() ? std::make_unique<DuplicateBook>(options, random_seed) : nullptr),
+      store(url_store),
+      seed(random_seed),
+      scope(options),
+      addresses(options.per_address),
+      session(options, random_seed),
+      pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages),
+      quota(options.quota == 0 ? nullptr : std::make_unique<ByteQuota>(options.quota)),
+      seen_(mix64(random_seed)) {
+  if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
+  if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
+  if (options.forever && !options.age && !options.adaptive) {
+    throw std::invalid_argument("a crawl that goes on needs an age, or intervals");
+  }
+  if (options.login && !options.cookies) throw std::invalid_argument("a login needs cookies");
+  if (options.renderer && shard_count > 1) throw std::invalid_argument("a crawl that renders pages has one shard");
+  if (auto only = UrlPatterns::compile(options.render_only); !only) throw std::invalid_argument(only.error().message);
+  shards.reserve(shard_count);
+  for (std::size_t i = 0; i < shard_count; ++i) shards.push_back(std::make_unique<Shard>(*this, i, shard_count));
+}
+
+Crawler::Shared::~Shared() = default;
+
+// --- opening ---------------------------------------------------------------------------------------------------
+
+Result<void> Crawler::Shared::open(WallTime now) {
+  // As the store keeps times: what is fetched within this millisecond is not from before.
+  opened_at_ = std::chrono::floor<std::chrono::milliseconds>(now);
+  if (options.check_age) recheck_before_ = now - *options.check_age;
+  next_id_ = first_new_id_ = store.next_id();
+  if (auto begun = begin_run(opened_at_); !begun) return begun;
+  if (options.age) refetch_before_ = now - *options.age;
+  if (limits_depth && next_id_ > 1) {
+    if (auto shortened = shorten_depths(); !shortened) return shortened;
+  }
+  if (auto loaded = session.load(store, now); !loaded) return loaded;
+  if (options.heed_crawl_delay) {
+    if (auto loaded = host_rests.load(store, now); !loaded) return loaded;
+  }
+  if (session.has_login()) scope.guard_login(options.include);
+  if (duplicates) {
+    if (auto loaded = load_duplicates(); !loaded) return loaded;
+  }
+  if (auto loaded = load(); !loaded) return loaded;
+  simhashes_.clear();
+  add_seeds(now);
+  return {};
+}
+
+Result<void> Crawler::Shared::begin_run(WallTime now) {
+  std::optional<WallTime> first, unfinished;
+  auto scanned = store.scan_runs([&](const UrlRun& run) {
+    if (!first) first = run.began;
+    if (run.finished || !unfinished) unfinished = run.finished ? std::nullopt : std::optional(run.began);
+    run_.run_id = run.run_id;
+    return true;
+  });
+  if (!scanned) return scanned;
+  if (options.ask_again && !options.adaptive) refetch_before_ = unfinished.value_or(now);
+  ++run_.run_id;
+  run_.began = now;
+  UrlBatch batch;
+  if (auto opened = demands.open(store, first, now, batch); !opened) return opened;
+  batch.runs.push_back(run_);
+  if (options.duplicates.keep_simhashes) batch.notes.push_back(near_distance_note(options.duplicates.near_distance));
+  store.submit(std::move(batch));
+  return {};
+}
+
+void Crawler::Shared::note_end(WallTime now) noexcept {
+  const WallTime::rep at = now.time_since_epoch().count();
+  WallTime::rep last = ended_at_.load();
+  while (last < at && !ended_at_.compare_exchange_weak(last, at)) {}
+}
+
+Result<void> Crawler::Shared::load() {
+  if (next_id_ == 1) return {};
+  UrlStore::KnownQuestion question{.seed = seed};
+  // `broken` needs the status, and so do verdicts.
+  // So does what is written again: to say when it is due, or what the next answer is compared with.
+  const bool by_status = options.requeue == Requeue::broken || options.check_age || options.forever;
+  question.fields = by_status || options.requeue != Requeue::none ? UrlStore::Fields::all : fields_to_decide();
+  question.settled = by_status || duplicates || sinks_can_lack || demands.may_miss() || refetch_before_ ||
+                     options.requeue == Requeue::all || reads_sitemaps || plans_visits;
+  UrlBatch batch;
+  std::size_t moves = 0;
+  // What has to go to a shelf, or to another place on it. That may be all there is, when the database is of the first version
+  // or the order is not that of the last run.
+  const auto write_down = [&]() -> Result<void> {
+    for (auto& shard : shards) std::ranges::move(shard->take_moves(), std::back_inserter(batch.moves));
+    moves = 0;
+    if (batch.size() == 0) return {};
+    store.submit(std::exchange(batch, {}));
+    return store.flush();
+  };
+  Result<void> written;
+  auto scanned = store.scan_known(question, [&](const UrlStore::KnownUrls& known) {
+    if (seen_.size() == 0) seen_.reserve(known.most);
+    know(known);
+    for (const UrlRecord& record : known.records) {
+      follow_stored_seed(record);
+      moves += load(record, batch);
+      if (moves + batch.size() >= kMovesAtOnce) written = write_down();
+      if (!written) return false;
+    }
+    return true;
+  });
+  if (!scanned) return scanned;
+  if (written) written = wait_no_more(batch);
+  return written ? write_down() : written;
+}
+
+void Crawler::Shared::know(const UrlStore::KnownUrls& known) {
+  bool news[kKnownAtOnce];
+  for (std::size_t from = 0; from < known.fingerprints.size(); from += kKnownAtOnce) {
+    const std::size_t count = std::min(kKnownAtOnce, known.fingerprints.size() - from);
+    seen_.insert_batch(known.fingerprints.subspan(from, count), news);
+  }
+  if (!keeps_ids) return;
+  for (std::size_t i = 0; i < known.ids.size(); ++i) ids_.emplace(known.fingerprints[i], known.ids[i]);
+}
+
+// What decide() looks at: whether a type is accepted only where some are not; and contents where they are compared.
+UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
+  const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks_can_lack && !demands.may_miss();
+  return to_go_on ? UrlStore::Fields::to_go_on : UrlStore::Fields::all;
+}
+
+// Queues what the store has recorded, or leaves it; how many records the shards are to move because of it.
+std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
+  const UrlWork work = work_on(record, Stage::opening);
+  note_checked(record, work);
+  if (options.requisites != Requisites::none) note_requisite(record, work);
+  if (work == UrlWork::sitemap) sitemaps.take(fingerprint_of(record.url));
+  if (work == UrlWork::leave) {
+    count_left(record, 1);
+    if (demands.may_miss() && place_of(record.url, record.depth) == Exclusion::none) demands.note_left(record);
+    if (rests(record, view(Stage::opening)) && place_of(record.url, record.depth) == Exclusion::none) ++resting_;
+    if (duplicates) note_content(record);
+    const auto inside = [&](Stage stage) { return decide(record, Exclusion::none, view(stage)); };
+    if (inside(Stage::opening) != UrlWork::leave && inside(Stage::going_on) == UrlWork::leave) {
+      passed_over_.insert(record.url_id);
+    }
+    // Whatever has left it out before, it is its depth now.
+    if (record.state == UrlState::excluded && limits_depth && scope.is_too_deep(record.url, record.depth)) {
+      some_too_deep_ = true;
+    }
+    if (record.shelf) {
+      batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, record.depth});
+    }
+    return 0;
+  }
+  if (!is_requeued(record, options.requeue)) {
+    if (work == UrlWork::fetch && demands.asks(record)) ++asked_for_outputs_;
+    // What such a run has left has a due, but what was to be tried again soon.
+    const bool has_rested = record.state != UrlState::queued && record.due != WallTime{};
+    const bool rests = options.forever && work != UrlWork::check && (work == UrlWork::ask_if_changed || has_rested);
+    if (rests) return let_rest(record, batch);
+    const bool waits_too_long = record.state == UrlState::queued && record.due > opened_at_ + kLongestWait;
+    if (waits_too_long) {
+      put_off_.push_back(record.url_id);
+      return 0;
+    }
+    return waits_for_its_turn(record, options) ? resume(record) : resume_now(record, batch);
+  }
+  // What waits already, and what the options have kept out so far, is fetched anew as well.
+  UrlOutcome outcome = queued_anew(record);
+  if (record.reason == UrlReason::requisite) {
+    outcome.reason = UrlReason::requisite;
+  } else if (work == UrlWork::sitemap) {
+    outcome.reason = UrlReason::sitemap;
+  } else if (work != UrlWork::check) {
+    outcome.reason = UrlReason::none;
+  } else if (record.reason != UrlReason::asset) {
+    outcome.reason = UrlReason::checked;
+  }
+  const UrlRecord queued = as_queued(record, outcome);
+  batch.outcomes.push_back(std::move(outcome));
+  return resume(queued);
+}
+
+// What a crawl that goes on has left to wait is asked for now, by one that does not.
+std::size_t Crawler::Shared::resume_now(const UrlRecord& record, UrlBatch& batch) {
+  UrlRecord taken = record;
+  taken.shelf.reset();
+  batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, record.depth});
+  return resume(taken);
+}
+
+// What was fetched waits until it is due, in a crawl that goes on. The store must know when, because it may lie on a shelf.
+std::size_t Crawler::Shared::let_rest(const UrlRecord& record, UrlBatch& batch) {
+  UrlRecord resting = record;
+  // What has failed keeps the time that it was given, if it is not that of a clock that was wrong.
+  if (record.state == UrlState::done || record.mtime > opened_at_) {
+    resting.due = std::chrono::floor<std::chrono::milliseconds>(std::max(plan.due_of(record, opened_at_), WallTime{std::chrono::milliseconds{1}}));
+  }
+  if (resting.due != record.due) {
+    UrlOutcome outcome = as_it_was(record);
+    outcome.due = resting.due;
+    batch.outcomes.push_back(std::move(outcome));
+    resting.shelf.reset();
+  }
+  rotating.fetch_add(1, std::memory_order_relaxed);
+  return resume(resting);
+}
+
+// What was to be tried again in years, by a clock that was wrong, is tried now.
+Result<void> Crawler::Shared::wait_no_more(UrlBatch& batch) {
+  for (const std::int64_t id : std::exchange(put_off_, {})) {
+    auto record = store.get(id);
+    if (!record) return std::unexpected(std::move(record.error()));
+    if (!*record) continue;
+    UrlOutcome outcome = (*record)->status_code != 0 ? as_it_was(**record) : queued_anew(**record);
+    outcome.attempts = (*record)->attempts;
+    outcome.due = (*record)->due = WallTime{};
+    batch.outcomes.push_back(std::move(outcome));
+    (*record)->shelf.reset();
+    resume(**record);
+  }
+  return {};
+}
+
+// What was only checked is known again to those who may ask more of it.
+void Crawler::Shared::note_checked(const UrlRecord& record, UrlWork work) {
+  const bool is_unsaved = record.reason == UrlReason::requisite && options.check_assets && work != UrlWork::fetch &&
+                          (work == UrlWork::check || options.requisites == Requisites::none);
+  const bool is_asset = record.reason == UrlReason::asset || is_unsaved;
+  if (!is_asset && !options.check_foreign_fragments) return;
+  if (!is_asset && record.reason != UrlReason::checked && record.reason != UrlReason::off_scope) return;
+  checks.add(fingerprint_of(record.url),
+             {.id = record.url_id, .is_asset = is_asset, .settled = work == UrlWork::leave});
+}
+
+// What earlier runs have learned, unless this one asks anew for what it has left out.
+Result<void> Crawler::Shared::load_duplicates() {
+  UrlBatch forgotten;
+  const bool forgets = options.requeue == Requeue::excluded || options.requeue == Requeue::all;
+  for (const std::string_view prefix : DuplicateBook::kNotePrefixes) {
+    auto scanned = store.scan_notes(prefix, [&](const UrlNote& note) {
+      forgets ? forgotten.notes.push_back({note.name, {}}) : duplicates->restore(note);
+      return true;
+    });
+    if (!scanned) return scanned;
+  }
+  if (forgotten.size() > 0) store.submit(std::move(forgotten));
+  if (!options.duplicates.compares_words()) return {};
+  return store.scan_facts([this](const PageFacts& facts) {
+    if (facts.words >= kFewWords) simhashes_.emplace(facts.url_id, facts.simhash);
+    return true;
+  });
+}
+
+// What earlier runs have met goes on to count.
+void Crawler::Shared::note_content(const UrlRecord& record) {
+  Url stripped;
+  const auto url = Url::parse(record.url);
+  if (!url) return;
+  if (record.reason == UrlReason::parameter && duplicates->strip(*url, stripped)) {
+    duplicates->is_first_variant(fingerprint_of(stripped.href()));
+  }
+  if (record.reason == UrlReason::alias) duplicates->add_alias(record.url_id, record.limit);
+  const bool is_page = record.state == UrlState::done && record.status_code == 200 && record.reason == UrlReason::none &&
+                       (record.content_type.empty() || is_html(record.content_type));
+  if (is_page && !record.digest.empty()) {
+    DuplicateBook::Content content{.page = {record.url_id, record.depth}, .bytes = content_key(record.digest, url->site_key())};
+    if (const auto found = simhashes_.find(record.url_id); found != simhashes_.end()) content.simhash = found->second;
+    duplicates->find_copy(content, url->site_key());
+  }
+}
+
+// The same for those who find what pages are shown with.
+void Crawler::Shared::note_requisite(const UrlRecord& record, UrlWork work) {
+  using Part = RequisiteBook::Part;
+  const bool is_requisite = record.reason == UrlReason::requisite && work != UrlWork::check;
+  const bool is_only_checked = record.reason == UrlReason::checked || record.reason == UrlReason::asset;
+  const bool is_left_out = record.state == UrlState::excluded && work == UrlWork::leave;
+  const bool may_be_unwanted = work == UrlWork::fetch && !options.accept_types.empty();
+  if (!is_requisite && !is_left_out && !may_be_unwanted && (!is_only_checked || work == UrlWork::fetch)) return;
+  requisites.add(fingerprint_of(record.url), record.url_id,
+                 is_requisite      ? Part::requisite
+                 : may_be_unwanted ? Part::page
+                                   : Part::link,
+                 work == UrlWork::leave);
+}
+
+std::size_t Crawler::Shared::owner_of(const UrlRecord& record) const {
+  if (shards.size() == 1) return 0;
+  std::uint64_t site = record.site;
+  if (!record.shelf) {
+    const auto url = Url::parse(record.url);
+    if (url) site = fingerprint(url->site_key());
+  }
+  return part_of_site(site, static_cast<std::uint32_t>(shards.size()));
+}
+
+// Queues what the store has recorded; how many records are to be moved because of it.
+std::size_t Crawler::Shared::resume(const UrlRecord& record) {
+  Shard& shard = *shards[owner_of(record)];
+  const std::size_t before = shard.moves_waiting();
+  begin(1);
+  if (record.reason == UrlReason::requisite && work_on(record, Stage::opening) != UrlWork::check) begin_part();
+  // What robots.txt forbids is only asked about.
+  if (record.reason != UrlReason::robots) taken_up_.fetch_add(1, std::memory_order_relaxed);
+  if (auto resumed = shard.resume(record); !resumed) {
+    end(1);
+    spdlog::warn("url_id {}: {} is not a URL; left alone", record.url_id, in_quotes(record.url));
+  }
+  return shard.moves_waiting() - before;
+}
+
+UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
+  const RunView run = view(stage);
+  const bool is_of_pages = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
+  if (record.reason == UrlReason::parameter && duplicates && duplicates->strips(record.url)) return UrlWork::leave;
+  if (record.reason == UrlReason::trap && duplicates && duplicates->is_trap(record.url)) return UrlWork::leave;
+  // An asset is as deep as its page, and stored as if a link led there.
+  const std::uint32_t depth = record.depth - (is_of_pages && record.depth > 0 ? 1 : 0);
+  UrlWork work = UrlWork::leave;
+  if (may_be_taken_up(record, run)) {
+    work = decide(record, place_of(record.url, depth), run);
+  } else if (options.sitemaps && stage == Stage::opening && record.state == UrlState::done &&
+             record.reason == UrlReason::none && scope.is_seed(record.url)) {
+    work = UrlWork::ask_if_changed;  // their hosts are asked for sitemaps by the way
+  }
+  // A trap is one on any host, and what is excluded is excluded there, too.
+  const bool is_anywhere = work == UrlWork::check || record.reason == UrlReason::requisite;
+  if (work != UrlWork::leave && is_anywhere && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
+  return sinks_can_lack || demands.may_miss() ? work_for_outputs(record, work, stage) : work;
+}
+
+// Whether sinks should have of earlier runs, or the store should keep, what they have not: answers, and redirects.
+bool Crawler::Shared::is_lacking(const UrlRecord& record, UrlWork work) const {
+  if (work == UrlWork::leave && demands.asks(record)) return true;
+  if (!sinks_can_lack || (record.status_code != 200 && !is_redirect(record.status_code))) return false;
+  if (record.reason == UrlReason::checked || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap) return false;
+  return std::ranges::any_of(options.sinks, [&](const auto& sink) { return sink->lacks(record.url); });
+}
+
+// What is lacking is fetched whole.
+UrlWork Crawler::Shared::work_for_outputs(const UrlRecord& record, UrlWork work, Stage stage) const {
+  const bool is_open = work == UrlWork::leave || work == UrlWork::ask_if_changed;
+  if (!is_open || stage != Stage::opening || record.state != UrlState::done) return work;
+  if (!is_lacking(record, work)) return work;
+  UrlRecord unknown = record;
+  unknown.state = UrlState::queued;
+  const bool is_of_pages = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
+  const std::uint32_t depth = record.depth - (is_of_pages && record.depth > 0 ? 1 : 0);
+  const UrlWork anew = decide(unknown, place_of(record.url, depth), view(stage));
+  if (is_of_pages && scope.bars_check(record.url, depth) != Exclusion::none) return work;
+  return anew == UrlWork::fetch || (is_of_pages && anew == UrlWork::check) ? anew : work;
+}
+
+// What is left where it is, and would be told of.
+void Crawler::Shared::count_left(const UrlRecord& record, std::int64_t by) {
+  if (record.state == UrlState::queued) {
+    waiting_.fetch_add(by, std::memory_order_relaxed);
+  } else if (record.reason != UrlReason::none && record.state != UrlState::failed) {
+    count_left_out(record.reason, by);
+  }
+}
+
+// What a seed redirects to belongs to the crawl as the seed does, and so on along the chain. A target with a smaller id has
+// been looked at already; it is taken up in the end.
+void Crawler::Shared::follow_stored_seed(const UrlRecord& record) {
+  if (record.redirect_to.empty() || !scope.is_seed(record.url)) return;
+  if (auto target = Url::parse(record.redirect_to)) follow_seed(record.url, *target);
+}
+
+UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
+  const UrlWork work = work_on(record, Stage::opening);
+  UrlTask task;
+  task.fingerprint = fingerprint_of(record.url);
+  task.id = record.url_id;
+  task.url = record.url;
+  task.depth = record.depth;
+  task.off_scope = work == UrlWork::check;
+  const bool is_requisite = record.reason == UrlReason::requisite;
+  task.asset = task.off_scope && (is_requisite || record.reason == UrlReason::asset);
+  task.is_part = task.off_scope && is_requisite;
+  task.sitemap = record.reason == UrlReason::sitemap;
+  task.requisite = is_requisite && !task.off_scope;
+  // Also what waits and was fetched before. What is to be fetched whole has no validators to ask with.
+  const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
+  task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.sitemap && record.state == UrlState::done);
+  task.known = record.state == UrlState::done;
+  task.counted = task.requisite || record.state == UrlState::done || record.state == UrlState::failed;
+  task.rotates = options.forever && task.counted && record.due != WallTime{} && !task.off_scope;
+  task.settled = task.rotates && record.state == UrlState::done && record.mtime >= opened_at_;
+  if (record.priority < kLeastPriority) task.late = record.priority;
+  task.given_up = static_cast<std::uint8_t>(std::min(times_given_up(record), 255u));
+  // Of what an earlier run has given up, the attempts begin anew.
+  if (record.state == UrlState::queued) {
+    task.attempts = static_cast<std::uint8_t>(std::min(record.attempts, 255u));
+    task.redirects = static_cast<std::uint8_t>(-std::clamp<std::int64_t>(record.limit, -255, 0));
+  }
+  task.is_stored = true;
+  return task;
+}
+
+void Crawler::Shared::add_seeds(WallTime now) {
+  UrlBatch batch;
+  for (const Url& url : options.seeds) {
+    const std::uint64_t seed_fingerprint = fingerprint_of(url.href());
+    const Claim claimed = claim(seed_fingerprint);
+    if (!claimed.is_new) continue;
+    UrlTask task;
+    task.fingerprint = seed_fingerprint;
+    task.id = claimed.id;
+    task.url = url.href();
+    batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options, 0, task.url), 0, now});
+    depth_book.found({{{task.fingerprint, task.id, 0}}});
+    begin(1);
+    taken_up_.fetch_add(1, std::memory_order_relaxed);
+    shards[shard_of(url)]->prepare_task(std::move(task), url);
+  }
+  if (!batch.discovered.empty()) store.submit(std::move(batch));
+}
+
+// --- what shards ask -------------------------------------------------------------------------------------------
+
+Crawler::Shared::Claim Crawler::Shared::claim(std::uint64_t url_fingerprint) {
+  std::lock_guard lock(seen_mutex_);
+  if (!seen_.insert(url_fingerprint)) {
+    const auto known = ids_.find(url_fingerprint);
+    return {false, known == ids_.end() ? 0 : known->second};
+  }
+  const std::int64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
+  if (keeps_ids) ids_.emplace(url_fingerprint, id);
+  return {true, id};
+}
+
+std::int64_t Crawler::Shared::id_of(std::uint64_t url_fingerprint) const {
+  std::lock_guard lock(seen_mutex_);
+  const auto known = ids_.find(url_fingerprint);
+  return known == ids_.end() ? 0 : known->second;
+}
+
+std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
+  if (shards.size() == 1) return 0;
+  return part_of_site(fingerprint(url.site_key()), static_cast<std::uint32_t>(shards.size()));
+}
+
+Exclusion Crawler::Shared::place_of(std::string_view href, std::uint32_t depth) const {
+  std::shared_lock lock(scope_mutex_);
+  return scope.place_of(href, depth);
+}
+
+bool Crawler::Shared::is_in_scope(const Url& url) const {
+  std::shared_lock lock(scope_mutex_);
+  return scope.contains(url);
+}
+
+bool Crawler::Shared::is_under_way(const UrlRecord& record) const {
+  if (record.state == UrlState::queued) return true;
+  return record.mtime < opened_at_ && work_on(record, Stage::opening) != UrlWork::leave;
+}
+
+std::optional<Crawler::Shared::Anew> Crawler::Shared::begin_anew(const UrlRecord& record) {
+  if (options.forever || is_under_way(record)) return std::nullopt;
+  auto outcome = requeued(record);
+  if (!outcome) return std::nullopt;
+  const UrlRecord queued = as_queued(record, *outcome);
+  Anew anew{.outcome = std::move(*outcome), .task = std::nullopt};
+  count_left(record, -1);
+  // Whatever is no page is known to other books than this, which have done with it.
+  const bool is_page = queued.reason == UrlReason::none;
+  if (!is_page || work_on(queued, Stage::opening) != UrlWork::fetch) {
+    count_left(queued, 1);
+    return anew;
+  }
+  begin(1);
+  anew.task = task_of(queued);
+  anew.task->counted = record.state == UrlState::done || record.state == UrlState::failed;
+  return anew;
+}
+
+void Crawler::Shared::follow_seed(std::string_view from, const Url& target) {
+  std::lock_guard lock(scope_mutex_);
+  if (!scope.is_seed(from) || !scope.follow_seed(from, target)) return;
+  scope_grew_.store(true);
+  if (!scope.contains(*Url::parse("/", &target))) {
+    spdlog::info("{} leads to another site, {}: only that page is fetched there; give it as a URL to crawl it", from,
+                 target.href());
+  }
+}
+
+bool Crawler::Shared::show(const Exchange& exchange) {
+  for (const auto& sink : options.sinks) {
+    auto taken = sink->take(exchange);
+    if (taken) continue;
+    fail(std::move(taken.error()));
+    return false;
+  }
+  return true;
+}
+
+void Crawler::Shared::fail(Error why) {
+  {
+    std::lock_guard lock(failures_mutex_);
+    if (!sink_failure_) sink_failure_ = std::move(why);
+  }
+  stop("sink", true);
+}
+
+bool Crawler::Shared::sinks_are_behind() const {
+  return std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->backlog() > kMostSinkBacklog; });
+}
+
+std::int64_t Crawler::Shared::redirects_from(std::string_view target, std::int64_t id) {
+  auto known = store.get(id);
+  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
+  for (std::uint32_t hops = 0; hops < options.max_redirects && record; ++hops) {
+    record = redirecting_to(*record);
+    if (record && record->url == target) return record->url_id;
+  }
+  return 0;
+}
+
+std::uint32_t Crawler::Shared::redirects_to(std::int64_t id) {
+  auto known = store.get(id);
+  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
+  std::uint32_t hops = 0;
+  while (record && hops < options.max_redirects) {
+    record = redirecting_to(*record);
+    if (!record) break;
+    if (record->url_id == id) return 0;  // records of several runs: where the circle began is not known
+    ++hops;
+  }
+  return hops;
+}
+
+// The URL that was met first to lead to the record's, if that is by a redirect.
+std::optional<UrlRecord> Crawler::Shared::redirecting_to(const UrlRecord& record) {
+  if (record.referrer == 0) return std::nullopt;
+  auto before = store.get(record.referrer);
+  if (!before || !*before || (*before)->redirect_to != record.url) return std::nullopt;
+  return std::move(*before);
+}
+
+bool Crawler::Shared::take_pages(std::uint64_t count) noexcept {
+  if (options.max_pages == 0) return true;
+  std::uint64_t left = pages_left.load();
+  while (left >= count) {
+    if (pages_left.compare_exchange_weak(left, left - count)) return true;
+  }
+  return false;
+}
+
+void Crawler::Shared::take_bytes(const HttpResponse& response) {
+  if (!quota) return;
+  quota->take(response.wire_bytes - std::min(response.wire_bytes, response.quota_bytes));
+  if (quota->is_used_up() && !stopping()) stop("quota", false);
+}
+
+void Crawler::Shared::give_pages_back(std::uint64_t count) noexcept {
+  if (options.max_pages != 0) pages_left.fetch_add(count);
+}
+
+void Crawler::Shared::end_part() {
+  if (completes_pages && parts_left_.fetch_sub(1) == 1 && pages_wait_.load()) stop("max_pages", false);
+}
+
+void Crawler::Shared::stop_at_max_pages() {
+  pages_wait_.store(true);
+  if (parts_left_.load() == 0) stop("max_pages", false);
+}
+
+void Crawler::Shared::end(std::uint64_t count) {
+  if (outstanding.fetch_sub(count) == count) wake_shards();
+}
+
+void Crawler::Shared::count_failure(std::string_view name) {
+  std::lock_guard lock(failures_mutex_);
+  ++failures_[std::string(name)];
+}
+
+// --- what may be fetched after all -------------------------------------------------------------------------------
+
+bool Crawler::Shared::may_take_up_more() const noexcept {
+  const auto left = [this](UrlReason reason) { return left_out_[static_cast<std::size_t>(reason)].load(); };
+  const std::int64_t waiting = waiting_.load() + static_cast<std::int64_t>(passed_over_.size());
+  if (scope_grew_.load()) {
+    if (waiting > 0 || options.check_links) return true;
+    if (std::ranges::any_of(kReasonsOfPlace, [&](UrlReason reason) { return left(reason) > 0; })) return true;
+  }
+  return limits_depth && settled_.load() && (some_too_deep_ || left(UrlReason::depth) + waiting > 0);
+}
+
+bool Crawler::Shared::is_complete(std::size_t shard, bool may_end) {
+  if (outstanding.load() > 0) return false;
+  if (complete_.load()) return true;
+  if (shard != 0) return false;  // woken when shard 0 knows
+  if (may_take_up_more()) {
+    const auto taken = take_up_more();
+    if (!taken) {
+      spdlog::error("{}", taken.error().message);
+      stop("store", true);
+      return false;
+    }
+    if (*taken > 0) return false;
+  }
+  if (!may_end) return false;
+  complete_.store(true);
+  wake_shards();
+  return true;
+}
+
+void Crawler::Shared::look_for_more(std::size_t shard, TimePoint now) {
+  if (shard != 0 || now < next_look_ || outstanding.load() != rotating.load()) return;
+  next_look_ = now + kLookPause;
+  if (!may_take_up_more()) return;
+  if (const auto taken = take_up_more(); !taken) {
+    spdlog::error("{}", taken.error().message);
+    stop("store", true);
+  }
+}
+
+Result<std::size_t> Crawler::Shared::take_up_more() {
+  scope_grew_.store(false);
+  settled_.store(false);
+  if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  if (limits_depth) {
+    if (auto shortened = shorten_depths(); !shortened) return std::unexpected(std::move(shortened.error()));
+  }
+  std::vector<std::vector<UrlTask>> tasks(shards.size());
+  std::size_t taken = 0;
+  auto scanned = store.scan(
+      1,
+      [&](const UrlRecord& record) {
+        follow_stored_seed(record);
+        const bool passed_over = passed_over_.contains(record.url_id);
+        const UrlWork work = work_on(record, passed_over ? Stage::opening : Stage::going_on);
+        if (work == UrlWork::leave || !Url::parse(record.url)) return true;
+        passed_over_.erase(record.url_id);
+        UrlTask task = task_of(record);
+        task.off_scope = work == UrlWork::check;
+        if (task.rotates) rotating.fetch_add(1, std::memory_order_relaxed);
+        if (task.requisite) begin_part();
+        tasks[owner_of(record)].push_back(std::move(task));
+        count_left(record, -1);
+        return ++taken < kTakenUpAtOnce;
+      },
+      fields_to_decide());
+  if (!scanned) return std::unexpected(std::move(scanned.error()));
+  if (taken >= kTakenUpAtOnce) scope_grew_.store(true);  // there may be more
+  begin(taken);
+  taken_up_.fetch_add(taken, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (!tasks[i].empty()) shards[i]->post(std::move(tasks[i]));
+  }
+  return taken;
+}
+
+void Crawler::Shared::note_lost(const std::string& site, const Error& cause) {
+  std::lock_guard lock(failures_mutex_);
+  if (lost_hosts_.contains(site)) return;
+  ++lost_host_count_;
+  if (lost_hosts_.size() >= CrawlReport::kMostLostHosts) return;
+  lost_hosts_.try_emplace(site, LostHost{site, fmt::format("{}: {}", to_string(cause.code), cause.message), 0});
+}
+
+void Crawler::Shared::count_not_asked(const std::string& site) {
+  std::lock_guard lock(failures_mutex_);
+  if (const auto found = lost_hosts_.find(site); found != lost_hosts_.end()) ++found->second.not_asked;
+}
+
+// --- ending ----------------------------------------------------------------------------------------------------
+
+void Crawler::Shared::stop(std::string reason, bool at_once) {
+  {
+    std::lock_guard lock(stop_mutex_);
+    if (stop_reason_.empty()) stop_reason_ = std::move(reason);
+  }
+  if (at_once) stop_at_once_.store(true);
+  stop_requested_.store(true);
+  wake_shards();
+}
+
+void Crawler::Shared::wake_shards() {
+  for (auto& shard : shards) shard->wake();
+}
+
+CrawlStats Crawler::Shared::stats() const {
+  CrawlStats stats;
+  for (const auto& shard : shards) {
+    const ShardCounters& counters = shard->counters;
+    stats.pages += counters.pages.load(std::memory_order_relaxed);
+    stats.fetched += counters.fetched.load(std::memory_order_relaxed);
+    stats.requisites += counters.requisites.load(std::memory_order_relaxed);
+    stats.bytes += counters.bytes.load(std::memory_order_relaxed);
+    stats.errors += counters.errors.load(std::memory_order_relaxed);
+    stats.handler_errors += counters.handler_errors.load(std::memory_order_relaxed);
+    stats.not_asked += counters.not_asked.load(std::memory_order_relaxed);
+    stats.rendered += counters.rendered.load(std::memory_order_relaxed);
+    stats.render_errors += counters.render_errors.load(std::memory_order_relaxed);
+    stats.parts += counters.parts.load(std::memory_order_relaxed);
+    stats.retries += counters.retries.load(std::memory_order_relaxed);
+    stats.in_flight += counters.in_flight.load(std::memory_order_relaxed);
+    stats.in_memory += counters.in_memory.load(std::memory_order_relaxed);
+    stats.hosts += counters.hosts.load(std::memory_order_relaxed);
+    stats.hosts_waiting += counters.hosts_waiting.load(std::memory_order_relaxed);
+    if (const Shard::Resting rest = shard->longest_rest(); !rest.site.empty() && rest.until > stats.resting_until) {
+      stats.resting_site = rest.site;
+      stats.resting_until = rest.until;
+    }
+    const TimePoint due{Duration{counters.next_due.load(std::memory_order_relaxed)}};
+    stats.next_due = std::min(stats.next_due, due);
+    for (std::size_t i = 0; i < kExclusions; ++i) {
+      stats.excluded[i] += counters.excluded[i].load(std::memory_order_relaxed);
+    }
+    for (std::size_t i = 0; i < kHttpOddities; ++i) stats.odd[i] += counters.odd[i].load(std::memory_order_relaxed);
+  }
+  const std::uint64_t unfinished = outstanding.load(std::memory_order_relaxed);
+  stats.kept_fresh = rotating.load(std::memory_order_relaxed);
+  stats.queued = unfinished - std::min(unfinished, std::max(stats.in_flight, stats.kept_fresh));
+  stats.inbox = {given.taken.load(), given.known.load(), given.left_out.load(), given.skipped.load()};
+  std::lock_guard lock(seen_mutex_);
+  stats.urls = seen_.size();
+  return stats;
+}
+
+// All of them, whatever becomes of one: the first error counts.
+Result<void> Crawler::Shared::finish_sinks() {
+  Result<void> finished;
+  if (sink_failure_) finished = std::unexpected(*sink_failure_);
+  for (const auto& sink : options.sinks) {
+    if (auto done = sink->finish(); finished && !done) finished = std::move(done);
+  }
+  return finished;
+}
+
+Result<CrawlReport> Crawler::Shared::report() {
+  if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  if (auto finished = finish_sinks(); !finished) return std::unexpected(std::move(finished.error()));
+  if (settled_.load()) {
+    if (auto shortened = shorten_depths(); !shortened) return std::unexpected(std::move(shortened.error()));
+  }
+  CrawlReport report;
+  report.stats = stats();
+  {
+    std::lock_guard lock(stop_mutex_);
+    report.stopped_by = stop_reason_;
+  }
+  const bool has_failed = report.stopped_by == "store" || report.stopped_by == "sink";
+  report.finished = !has_failed && outstanding.load() == 0 && (complete_.load() || !may_take_up_more());
+  if (report.finished) report.stopped_by.clear();
+  for (const auto& shard : shards) {
+    for (std::size_t status = 0; status < shard->counters.statuses.size(); ++status) {
+      if (const std::uint64_t count = shard->counters.statuses[status].load()) {
+        report.statuses[static_cast<int>(status)] += count;
+      }
+    }
+  }
+  {
+    std::lock_guard lock(failures_mutex_);
+    report.failures = failures_;
+    for (const auto& [site, lost] : lost_hosts_) report.lost_hosts.push_back(lost);
+    report.lost_host_count = lost_host_count_;
+  }
+  const bool redirected =
+      std::ranges::any_of(report.statuses, [](const auto& entry) { return is_redirect(entry.first); });
+  if (redirected) {
+    if (auto marked = mark_redirect_loops(); !marked) return std::unexpected(std::move(marked.error()));
+  }
+  if (duplicates) duplicates->tell(report);
+  report.taken_up = taken_up_.load() + given.taken.load();
+  report.sitemaps = sitemaps.totals();
+  report.resting = resting_;
+  report.asked_for_outputs = asked_for_outputs_;
+  report.unseen = demands.left();
+  report.waiting = static_cast<std::uint64_t>(std::max<std::int64_t>(waiting_.load(), 0));
+  for (std::size_t i = 1; i < kUrlReasons; ++i) {
+    const std::int64_t count = left_out_[i].load();
+    const auto reason = static_cast<UrlReason>(i);
+    const bool is_told = reason != UrlReason::checked && reason != UrlReason::asset && reason != UrlReason::sitemap &&
+                         reason != UrlReason::requisite;
+    if (count > 0 && is_told) {
+      report.left_out[std::string(to_string(reason))] = static_cast<std::uint64_t>(count);
+    }
+  }
+  if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
+  run_.ended = WallTime{Duration{ended_at_.load()}};
+  run_.finished = report.finished;
+  run_.stopped_by = report.stopped_by;
+  run_.fetched = report.stats.fetched;
+  UrlBatch batch;
+  batch.runs.push_back(run_);
+  store.submit(std::move(batch));
+  if (auto flushed = store.flush(); !flushed) return std::unexpected(std::move(flushed.error()));
+  return report;
+}
+
+// That redirects lead round in a circle shows only when all of them are known.
+Result<void> Crawler::Shared::mark_redirect_loops() {
+  RedirectLoops loops;
+  auto scanned = store.scan_redirects([&](const UrlRecord& record) {
+    if (record.state == UrlState::done) loops.add(record.url_id, record.url, record.redirect_to);
+    return true;
+  });
+  if (!scanned) return scanned;
+  UrlBatch batch;
+  for (const std::int64_t url_id : loops.find()) {
+    const auto record = store.get(url_id);
+    if (!record) return std::unexpected(record.error());
+    if (!*record || is_redirect_to_nowhere(**record)) continue;
+    UrlOutcome outcome;
+    outcome.url_id = url_id;
+    outcome.mtime = (*record)->mtime;
+    outcome.due = (*record)->due;
+    outcome.status_code = (*record)->status_code;
+    outcome.attempts = (*record)->attempts;
+    outcome.not_modified = true;
+    outcome.redirect_to = (*record)->redirect_to;
+    outcome.error = "redirects in a circle";
+    batch.outcomes.push_back(std::move(outcome));
+  }
+  if (batch.outcomes.empty()) return {};
+  store.submit(std::move(batch));
+  return store.flush();
+}
+
+Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
+  std::vector<std::int64_t> referrers;
+  auto scanned = scan_unaccepted(store, options.accept_status, [&](const UrlRecord& record) {
+    ++report.broken_count;
+    if (record.mtime < opened_at_) ++report.broken_before;
+    if (report.broken.size() < CrawlReport::kMostBroken) {
+      report.broken.push_back({record.url, record.status_code, record.error, {}});
+      referrers.push_back(record.referrer);
+    }
+    return true;
+  });
+  if (!scanned) return scanned;
+  for (std::size_t i = 0; i < referrers.size(); ++i) {
+    auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
+    if (!page) return std::unexpected(std::move(page.error()));
+    report.broken[i].referrer = std::move(*page);
+  }
+  return {};
+}
+
+}  // namespace argiope

@@ -1,0 +1,242 @@
+// The archive's side of a crawl: shards put copies of exchanges into a queue, one thread digests, packs and writes them.
+#include "argiope/crawl/warc_sink.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/internal/counted.hpp"
+#include "crawl/page/seen_answers.hpp"
+#include "warc/internal/warc_archive.hpp"
+
+namespace argiope {
+namespace {
+
+// Memory of exchanges that is kept for the next ones.
+constexpr std::size_t kMostSpareBytes = 16 * 1024 * 1024;
+constexpr std::size_t kMostSeedsTold = 1000;
+
+WarcArchiveOptions archive_options(const WarcOptions& options) {
+  WarcArchiveOptions archive{.path = options.path, .most_bytes = options.most_bytes, .info = options.info};
+  for (std::size_t i = 0; i < std::min(options.seeds.size(), kMostSeedsTold); ++i) {
+    archive.info.emplace_back(kWarcSeedField, options.seeds[i].href());
+  }
+  return archive;
+}
+
+}  // namespace
+
+class WarcSink::Impl {
+ public:
+  Impl(std::unique_ptr<WarcArchive> archive, std::string demand, bool sync)
+      : archive_(std::move(archive)), demand_(std::move(demand)), sync_(sync), file_(archive_->written_file()) {
+    thread_ = std::thread([this] { work(); });
+  }
+  ~Impl() { end(); }
+
+  Result<void> take(const Exchange& exchange) {
+    // Whoever checks a link, or asks whether a host lives, captures no page; nor is one there whose body is not wanted,
+    // or was not asked for: it would stand before the page that an earlier run has captured.
+    if (exchange.kind == ExchangeKind::check || exchange.kind == ExchangeKind::probe) return {};
+    if (exchange.response.unwanted || exchange.request.method == HttpMethod::head) return {};
+    auto copy = spare();
+    copy->assign(exchange.request, exchange.response, exchange.began);
+    std::lock_guard lock(mutex_);
+    if (failure_) return std::unexpected(*failure_);
+    backlog_ += copy->size();
+    queue_.push_back(std::move(copy));
+    ++taken_;
+    wake_.notify_one();
+    return {};
+  }
+
+  std::size_t backlog() const noexcept {
+    std::lock_guard lock(mutex_);
+    return backlog_;
+  }
+
+  // The caller brings it to the disk: the thread goes on packing meanwhile.
+  Result<void> keep() {
+    std::shared_ptr<WarcArchive::File> file;
+    std::uint64_t written = 0;
+    {
+      std::unique_lock lock(mutex_);
+      const std::uint64_t wanted = taken_;
+      if (kept_ >= wanted && !failure_) return {};
+      wanted_ = std::max(wanted_, wanted);
+      wake_.notify_one();
+      written_changed_.wait(lock, [&] { return written_ >= wanted || failure_ || !is_working_; });
+      if (failure_) return std::unexpected(*failure_);
+      file = file_;
+      written = written_;
+    }
+    if (sync_) {
+      if (auto synced = WarcArchive::sync(*file); !synced) return fail_with(std::move(synced.error()));
+    }
+    std::lock_guard lock(mutex_);
+    kept_ = std::max(kept_, written);
+    return {};
+  }
+
+  Result<void> finish() {
+    auto kept = keep();
+    end();
+    if (!kept || is_closed_) return kept;
+    is_closed_ = true;
+    return archive_->close();
+  }
+
+  Totals totals() const {
+    std::lock_guard lock(mutex_);
+    return {totals_.responses, totals_.revisits, totals_.bytes};
+  }
+  const std::string& file() const noexcept { return archive_->file(); }
+  const std::string& demand() const noexcept { return demand_; }
+  bool begins_anew() const noexcept { return archive_->is_new(); }
+
+ private:
+  using Exchanges = std::deque<std::unique_ptr<WarcExchange>>;
+
+  std::unique_ptr<WarcExchange> spare() {
+    std::lock_guard lock(mutex_);
+    if (spares_.empty()) return std::make_unique<WarcExchange>();
+    auto exchange = std::move(spares_.back());
+    spares_.pop_back();
+    spare_bytes_ -= exchange->capacity();
+    return exchange;
+  }
+
+  std::unexpected<Error> fail_with(Error error) {
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::move(error);
+    written_changed_.notify_all();
+    return std::unexpected(*failure_);
+  }
+
+  void end() {
+    {
+      std::lock_guard lock(mutex_);
+      is_ending_ = true;
+      wake_.notify_one();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // --- the thread
+
+  void work() {
+    for (std::uint64_t done = 0;;) {
+      Exchanges exchanges;
+      bool is_write_wanted = false;
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return !queue_.empty() || wanted_ > written_ || is_ending_; });
+        exchanges.swap(queue_);
+        is_write_wanted = wanted_ > written_;
+        if (exchanges.empty() && !is_write_wanted) break;
+      }
+      done += exchanges.size();
+      const Result<void> added = add(exchanges, is_write_wanted);
+      if (!added) {
+        fail_with(added.error());
+        break;
+      }
+      if (!is_write_wanted) continue;
+      std::lock_guard lock(mutex_);
+      written_ = done;
+      file_ = archive_->written_file();
+      written_changed_.notify_all();
+    }
+    std::lock_guard lock(mutex_);
+    is_working_ = false;
+    written_changed_.notify_all();
+  }
+
+  Result<void> add(Exchanges& exchanges, bool then_write) {
+    try {
+      for (auto& exchange : exchanges) {
+        if (auto added = archive_->add(*exchange); !added) return added;
+        give_back(std::move(exchange));
+      }
+      return then_write ? archive_->write_out() : Result<void>{};
+    } catch (const std::exception& error) {
+      return fail(Errc::internal, fmt::format("{}: {}", archive_->file(), error.what()));
+    }
+  }
+
+  void give_back(std::unique_ptr<WarcExchange> exchange) {
+    std::lock_guard lock(mutex_);
+    backlog_ -= exchange->size();
+    totals_ = archive_->totals();
+    if (spare_bytes_ + exchange->capacity() > kMostSpareBytes) return;
+    spare_bytes_ += exchange->capacity();
+    spares_.push_back(std::move(exchange));
+  }
+
+  const std::unique_ptr<WarcArchive> archive_;
+  const std::string demand_;
+  const bool sync_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_, written_changed_;
+  Exchanges queue_;
+  std::vector<std::unique_ptr<WarcExchange>> spares_;
+  std::size_t spare_bytes_ = 0;
+  std::size_t backlog_ = 0;
+  std::uint64_t taken_ = 0;    // exchanges, ever
+  std::uint64_t wanted_ = 0;   // are to be written
+  std::uint64_t written_ = 0;  // have been given to the system
+  std::uint64_t kept_ = 0;     // and brought to the disk, where that is asked for
+  std::shared_ptr<WarcArchive::File> file_;
+  WarcTotals totals_;
+  std::optional<Error> failure_;
+  bool is_ending_ = false;
+  bool is_working_ = true;
+  bool is_closed_ = false;
+  std::thread thread_;
+};
+
+WarcSink::WarcSink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WarcSink::~WarcSink() = default;
+
+Result<std::shared_ptr<WarcSink>> WarcSink::open(const WarcOptions& options, const Clock& clock, Random random) {
+  auto archive = WarcArchive::open(archive_options(options), clock, random);
+  if (!archive) return std::unexpected(std::move(archive.error()));
+  for (const WarcRepair& repair : (*archive)->repairs()) {
+    if (repair.forgotten > 0) {
+      spdlog::warn("{}: it is gone, and begun anew: {} of it left out of the index", repair.file,
+                   counted(repair.forgotten, "line"));
+      continue;
+    }
+    spdlog::warn("{}: its last record was not written whole, as when a crawl is killed: {} cut off", repair.file,
+                 counted(repair.cut_bytes, "byte"));
+  }
+  // The folder and the beginning of all its files' names.
+  std::string place = options.path;
+  for (const std::string_view ending : {".gz", ".warc"}) {
+    if (place.ends_with(ending)) place.resize(place.size() - ending.size());
+  }
+  return std::shared_ptr<WarcSink>(
+      new WarcSink(std::make_unique<Impl>(std::move(*archive), demand_of_sink("archive", place), options.sync)));
+}
+
+Result<void> WarcSink::take(const Exchange& exchange) { return impl_->take(exchange); }
+std::size_t WarcSink::backlog() const noexcept { return impl_->backlog(); }
+Result<void> WarcSink::keep() { return impl_->keep(); }
+Result<void> WarcSink::finish() { return impl_->finish(); }
+std::string WarcSink::demand() const { return impl_->demand(); }
+bool WarcSink::begins_anew() const noexcept { return impl_->begins_anew(); }
+WarcSink::Totals WarcSink::totals() const { return impl_->totals(); }
+const std::string& WarcSink::file() const noexcept { return impl_->file(); }
+
+}  // namespace argiope

@@ -1,0 +1,50 @@
+#include "serve/base/plain_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/internal/output_file.hpp"
+#include "base/internal/printable.hpp"
+
+namespace argiope {
+
+std::unexpected<Error> io_error(const std::string& path, std::string_view what) {
+  const int failure = errno;
+  return fail(failure == ENOSPC || failure == EDQUOT ? Errc::disk_full : Errc::io,
+              fmt::format("{}: {}: {}", printable(path), what, std::generic_category().message(failure)));
+}
+
+Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most) {
+  std::string text;
+  char buffer[16 * 1024];
+  for (;;) {
+    const ssize_t read = ::read(file.get(), buffer, sizeof buffer);
+    if (read == 0) return text;
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return io_error(path, "cannot be read");
+    text.append(buffer, static_cast<std::size_t>(read));
+    if (text.size() > most) return fail(Errc::too_large, fmt::format("{}: too large", printable(path)));
+  }
+}
+
+Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return io_error(path, "cannot be written");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  // A device or a pipe has no disk to be synced to.
+  if (::fdatasync(file.get()) != 0 && errno != EINVAL && errno != EROFS) return io_error(path, "cannot be written");
+  return {};
+}
+
+Result<void> replace_file(const std::string& path, std::string_view text) {
+  OutputFile file("", path, OutputFile::Readers::owner);
+  file.write(text);
+  return file.finish(OutputFile::Survives::machine);
+}
+
+}  // namespace argiope

@@ -1,0 +1,30 @@
+// What a Notifier has to remember over the end of its process: whom it has told what, and what they are still to be told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "serve/notify/notice.hpp"
+
+namespace argiope {
+
+// States that were told and are not over, each by its trouble and whose it is, and since when it was last seen to begin.
+using LastingTroubles = std::map<std::pair<Trouble, std::string>, WallTime>;
+
+// Of one rule.
+struct NotifyMemory {
+  LastingTroubles lasting;
+  std::vector<Notice> gathered;
+  std::uint64_t left_out = 0;
+};
+
+// One line of JSON, with its end.
+std::string to_line(std::string_view rule, const NotifyMemory& memory);
+// Of each rule that has one. What is no such line is passed over.
+std::map<std::string, NotifyMemory, std::less<>> read_notify_memories(std::string_view lines);
+
+}  // namespace argiope

@@ -1,0 +1,373 @@
+#include "warc/warc_captures.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <tuple>
+#include <utility>
+
+#include "base/internal/counted.hpp"
+#include "base/internal/fingerprint.hpp"
+#include "warc/internal/warc_archive.hpp"
+#include "warc/internal/warc_capture.hpp"
+#include "web/text/internal/ascii.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kMostMessageBytes = 256 * 1024 * 1024;
+constexpr std::string_view kIndexEnding = ".cdxj";
+constexpr std::size_t kMostOddTold = 10;  // places of a file, one by one
+constexpr int kMostRevisited = 8;         // revisits of revisits
+
+// As a crawl asks for it.
+std::string asked_url(const std::string& url) {
+  const auto parsed = Url::parse(url);
+  return parsed ? std::string(parsed->without_fragment()) : url;
+}
+
+std::uint64_t capture_key(const std::string& url) { return fingerprint(url); }
+std::uint64_t dated_key(const std::string& url, std::uint64_t time) {
+  return fingerprint(fmt::format("{} {}", url, time));
+}
+
+// 0: it has none.
+std::uint64_t time_as_number(std::string_view timestamp) {
+  std::uint64_t time = 0;
+  (void)std::from_chars(timestamp.data(), timestamp.data() + timestamp.size(), time);
+  return time;
+}
+
+// Whether two digests of one kind are of different bytes.
+bool digests_differ(std::string_view one, std::string_view other) {
+  const bool same_kind = one.size() == other.size() && one.substr(0, one.find(':')) == other.substr(0, other.find(':'));
+  return same_kind && !equals_ignoring_case(one, other);
+}
+
+// "site" of "site.warc.gz" and of "site-00001.warc.gz": where an index may be.
+std::vector<std::string> possible_indexes(std::string_view path) {
+  for (const std::string_view ending : {".gz", ".warc"}) {
+    if (path.ends_with(ending)) path.remove_suffix(ending.size());
+  }
+  std::vector<std::string> found{std::string(path).append(kIndexEnding)};
+  const std::size_t dash = path.rfind('-');
+  if (dash != std::string_view::npos && std::ranges::all_of(path.substr(dash + 1), is_digit)) {
+    found.push_back(std::string(path.substr(0, dash)).append(kIndexEnding));
+  }
+  return found;
+}
+
+std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_robots_url(std::string_view url) { return url.ends_with("/robots.txt"); }
+
+}  // namespace
+
+struct WarcCaptures::FileReading {
+  std::string path;
+  std::uint64_t size = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> known = {};  // offsets and ends of records, in their order
+  std::size_t odd = 0;
+  bool has_records = false;
+
+  // Behind the record at `offset`, if an index tells of it.
+  std::optional<std::uint64_t> end_of_known(std::uint64_t offset) const {
+    const auto found = std::ranges::lower_bound(known, offset, {}, &std::pair<std::uint64_t, std::uint64_t>::first);
+    return found != known.end() && found->first == offset ? std::optional(found->second) : std::nullopt;
+  }
+};
+
+Result<WarcCaptures> WarcCaptures::open(const std::vector<std::string>& files) {
+  WarcCaptures captures;
+  for (const std::string& file : files) {
+    if (auto added = captures.add_file(file); !added) return std::unexpected(std::move(added.error()));
+  }
+  if (captures.seeds_.empty() && captures.first_page_) {
+    if (auto url = Url::parse(captures.first_page_->url)) captures.seeds_.push_back(std::move(*url));
+  }
+  return captures;
+}
+
+Result<void> WarcCaptures::add_file(const std::string& path) {
+  files_.push_back(path);
+  FileReading file{.path = path};
+  std::error_code error;
+  file.size = std::filesystem::file_size(path, error);
+  if (error) {
+    const bool is_absent = error == std::errc::no_such_file_or_directory;
+    return fail(is_absent ? Errc::not_found : Errc::io, fmt::format("{}: {}", path, error.message()));
+  }
+  for (const std::string& index : possible_indexes(path)) {
+    if (!file.known.empty() || !std::filesystem::exists(index, error)) continue;
+    if (auto read = read_index(index, file); !read) return read;
+  }
+  std::ranges::sort(file.known);
+  file.has_records = !file.known.empty();
+  if (auto seeds = read_seeds(path); !seeds) return seeds;
+  return read_file(file);
+}
+
+Result<void> WarcCaptures::read_index(const std::string& index, FileReading& file) {
+  const std::string name = file_name_of(file.path);
+  std::ifstream in(index, std::ios::binary);
+  for (std::string text; std::getline(in, text);) {
+    const auto line = parse_cdxj(text);
+    if (!line || line->filename != name || line->length == 0 || line->offset + line->length > file.size) continue;
+    add(*line);
+    file.known.emplace_back(line->offset, line->offset + line->length);
+  }
+  if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", index));
+  return {};
+}
+
+// The seeds are in the record at its front.
+Result<void> WarcCaptures::read_seeds(const std::string& path) {
+  auto bytes = open_warc_bytes(path);
+  if (!bytes) return std::unexpected(std::move(bytes.error()));
+  WarcReader reader(std::move(*bytes), path, {.block_bytes = 1024 * 1024, .is_lenient = true});
+  WarcRecord record;
+  const auto read = reader.next(record);
+  const bool is_there = read ? *read : reader.is_packed_together();
+  if (!is_there || record.head.type() != WarcType::warcinfo) return {};
+  for_each_token(
+      record.block, [](char c) { return c == '\r' || c == '\n'; },
+      [&](std::string_view line) {
+        if (!line.starts_with(kWarcSeedField) || line.substr(kWarcSeedField.size(), 1) != ":") return;
+        auto url = Url::parse(trim_space(line.substr(kWarcSeedField.size() + 1)));
+        if (url && std::ranges::find(seeds_, *url) == seeds_.end()) seeds_.push_back(std::move(*url));
+      });
+  return {};
+}
+
+Result<void> WarcCaptures::read_file(FileReading& file) {
+  const auto bytes = open_warc_bytes(file.path);
+  if (!bytes) return std::unexpected(bytes.error());
+  WarcReader reader(*bytes, file.path, {.is_lenient = true});
+  for (;;) {
+    const auto is_read = read_records(reader, file, 0);
+    if (!is_read) return std::unexpected(is_read.error());
+    if (*is_read) break;
+    const auto next = read_unpacked(*bytes, file, reader.position());
+    if (!next) return std::unexpected(next.error());
+    reader.seek(*next);
+  }
+  if (file.odd > kMostOddTold) spdlog::warn("{}: {} in all that are no records, or damaged", file.path, counted(file.odd, "place"));
+  return {};
+}
+
+Result<bool> WarcCaptures::read_records(WarcReader& reader, FileReading& file, std::uint64_t behind) {
+  const std::string name = file_name_of(file.path);
+  WarcRecord record;
+  for (;;) {
+    const auto known = behind == 0 ? file.end_of_known(reader.position()) : std::nullopt;
+    if (known) {
+      reader.seek(*known);
+      continue;
+    }
+    const auto read = reader.next(record);
+    if (!read && read.error().code == Errc::io) return std::unexpected(read.error());
+    if (!read && reader.is_packed_together()) return false;
+    if (!read) {
+      const auto more = read_past(reader, read.error(), file);
+      if (!more) return std::unexpected(more.error());
+      if (*more) continue;
+      if (!file.has_records) return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", file.path, read.error().message));
+    }
+    if (!read || !*read) return true;
+    file.has_records = true;
+    const auto end = behind == 0 ? file.end_of_known(record.offset) : std::nullopt;
+    if (end) {
+      reader.seek(*end);
+      continue;
+    }
+    if (auto line = capture_of(record, name)) {
+      line->offset += behind;
+      add(*line);
+    }
+  }
+}
+
+Result<std::uint64_t> WarcCaptures::read_unpacked(const WarcBytes& packed, FileReading& file, std::uint64_t offset) {
+  if (!unpacked_) {
+    auto opened = WarcUnpacked::open();
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    unpacked_ = std::move(*opened);
+  }
+  spdlog::info("{}: byte {}: it is not packed record by record; it is unpacked into a temporary file first", file.path, offset);
+  const auto stretch = unpacked_->append(packed, offset);
+  if (!stretch) return std::unexpected(stretch.error());
+  WarcReader reader(unpacked_->bytes(), fmt::format("{}, unpacked", file.path), {.is_lenient = true});
+  reader.seek(stretch->begin);
+  if (auto read = read_records(reader, file, kUnpacked); !read) return std::unexpected(std::move(read.error()));
+  return std::max(stretch->read_to, offset + 1);
+}
+
+// Also behind a record that seems to end with the file: its length may be wrong.
+Result<bool> WarcCaptures::read_past(WarcReader& reader, const Error& trouble, FileReading& file) {
+  const auto next = reader.next_behind();
+  if (!next) return std::unexpected(next.error());
+  ++file.odd;
+  if (!*next) {
+    spdlog::warn("{}; it is read as far as it is whole", trouble.message);
+    return false;
+  }
+  if (file.odd <= kMostOddTold) spdlog::warn("{}; left out: {}", trouble.message, counted(**next - reader.position(), "byte"));
+  reader.seek(**next);
+  return true;
+}
+
+void WarcCaptures::add(const CdxjLine& capture) {
+  const auto digest = PayloadTable::key_of_named(capture.digest);
+  if (digest && !is_revisit(capture)) payloads_.add(*digest, {last_file(), capture.offset});
+  Place place{.file = last_file(), .is_revisit = is_revisit(capture), .offset = capture.offset};
+  place.time = time_as_number(capture.timestamp);
+  const std::string url = asked_url(capture.url);
+  const auto order = [](const Place& one) { return std::tuple(one.time, one.file, one.offset); };
+  const std::uint64_t key = capture_key(url);
+  const auto [known, is_new] = places_.try_emplace(key, place);
+  const auto keep_original = [&](const Place& one) {
+    Place& original = originals_.try_emplace(key, one).first->second;
+    if (order(original) <= order(one)) original = one;
+  };
+  if (!is_new && order(known->second) <= order(place)) {
+    if (place.is_revisit && !known->second.is_revisit) keep_original(known->second);
+    add_older(url, known->second);
+    known->second = place;
+  } else if (!is_new) {
+    if (known->second.is_revisit && !place.is_revisit) keep_original(place);
+    add_older(url, place);
+  }
+  const bool is_earlier =
+      !first_page_ || std::tuple(place.file, place.offset) < std::tuple(first_page_->file, first_page_->offset);
+  if (is_earlier && !is_robots_url(url)) first_page_ = {place.file, place.offset, url};
+}
+
+// Of the same second the later one, but a revisit behind what it may repeat.
+void WarcCaptures::add_older(const std::string& url, const Place& place) {
+  const auto [known, is_new] = older_.try_emplace(dated_key(url, place.time), place);
+  if (!is_new && place.is_revisit <= known->second.is_revisit) known->second = place;
+}
+
+std::vector<WarcCaptures::Place> WarcCaptures::captures_of(const std::string& url, std::uint64_t time) const {
+  std::vector<Place> found;
+  if (time == 0) {
+    if (const Place* const original = original_of(url)) found.push_back(*original);
+    return found;
+  }
+  const auto newest = places_.find(capture_key(url));
+  if (newest != places_.end() && newest->second.time == time) found.push_back(newest->second);
+  const auto older = older_.find(dated_key(url, time));
+  if (older != older_.end()) found.push_back(older->second);
+  return found;
+}
+
+const WarcCaptures::Place* WarcCaptures::original_of(const std::string& url) const {
+  const std::uint64_t key = capture_key(url);
+  const auto newest = places_.find(key);
+  if (newest == places_.end()) return nullptr;
+  if (!newest->second.is_revisit) return &newest->second;
+  const auto original = originals_.find(key);
+  return original == originals_.end() ? nullptr : &original->second;
+}
+
+// --- reading
+
+Result<bool> WarcCaptures::Reader::read(const Url& url, WarcMessage& message) {
+  const std::string asked(url.without_fragment());
+  const auto found = captures_.places_.find(capture_key(asked));
+  if (found == captures_.places_.end()) return false;
+  if (auto read = read_record(found->second.file, found->second.offset); !read)
+    return std::unexpected(std::move(read.error()));
+  const WarcHead& head = record_.head;
+  if (asked_url(std::string(head.field("WARC-Target-URI"))) != asked) {
+    return fail(Errc::corrupt, fmt::format("{}: byte {}: another URL than the index says: remove the index",
+                                           captures_.files_[found->second.file], record_.offset));
+  }
+  message.address = head.field("WARC-IP-Address");
+  if (head.type() == WarcType::revisit) {
+    if (auto read = read_revisited(message); !read) return std::unexpected(std::move(read.error()));
+    return true;
+  }
+  message.head.clear();
+  take_message(message);
+  return true;
+}
+
+// The head, where there is none yet, and the payload.
+void WarcCaptures::Reader::take_message(WarcMessage& message) const {
+  const WarcHead& head = record_.head;
+  const bool is_payload = head.type() == WarcType::resource;
+  const HttpParts parts = is_payload ? HttpParts{{}, record_.block} : http_parts(record_.block);
+  if (message.head.empty()) message.head = parts.head.empty() ? head_for_payload(head) : std::string(parts.head);
+  message.payload = parts.payload;
+  message.truncated = head.field("WARC-Truncated");
+  // What continues it is in other records, which are not read.
+  const bool is_cut = record_.block.size() < head.content_length() || !head.field("WARC-Segment-Number").empty();
+  if (is_cut && message.truncated.empty()) message.truncated = "length";
+}
+
+Result<void> WarcCaptures::Reader::read_revisited(WarcMessage& message) {
+  message.head = http_parts(record_.block).head;
+  for (int left = kMostRevisited; left > 0 && record_.head.type() == WarcType::revisit; --left) {
+    const WarcHead revisit = std::move(record_.head);
+    if (auto read = read_original(revisit); !read) return read;
+  }
+  if (record_.head.type() == WarcType::revisit) return fail(Errc::not_found, "a revisit of revisits, too many or in a circle");
+  take_message(message);
+  return {};
+}
+
+Result<void> WarcCaptures::Reader::read_original(const WarcHead& revisit) {
+  const std::string_view digest = revisit.field("WARC-Payload-Digest");
+  const auto key = PayloadTable::key_of_named(digest);
+  if (const auto place = key ? captures_.payloads_.find(*key) : std::nullopt) return read_record(place->file, place->offset);
+  const auto found = read_referred(revisit);
+  if (!found) return std::unexpected(found.error());
+  if (*found) return {};
+  return fail(Errc::not_found, fmt::format("the page that it repeats ({}) is in none of these files",
+                                           digest.empty() ? revisit.field("WARC-Refers-To-Target-URI") : digest));
+}
+
+// What a revisit refers to by URL and date, as those of other writers do whose digests are of other kinds, or who write none.
+Result<bool> WarcCaptures::Reader::read_referred(const WarcHead& revisit) {
+  const std::string_view named = revisit.field("WARC-Refers-To-Target-URI");
+  const std::string url = asked_url(std::string(named.empty() ? revisit.field("WARC-Target-URI") : named));
+  const std::uint64_t time = time_as_number(cdx_timestamp(revisit.field("WARC-Refers-To-Date")));
+  for (const Place& place : captures_.captures_of(url, time)) {
+    if (auto read = read_record(place.file, place.offset); !read) return std::unexpected(std::move(read.error()));
+    const bool is_itself = record_.head.field("WARC-Record-ID") == revisit.field("WARC-Record-ID") &&
+                           !revisit.field("WARC-Record-ID").empty();
+    const bool differs =
+        digests_differ(revisit.field("WARC-Payload-Digest"), record_.head.field("WARC-Payload-Digest"));
+    if (!is_itself && !differs) return true;
+  }
+  return false;
+}
+
+Result<WarcReader*> WarcCaptures::Reader::reader_of(std::uint32_t file, bool is_unpacked) {
+  std::unique_ptr<WarcReader>& reader = is_unpacked ? readers_.back() : readers_[file];
+  if (reader == nullptr) {
+    const std::string& path = captures_.files_[file];
+    auto bytes = is_unpacked ? Result<WarcBytes>(captures_.unpacked_->bytes()) : open_warc_bytes(path);
+    if (!bytes) return std::unexpected(std::move(bytes.error()));
+    reader = std::make_unique<WarcReader>(std::move(*bytes), path, WarcReaderLimits{.block_bytes = kMostMessageBytes, .is_lenient = true});
+  }
+  return reader.get();
+}
+
+Result<void> WarcCaptures::Reader::read_record(std::uint32_t file, std::uint64_t offset) {
+  const bool is_unpacked = offset >= kUnpacked;
+  const auto reader = reader_of(file, is_unpacked);
+  if (!reader) return std::unexpected(reader.error());
+  (*reader)->seek(is_unpacked ? offset - kUnpacked : offset);
+  const auto read = (*reader)->next(record_);
+  if (!read) return std::unexpected(read.error());
+  if (*read) return {};
+  return fail(Errc::corrupt, fmt::format("{}: it has become shorter", captures_.files_[file]));
+}
+
+}  // namespace argiope

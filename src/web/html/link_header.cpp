@@ -1,0 +1,62 @@
+#include "web/html/internal/link_header.hpp"
+
+#include <algorithm>
+
+#include "web/html/link_rules.hpp"
+#include "web/text/internal/ascii.hpp"
+
+namespace argiope {
+namespace {
+
+std::string_view behind_space(std::string_view text) noexcept {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  return text;
+}
+
+// The value at the front of `text`, which goes on behind it: a quoted string without its quotes, or a word.
+std::string_view take_value(std::string_view& text) noexcept {
+  if (!text.starts_with('"')) {
+    const std::size_t end = std::min(text.find_first_of(";,"), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(end);
+    return trim_space(word);
+  }
+  std::size_t end = 1;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  const std::string_view quoted = text.substr(1, std::min(end, text.size()) - 1);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return quoted;
+}
+
+}  // namespace
+
+std::string_view canonical_in_link_header(std::string_view value) noexcept {
+  while (!(value = behind_space(value)).empty()) {
+    if (value.front() != '<') {
+      value.remove_prefix(1);
+      continue;
+    }
+    const std::size_t close = value.find('>');
+    if (close == std::string_view::npos) return {};
+    const std::string_view target = value.substr(1, close - 1);
+    value.remove_prefix(close + 1);
+    bool is_canonical = false, has_rel = false, is_elsewhere = false;
+    while ((value = behind_space(value)).starts_with(';')) {
+      value = behind_space(value.substr(1));
+      const std::size_t end = std::min(value.find_first_of("=;,"), value.size());
+      const std::string_view name = trim_space(value.substr(0, end));
+      value.remove_prefix(end);
+      if (!value.starts_with('=')) continue;
+      value = behind_space(value.substr(1));
+      const std::string_view said = take_value(value);
+      if (equals_lower(name, "anchor")) is_elsewhere = true;
+      if (!equals_lower(name, "rel") || has_rel) continue;
+      has_rel = true;
+      is_canonical = has_word(said, "canonical");
+    }
+    if (is_canonical && !is_elsewhere) return trim_space(target);
+  }
+  return {};
+}
+
+}  // namespace argiope

@@ -1,0 +1,275 @@
+#include "web/url/internal/url_patterns.hpp"
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+#include <re2/set.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "argiope/web/url.hpp"
+#include "base/internal/printable.hpp"
+#include "web/text/internal/ascii.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::int64_t kPatternMemory = 64 * 1024 * 1024;  // of a set, once it is compiled
+constexpr int kMostBraces = 20;                            // one in the other
+constexpr std::string_view kExpression = "re:";
+constexpr std::string_view kWild = "*?[{\\";
+// What URLs write as %XX in their paths, and some of it not in their queries (URL Standard, 1.3).
+constexpr std::string_view kOftenEncoded = " \"#'<>^`{|}";
+
+std::unexpected<Error> bad_pattern(std::string_view pattern, std::string_view what) {
+  return fail(Errc::invalid_input, fmt::format("pattern {}: {}", in_quotes(pattern), what));
+}
+
+bool has_other_than_ascii(std::string_view text) noexcept {
+  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+}
+
+// "[::1]", which is no class of characters.
+bool is_ipv6_host(std::string_view bracketed) noexcept {
+  return std::ranges::count(bracketed, ':') >= 2 &&
+         std::ranges::all_of(bracketed, [](char c) { return hex_value(c) >= 0 || c == ':' || c == '.'; });
+}
+
+// In lower case, and what is not ASCII by IDNA, label by label, because others may have wildcards.
+std::string host_as_in_urls(std::string_view host) {
+  std::string spelled;
+  while (true) {
+    const std::size_t dot = host.find('.');
+    const std::string_view label = host.substr(0, dot);
+    const bool is_plain = !has_other_than_ascii(label) || label.find_first_of(kWild) != std::string_view::npos;
+    const auto url = is_plain ? std::unexpected(Error{}) : Url::parse(fmt::format("http://{}/", label));
+    if (url) {
+      spelled += url->host();
+    } else {
+      std::ranges::transform(label, std::back_inserter(spelled), to_lower);
+    }
+    if (dot == std::string_view::npos) return spelled;
+    spelled += '.';
+    host.remove_prefix(dot + 1);
+  }
+}
+
+// From one glob to an expression of RE2.
+class GlobTranslator {
+ public:
+  explicit GlobTranslator(std::string_view glob) : glob_(glob) {}
+
+  Result<std::string> translate() {
+    begin();
+    while (error_.empty() && at_ < text_.size()) take();
+    if (error_.empty() && braces_ > 0) error_ = "{ without }; write \\{ for the character";
+    if (!error_.empty()) return bad_pattern(glob_, error_);
+    if (may_end_host_) out_ += "/?";
+    return out_ + "(?:\\?.*)?$";
+  }
+
+ private:
+  // What the glob is compared with, and its host as URLs have it.
+  void begin() {
+    // "//example.org/**" is one of any scheme, as in a page.
+    const std::string_view glob = glob_.starts_with("//") ? glob_.substr(2) : glob_;
+    const std::size_t scheme = glob.find("://");
+    const bool has_scheme = scheme != std::string_view::npos;
+    crosses_slashes_ = !glob_.contains('/');
+    text_ = glob_;
+    out_ = "^";
+    if (glob.starts_with('/')) {
+      out_ += "[a-z]+://[^/]*";
+    } else if (!crosses_slashes_) {
+      if (!has_scheme) out_ += "[a-z]+://";
+      const std::size_t host = has_scheme ? scheme + 3 : 0;
+      const std::size_t path = std::min(glob.find('/', host), glob.size());
+      // Where the host has "**", that is also what follows the host.
+      may_end_host_ = path == glob.size() && glob.substr(host).contains("**");
+      std::string begins(glob.substr(0, host));
+      std::ranges::transform(begins, begins.begin(), to_lower);
+      text_ = fmt::format("{}{}{}", begins, host_as_in_urls(without_own_port(begins, glob.substr(host, path - host))),
+                          path == glob.size() && !may_end_host_ ? "/" : glob.substr(path));
+    }
+  }
+  // URLs do not have the port that is their scheme's.
+  static std::string_view without_own_port(std::string_view scheme, std::string_view host) {
+    const std::string_view port = scheme == "https://" ? ":443" : scheme == "http://" ? ":80" : "";
+    if (host.ends_with(port)) host.remove_suffix(port.size());
+    return host;
+  }
+
+  void take() {
+    const char c = text_[at_];
+    switch (c) {
+      case '*': return take_star();
+      case '?': return take_one();
+      case '[': return take_class();
+      case '{': return open_brace();
+      case '}':
+        if (braces_ > 0) return close_brace();
+        break;
+      case ',':
+        if (braces_ > 0) return next_alternative();
+        break;
+      case '\\':
+        if (++at_ == text_.size()) {
+          error_ = "ends with \\; write \\\\ for the character";
+          return;
+        }
+        break;
+      default: break;
+    }
+    take_literal();
+  }
+
+  void take_star() {
+    const std::size_t end = std::min(text_.find_first_not_of('*', at_), text_.size());
+    const bool any = end - at_ > 1 || crosses_slashes_ || in_query_;
+    const bool whole_folders =
+        end - at_ > 1 && end < text_.size() && text_[end] == '/' && at_ > 0 && text_[at_ - 1] == '/';
+    out_ += whole_folders ? "(?:.*/)?" : any ? ".*" : "[^/?]*";
+    at_ = end + (whole_folders ? 1 : 0);
+  }
+
+  void take_one() {
+    out_ += "[^/]";
+    in_query_ = true;
+    ++at_;
+  }
+
+  void take_class() {
+    const std::size_t first = at_ + 1;
+    const bool negated = first < text_.size() && (text_[first] == '!' || text_[first] == '^');
+    // A "]" right at the front is one of the characters.
+    const std::size_t end = text_.find(']', first + (negated ? 2 : 1));
+    if (end == std::string::npos) {
+      error_ = "[ without ]; write \\[ for the character";
+      return;
+    }
+    const std::string_view inside = std::string_view(text_).substr(first, end - first);
+    at_ = end + 1;
+    if (is_ipv6_host(inside)) {
+      out_ += RE2::QuoteMeta(fmt::format("[{}]", inside));
+    } else if (has_other_than_ascii(inside)) {
+      error_ = "what is between [ and ] must be ASCII; write {ä,ö}";
+    } else {
+      append_class(negated ? inside.substr(1) : inside, negated);
+    }
+  }
+  void append_class(std::string_view characters, bool negated) {
+    out_ += negated ? "[^/" : "[";
+    for (const char c : characters) {
+      if (c == '\\' || c == '[' || c == ']' || c == '^') out_ += '\\';
+      out_ += c;
+    }
+    out_ += ']';
+  }
+
+  void open_brace() {
+    if (++braces_ > kMostBraces) error_ = fmt::format("more than {} braces one in the other", kMostBraces);
+    out_ += "(?:";
+    ++at_;
+  }
+  void close_brace() {
+    --braces_;
+    out_ += ')';
+    ++at_;
+  }
+  void next_alternative() {
+    out_ += '|';
+    ++at_;
+  }
+
+  void take_literal() {
+    const auto byte = static_cast<unsigned char>(text_[at_]);
+    const bool is_escape =
+        byte == '%' && at_ + 2 < text_.size() && hex_value(text_[at_ + 1]) >= 0 && hex_value(text_[at_ + 2]) >= 0;
+    if (is_escape) {
+      out_ += fmt::format("(?i:{})", std::string_view(text_).substr(at_, 3));
+      at_ += 3;
+      return;
+    }
+    const std::string quoted = RE2::QuoteMeta(std::string_view(text_).substr(at_++, 1));
+    if (byte >= 0x80) {
+      out_ += fmt::format("(?i:%{:02X})", byte);
+    } else if (kOftenEncoded.contains(static_cast<char>(byte))) {
+      out_ += fmt::format("(?:{}|(?i:%{:02X}))", quoted, byte);
+    } else {
+      out_ += quoted;
+    }
+  }
+
+  const std::string_view glob_;
+  std::string text_;  // the same, with its host as URLs have it
+  std::string out_, error_;
+  std::size_t at_ = 0;
+  int braces_ = 0;
+  bool crosses_slashes_ = false;
+  bool in_query_ = false;
+  bool may_end_host_ = false;  // the glob may cover a host alone, whose URL ends with a slash
+};
+
+RE2::Options expression_options() {
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_never_capture(true);
+  return options;
+}
+
+}  // namespace
+
+Result<std::string> url_pattern_expression(std::string_view pattern) {
+  if (pattern.size() > UrlPatterns::kMostPatternBytes) {
+    return bad_pattern(pattern.substr(0, 60), fmt::format("longer than {} bytes", UrlPatterns::kMostPatternBytes));
+  }
+  if (pattern.empty() || pattern == kExpression) return bad_pattern(pattern, "is empty");
+  if (is_space(pattern.front()) || is_space(pattern.back())) return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
+  if (!pattern.starts_with(kExpression)) return GlobTranslator(pattern).translate();
+  return std::string(pattern.substr(kExpression.size()));
+}
+
+struct UrlPatterns::Set {
+  explicit Set(const RE2::Options& options) : all(options, RE2::UNANCHORED) {}
+  RE2::Set all;
+  // Asked where `all` has run out of memory: slower, and right.
+  std::vector<std::unique_ptr<RE2>> each;
+};
+
+Result<UrlPatterns> UrlPatterns::compile(const std::vector<std::string>& patterns) {
+  UrlPatterns compiled;
+  if (patterns.empty()) return compiled;
+  if (patterns.size() > kMostPatterns)
+    return fail(Errc::too_large, fmt::format("more than {} patterns", kMostPatterns));
+  RE2::Options options = expression_options();
+  const RE2::Options of_one = options;
+  options.set_max_mem(kPatternMemory);
+  auto set = std::make_shared<Set>(options);
+  for (const std::string& pattern : patterns) {
+    auto expression = url_pattern_expression(pattern);
+    if (!expression) return std::unexpected(std::move(expression.error()));
+    set->each.push_back(std::make_unique<RE2>(*expression, of_one));
+    if (!set->each.back()->ok()) return bad_pattern(pattern, set->each.back()->error());
+    set->all.Add(*expression, nullptr);
+  }
+  if (!set->all.Compile()) return fail(Errc::too_large, "the patterns are too large together");
+  compiled.set_ = std::move(set);
+  return compiled;
+}
+
+Result<std::string> parse_url_pattern(std::string_view pattern) {
+  const auto compiled = UrlPatterns::compile({std::string(pattern)});
+  if (!compiled) return std::unexpected(compiled.error());
+  return std::string(pattern);
+}
+
+bool UrlPatterns::match(std::string_view href) const {
+  if (set_ == nullptr) return false;
+  const re2::StringPiece text(href.data(), href.size());
+  RE2::Set::ErrorInfo error{RE2::Set::kNoError};
+  if (set_->all.Match(text, nullptr, &error)) return true;
+  if (error.kind == RE2::Set::kNoError) return false;
+  return std::ranges::any_of(set_->each, [&](const auto& one) { return RE2::PartialMatch(text, *one); });
+}
+
+}  // namespace argiope
