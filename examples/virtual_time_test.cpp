@@ -1,8 +1,8 @@
 // Tests in virtual time, with GoogleTest: pauses, a time limit, schedules, their first instant, a deadlock.
 // docs/virtual-time.md prints this program.
-#include <argiope/argiope.hpp>
 #include <gtest/gtest.h>
 
+#include <argiope/argiope.hpp>
 #include <functional>
 #include <string>
 #include <vector>
