@@ -24,7 +24,7 @@ class CommandJobTest : public testing::Test {
       MemoryStore store;
       auto opened = co_await Engine::open(store);
       Engine& engine = *opened;
-      co_await engine.book().configure("q", config);
+      value_or_throw(co_await engine.book().configure("q", config));
       NewJob job;
       job.queue = "q";
       job.key = "the key";
