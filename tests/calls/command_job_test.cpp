@@ -89,6 +89,15 @@ TEST_F(CommandJobTest, KnowsTheFindingsOfACrawl) {
   EXPECT_EQ(crawl("serve", "1").state, JobState::buried);
 }
 
+TEST_F(CommandJobTest, OfACrawlThatSaysNothingBesidesItsReportTheSummaryIsTheRemark) {
+  TemporaryFolder folder;
+  const std::string argiope = folder.file("argiope");
+  std::ofstream(argiope) << "#!/bin/sh\nprintf 'error broken: 404\\n\\n1 error in 2 links\\n'; exit 1\n";
+  std::filesystem::permissions(argiope, std::filesystem::perms::owner_all);
+  EXPECT_EQ(run({.args = {argiope, "crawl", "check"}}).error, "1 error in 2 links");
+  EXPECT_EQ(run({.args = {argiope, "serve"}}).error, "exit status 1");
+}
+
 TEST_F(CommandJobTest, AProgramThatIsNotThereIsAnError) {
   EXPECT_THAT(run({.args = {"/nowhere/at-all"}, .is_from_job = true}).error, testing::HasSubstr("/nowhere/at-all"));
 }
