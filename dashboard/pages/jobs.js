@@ -46,7 +46,8 @@ function Filters({ params, queues }) {
     const wanted = new FormData(event.target).get('job').trim();
     if (wanted) go(to('jobs', wanted));
   };
-  const names = [...queues].filter((name) => showsOwn || !isOwn(name));
+  const all = [...queues];
+  const names = all.filter((name) => showsOwn || !isOwn(name));
   if (params.queue && !names.includes(params.queue)) names.push(params.queue);
   return html`<div class="filters">
     ${
@@ -62,7 +63,7 @@ function Filters({ params, queues }) {
     <${Filter} label="Key" hint="key, exactly" value=${params.key} apply=${(key) => filter({ key })} />
     <form onSubmit=${open}><input type="search" name="job" aria-label="Id or name" placeholder="id or name ↵"
         autocomplete="off" /></form>
-    <${OwnSwitch} names=${[...queues]} shows=${showsOwn} set=${setShowsOwn} />
+    <${OwnSwitch} names=${all} shows=${showsOwn} set=${setShowsOwn} />
   </div>`;
 }
 

@@ -144,7 +144,7 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
 }
 
 // What a page of jobs has.
-struct AskedJobs {
+struct WantedJobs {
   JobFilter filter;
   std::string word;         // that is somewhere in them; empty: whatever they say
   bool payloads = false;    // whole ones
@@ -153,9 +153,9 @@ struct AskedJobs {
   bool reads_texts() const noexcept { return payloads || beginnings || !word.empty(); }
 };
 
-Result<AskedJobs> read_asked(ApiCall& call) {
+Result<WantedJobs> read_asked(ApiCall& call) {
   ApiQuery query(call);
-  AskedJobs asked;
+  WantedJobs asked;
   JobFilter& filter = asked.filter;
   filter.queue = query.text("queue").value_or("");
   const auto state = query.one_of("state", {"delayed", "ready", "running", "done", "cancelled", "buried"});
@@ -179,19 +179,19 @@ Result<AskedJobs> read_asked(ApiCall& call) {
 
 char small_letter(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // Whether the word is in the text; capital letters of ASCII are as good as small ones.
-bool has_word(std::string_view text, std::string_view word) {
+bool says_word(std::string_view text, std::string_view word) {
   return !std::ranges::search(text, word, {}, small_letter, small_letter).empty();
 }
-bool is_asked_for(const JobRecord& record, const AskedJobs& asked) {
+bool is_asked_for(const JobRecord& record, const WantedJobs& asked) {
   if (!asked.own && is_own_queue(record.queue)) return false;
   if (asked.word.empty()) return true;
   const std::string_view texts[] = {record.payload, record.name,   record.key,   record.function,
                                     record.unique,  record.worker, record.error, record.result};
-  return std::ranges::any_of(texts, [&](std::string_view text) { return has_word(text, asked.word); });
+  return std::ranges::any_of(texts, [&](std::string_view text) { return says_word(text, asked.word); });
 }
 
 // Leaves of its texts what the page is to show.
-void shorten(JobRecord& record, const AskedJobs& asked) {
+void shorten(JobRecord& record, const WantedJobs& asked) {
   if (asked.payloads) return;
   record.result.clear();
   const std::size_t most = asked.beginnings ? kBeginningBytes : 0;
@@ -204,7 +204,7 @@ struct JobPage {
 };
 
 // Slices, until the page is full: of what is asked for, and the caller may see.
-Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, const AskedJobs asked) {
+Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, const WantedJobs asked) {
   JobFilter filter = asked.filter;
   const std::size_t limit = filter.limit;
   JobPage page;
@@ -236,7 +236,7 @@ Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, const AskedJ
 }
 
 Coro<Result<ServerResponse>> list_jobs(ApiState& api, ApiCall& call) {
-  AskedJobs asked = co_await or_return(read_asked(call));
+  WantedJobs asked = co_await or_return(read_asked(call));
   const JobPage page = co_await or_return(read_page(api, call, std::move(asked)));
   co_return json_answer([&](JsonWriter& json) {
     json.array("jobs", [&] {
