@@ -500,7 +500,8 @@ JobSlice MemoryDriver::list(const JobFilter& filter) {
   };
   if (range.is_empty()) return slice;
   const std::ranges::subrange all(jobs_.lower_bound(range.first), jobs_.upper_bound(range.last));
-  (void)(filter.newest_first ? std::ranges::all_of(all | std::views::reverse, look_at) : std::ranges::all_of(all, look_at));
+  (void)(filter.newest_first ? std::ranges::all_of(all | std::views::reverse, look_at)
+                             : std::ranges::all_of(all, look_at));
   return slice;
 }
 

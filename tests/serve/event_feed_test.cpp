@@ -219,7 +219,8 @@ TEST_F(EventFeedTest, AStreamMayBeginWithTheLastEventsAlsoThoseThatNobodyWatched
     connect(brief, lately(1));
     co_await sleep(1s);
   });
-  EXPECT_THAT(first.all("data"), ElementsAre(HasSubstr("at night"), HasSubstr("added"), HasSubstr("leased"), HasSubstr("by day")));
+  EXPECT_THAT(first.all("data"),
+              ElementsAre(HasSubstr("at night"), HasSubstr("added"), HasSubstr("leased"), HasSubstr("by day")));
   EXPECT_EQ(second.all("data"), first.all("data")) << "none twice";
   EXPECT_THAT(brief.all("data"), ElementsAre(HasSubstr("by day")));
 }

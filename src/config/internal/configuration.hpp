@@ -87,7 +87,7 @@ struct Configuration {
   ServeOptions serve;
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
-  std::vector<std::string> schedule_lines;   // as ConfiguredQueue::line, for each of them
+  std::vector<std::string> schedule_lines;  // as ConfiguredQueue::line, for each of them
   std::vector<std::string> schedule_places;  // where the file says what each of them puts: `argiope.toml:4: schedule "ping"`
   std::vector<NotifyRule> notify;
   std::vector<std::string> notify_places;  // as ConfiguredQueue::target_place, for each of them

@@ -165,7 +165,8 @@ Result<WantedJobs> read_asked(ApiCall& call) {
   filter.after = query.whole("after", 0, kMostJobId, 0);
   filter.limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   asked.word = query.text("word").value_or("");
-  if (asked.word.size() > kMostWordBytes) query.refuse("word", asked.word, fmt::format("{} bytes at most", kMostWordBytes));
+  if (asked.word.size() > kMostWordBytes)
+    query.refuse("word", asked.word, fmt::format("{} bytes at most", kMostWordBytes));
   asked.payloads = query.flag("payloads");
   asked.beginnings = query.flag("beginnings");
   asked.own = query.flag("own", true) || is_own_queue(filter.queue);

@@ -323,8 +323,8 @@ std::optional<Problem> EventFeed::State::why_not_stream(const Wanted& wanted) co
 // Listens before the record does, which has the event next.
 void EventFeed::State::listen_unwatched() {
   const auto number = [this] { return recording ? record.next() : 0; };
-  unwatched_listener = engine.add_listener(
-      kUnwatchedJobEvents, [this, number](const JobEvent& event) { unwatched.add(event, number()); });
+  unwatched_listener = engine.add_listener(kUnwatchedJobEvents,
+                                           [this, number](const JobEvent& event) { unwatched.add(event, number()); });
   Scheduler* scheduler = scheduler_of(engine);
   if (scheduler == nullptr) return;
   unwatched_schedule_listener = scheduler->add_listener(
