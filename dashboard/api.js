@@ -35,11 +35,19 @@ class ApiError extends Error {
     this.title = problem.title ?? '';
     this.errors = Array.isArray(problem.errors) ? problem.errors : [];
     this.requestId = problem.request_id ?? '';
+    this.#untold = new Set(this.errors);
   }
-  // What is wrong with the member of that pointer, or of one below it.
+  // What is wrong with the member of that pointer, or of one below it. Whoever asks tells it, at its field.
   at(pointer) {
-    return this.errors.find((e) => e.pointer === pointer || String(e.pointer).startsWith(`${pointer}/`))?.detail ?? null;
+    const found = this.errors.find((e) => e.pointer === pointer || String(e.pointer).startsWith(`${pointer}/`));
+    this.#untold.delete(found);
+    return found?.detail ?? null;
   }
+  // Of `errors`, those that no field tells.
+  get untold() {
+    return [...this.#untold];
+  }
+  #untold;
 }
 
 // The daemon's address, whatever path a proxy puts before it.

@@ -89,6 +89,7 @@ class Live {
   #failures = 0;
   #timer = 0;
   #openKinds = '';
+  #last = 0;
   #begun = new Set();
 
   start() {
@@ -118,6 +119,12 @@ class Live {
       this.#events.delete(entry);
       this.#want(kinds, -1);
     };
+  }
+  // The stream begins anew, with so many of the events before.
+  goBack(most) {
+    this.#last = most;
+    this.lastId = null;
+    this.restart();
   }
   // Takes a snapshot that came another way, if it is not older than the last.
   offer(json) {
@@ -203,13 +210,15 @@ class Live {
   async #read(abort) {
     const more = { Accept: 'text/event-stream' };
     if (this.lastId) more['Last-Event-ID'] = this.lastId;
-    const response = await fetch(`${base}/v1/events?kinds=${this.#openKinds}`, {
+    const last = this.lastId ? 0 : this.#last;
+    const response = await fetch(`${base}/v1/events?kinds=${this.#openKinds}${last ? `&last=${last}` : ''}`, {
       headers: more,
       credentials: 'same-origin',
       signal: abort.signal,
       cache: 'no-store',
     });
     if (!response.ok) return problemOf(response);
+    this.#last = 0;
     const parser = new EventParser((event) => this.#take(event));
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let silence = 0;

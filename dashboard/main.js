@@ -17,6 +17,7 @@ import { QueuesPage } from './pages/queues.js';
 import { SchedulePage } from './pages/schedule.js';
 import { SchedulesPage } from './pages/schedules.js';
 import { SettingsPage } from './pages/settings.js';
+import { SignInPage } from './pages/sign_in.js';
 import { WhatIfPage } from './pages/what_if.js';
 import { WorkersPage } from './pages/workers.js';
 
@@ -90,8 +91,8 @@ function Banner() {
     return () => clearTimeout(timer);
   }, [status]);
   if (status === 'refused') {
-    return html`<div class="banner" role="alert"><span>${problem?.message ?? 'The daemon wants a token.'}</span><a
-        href=${to('settings')}>Give a token</a></div>`;
+    if (problem?.status === 401) return null; // the page asks for a token
+    return html`<div class="banner" role="alert"><span>${problem?.message}</span><a href=${to('settings')}>Who you are</a></div>`;
   }
   if (newer && status === 'live') {
     return html`<div class="banner" role="status"><span>The daemon has another version than this page.</span><button
@@ -198,7 +199,7 @@ function Missing() {
 
 function App() {
   const place = usePlace();
-  const { status } = useLive((l) => l.status);
+  const { status, problem } = useLive((l) => l.problem);
   const [session, setSession] = useState(0);
   const [showsKeys, setShowsKeys] = useState(false);
   useKeyboard(() => setShowsKeys(true));
@@ -208,7 +209,8 @@ function App() {
     return api.onSession(() => setSession((n) => n + 1));
   }, []);
   const page = pages.find((p) => p.name === place.page);
-  const Page = place.arg && page?.one ? page.one : (page?.all ?? Missing);
+  const mustSignIn = status === 'refused' && problem?.status === 401;
+  const Page = mustSignIn ? SignInPage : place.arg && page?.one ? page.one : (page?.all ?? Missing);
   useEffect(() => void (document.title = `${place.arg || page?.title || 'Not found'} · Argiope`), [place.page, place.arg]);
   const skip = (event) => {
     event.preventDefault();

@@ -1,11 +1,11 @@
 // A plot of numbers over time: uPlot with the page's colours.
-import { clock, day, moment } from './format.js';
+import { brief, clock, day, moment } from './format.js';
 import { html, useEffect, useRef, useState } from './lib.js';
 import uPlot from './lib/uplot.mjs';
 
 const kHeight = 200;
-// Between lines of the grid: what is written at them is exact.
-const kSteps = [0.1, ...Array.from({ length: 10 }, (_, n) => [0.2, 0.5, 1].map((step) => step * 10 ** n)).flat()];
+// Between lines of the grid: whole ones, so that what is written at them is exact.
+export const steps = Array.from({ length: 10 }, (_, n) => [1, 2, 5].map((step) => step * 10 ** n)).flat();
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // Colours are read from the style sheet, so a plot is made anew when the theme changes.
@@ -40,7 +40,7 @@ function tickOf(ms, seconds) {
   return clock(ms).slice(0, seconds <= 300 ? 8 : 5);
 }
 
-function optionsOf(series, seconds, format, moved) {
+function optionsOf(series, seconds, moved) {
   return {
     width: 400,
     height: kHeight,
@@ -55,7 +55,7 @@ function optionsOf(series, seconds, format, moved) {
     },
     axes: [
       axis({ size: 26, space: 70, values: (_, ticks) => ticks.map((t) => tickOf(t * 1000, seconds)) }),
-      axis({ size: 50, space: 34, incrs: kSteps, values: (_, ticks) => ticks.map((t) => format(t)) }),
+      axis({ size: 50, space: 34, incrs: steps, values: (_, ticks) => ticks.map(brief) }),
     ],
     series: [
       {},
@@ -79,7 +79,7 @@ export function Plot({ data, series, format, seconds = 300, label, version }) {
   const theme = useTheme();
   const [index, setIndex] = useState(null);
   useEffect(() => {
-    const made = new uPlot(optionsOf(series, seconds, format, setIndex), data, at.current);
+    const made = new uPlot(optionsOf(series, seconds, setIndex), data, at.current);
     const fit = new ResizeObserver(([entry]) =>
       made.setSize({ width: Math.max(120, entry.contentRect.width), height: kHeight }),
     );

@@ -1,5 +1,5 @@
 // The pieces that pages are made of. What they are given is text, and is shown as text.
-import { distance, instant, moment, seen, seenInName, span } from './format.js';
+import { distance, instant, moment, plural, seen, seenInName, span } from './format.js';
 import { cloneElement, html, useEffect, useLayoutEffect, useRef, useState } from './lib.js';
 import { useNow } from './live.js';
 
@@ -62,21 +62,30 @@ export function Since({ at }) {
   return html`<span>${ms == null ? '–' : span(Math.max(0, now - ms))}</span>`;
 }
 
-// What the daemon refused, in its words; and where in the request.
+// What the daemon refused, in its words, each word once: what fields tell is not said here again, nor what the frame tells of the
+// connection and of who asks.
 export function Problem({ error, retry, retryText = 'Try again' }) {
-  if (!error) return null;
-  const more = (error.errors ?? []).filter((e) => e.pointer || e.detail !== error.message);
+  const [seen, look] = useState(null);
+  // The fields are drawn by now.
+  useLayoutEffect(() => {
+    look(error);
+    if (isToldByFields(error)) document.querySelector(':is(dialog[open], main) [aria-invalid=true]')?.focus();
+  }, [error]);
+  if (!error || seen !== error || isToldByFields(error)) return null;
+  if (retry && (error.status === 0 || error.status === 401)) return null;
+  const more = error.errors?.length > 1 ? error.untold : [];
   return html`<div class="problem" role="alert">
     <${Icon} name="alert" />
     <div>
       <p class="problem-text"><${Visible} text=${error.message} /></p>
       ${more.length > 0 && html`<ul>${more.slice(0, 8).map((e) => html`<li><code>${e.pointer}</code> <${Visible} text=${e.detail} /></li>`)}</ul>`}
-      ${error.status === 401 && html`<p><a href="#/settings">Give a token in Settings.</a></p>`}
       ${error.requestId && html`<p class="muted small">request ${error.requestId}</p>`}
     </div>
     ${retry && html`<button class="quiet" onClick=${retry}>${retryText}</button>`}
   </div>`;
 }
+
+const isToldByFields = (error) => error?.errors?.length > 0 && error.untold?.length === 0;
 
 export const Empty = ({ title, children }) => html`<div class="empty"><h2>${title}</h2>${children}</div>`;
 
@@ -239,7 +248,7 @@ export function Field({ label, hint, error, children, wide = false }) {
   const more = { id, 'aria-describedby': note ? `${id}-note` : undefined, 'aria-invalid': error ? 'true' : undefined };
   return html`<div class="field" data-wide=${wide} data-bad=${Boolean(error)}>
     <label for=${id}>${label}</label>${cloneElement(children, more)}
-    ${note && html`<p class="note" id="${id}-note">${note}</p>`}</div>`;
+    ${note && html`<p class="note" id="${id}-note" role=${error ? 'alert' : undefined}>${note}</p>`}</div>`;
 }
 
 // A filter is part of the address; typing waits for a moment before it is.
@@ -282,14 +291,20 @@ export function Filter({ label = 'Filter', hint, value = '', apply }) {
 }
 export const fits = (text, filter = '') => text.toLowerCase().includes(filter.toLowerCase());
 
-// Shares of a whole, as one bar.
-export function Bar({ parts, label }) {
-  const whole = parts.reduce((sum, p) => sum + p.value, 0);
-  return html`<span class="bar" role="img" aria-label=${label}>
-    ${whole > 0 && parts.filter((p) => p.value > 0).map((p) => html`<span key=${p.state} data-state=${p.state}
-        style=${{ flexGrow: p.value / whole }}></span>`)}
+// What of a queue a bar shows, in its order.
+const kInBar = ['running', 'ready', 'delayed', 'buried'];
+// How many jobs the longest of the bars of those counts stands for.
+export const barScale = (all) => Math.max(0, ...all.map((counts) => kInBar.reduce((sum, state) => sum + (counts?.[state] ?? 0), 0)));
+// The jobs of a queue as a bar, whose whole width is `scale` jobs.
+export function Bar({ counts, scale }) {
+  const parts = kInBar.map((state) => ({ state, value: counts?.[state] ?? 0 }));
+  return html`<span class="bar" role="img" aria-label=${parts.map((p) => `${p.value} ${p.state}`).join(', ')}>
+    ${parts.filter((p) => p.value > 0).map((p) => html`<span key=${p.state} data-state=${p.state}
+        style=${{ flexBasis: `${(100 * p.value) / scale}%` }}></span>`)}
   </span>`;
 }
+export const BarLegend = ({ scale }) => html`<p class="bar-legend">${kInBar.map((state) => html`<span class="legend" key=${state}><i
+    data-state=${state}></i>${state}</span>`)}<span>a full bar: ${plural(scale, 'job')}</span></p>`;
 
 // The last values as a line without axes.
 export function Spark({ values, max }) {

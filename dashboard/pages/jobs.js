@@ -3,14 +3,25 @@ import * as api from '../api.js';
 import { brief, count, plural, readSpan } from '../format.js';
 import { html, useEffect, useRef, useState } from '../lib.js';
 import { isEmpty, useLive, useRefresh } from '../live.js';
+import { isOwn, OwnSwitch, useOwn } from '../own.js';
 import { go, to } from '../router.js';
 import { putLine } from '../teach.js';
 import { Action, ask, Command, Dialog, Empty, Field, Filter, Head, Icon, Name, Problem, State, Time, toast, useResource } from '../ui.js';
 
-const kStates = ['ready', 'running', 'delayed', 'buried', 'done', 'cancelled'];
+const kStates = ['buried', 'ready', 'running', 'delayed', 'done', 'cancelled'];
 const kLimit = 50;
 const kMostListed = 200; // queues that can be chosen from a list
 const kNumber = /^(0|[1-9]\d*)$/; // 00123 is a name
+
+// The counts of all queues that are listed.
+function totalsOf({ totals, queues }, showsOwn) {
+  const counts = { ...totals };
+  for (const [name, own] of queues) {
+    if (showsOwn || !isOwn(name)) continue;
+    for (const state of kStates) counts[state] -= own[state];
+  }
+  return counts;
+}
 
 function Tabs({ params, totals }) {
   const tab = (
@@ -28,13 +39,15 @@ function Tabs({ params, totals }) {
 }
 
 function Filters({ params, queues }) {
+  const [showsOwn, setShowsOwn] = useOwn();
   const filter = (change) => go(to('jobs', '', { ...params, ...change, after: '', page: '' }));
   const open = (event) => {
     event.preventDefault();
     const wanted = new FormData(event.target).get('job').trim();
     if (wanted) go(to('jobs', wanted));
   };
-  const names = [...queues];
+  const all = [...queues];
+  const names = all.filter((name) => showsOwn || !isOwn(name));
   if (params.queue && !names.includes(params.queue)) names.push(params.queue);
   return html`<div class="filters">
     ${
@@ -46,19 +59,23 @@ function Filters({ params, queues }) {
             onChange=${(e) => filter({ queue: e.target.value })} /><datalist id="queues">${names.map((name) => html`<option
             key=${name} value=${name} />`)}</datalist>`
     }
+    <${Filter} label="Word" hint="a word in them" value=${params.word} apply=${(word) => filter({ word })} />
     <${Filter} label="Key" hint="key, exactly" value=${params.key} apply=${(key) => filter({ key })} />
-    <form onSubmit=${open}><input type="search" name="job" aria-label="Id or name" placeholder="open id or name ↵"
+    <form onSubmit=${open}><input type="search" name="job" aria-label="Id or name" placeholder="id or name ↵"
         autocomplete="off" /></form>
+    <${OwnSwitch} names=${all} shows=${showsOwn} set=${setShowsOwn} />
   </div>`;
 }
 
-// What is said of a job of that state, in the last column.
+// What is said of a job of that state, in the last column; where there is nothing to say, what it carries, or is to call.
 function remark(job) {
   if (job.state === 'running') return html`<span class="clip long" title=${job.worker}><${Name} of=${job.worker} /></span>`;
   if (job.error)
     return html`<span class=${`clip long ${job.state === 'buried' ? 'bad' : 'muted'}`} title=${job.error}><${Name} of=${job.error} /></span>`;
   if (job.pending > 0) return html`<span class="muted">waits for ${plural(job.pending, 'job')}</span>`;
-  return html`<span class="muted clip long">${job.function && html`<${Name} of=${job.function} />`}</span>`;
+  const carried = job.payload_base64 != null ? 'bytes that are no text' : job.payload;
+  if (!job.function && !carried) return html`<span class="muted">–</span>`;
+  return html`<code class="muted clip long" title=${carried}><${Name} of=${[job.function, carried].filter(Boolean).join(' ')} /></code>`;
 }
 const timeOf = (job) =>
   ({ running: job.lease_until, done: job.ended_at, cancelled: job.ended_at, buried: job.ended_at })[job.state] ?? job.due_at;
@@ -76,7 +93,7 @@ function Row({ job, chosen, choose, withState }) {
     <td class="number" data-name="priority">${job.priority}</td>
     <td class="number" data-name="failures">${job.attempts}${job.max_attempts > 0 && `/${job.max_attempts}`}</td>
     <td class="nowrap" data-name=${timeNames[job.state]}><${Time} at=${timeOf(job)} empty="at once" /></td>
-    <td class="full">${remark(job)}</td></tr>`;
+    <td class="full remark">${remark(job)}</td></tr>`;
 }
 
 const changes = {
@@ -133,17 +150,17 @@ function Table({ jobs, chosen, setChosen, state }) {
     setChosen(next);
   };
   const toggleAll = () => setChosen(all ? new Set() : new Set(jobs.map((j) => j.id)));
-  return html`<div class="scroll" tabindex="0"><table class="cards"><thead><tr>
+  return html`<div class="scroll" tabindex="0"><table class="cards jobs"><thead><tr>
     <th class="check-cell"><input type="checkbox" aria-label="Select all jobs of this page" checked=${all}
         onChange=${toggleAll} /></th>
     <th>Job</th>${!state && html`<th>State</th>`}<th>Queue</th><th>Key</th><th class="number">Priority</th><th
         class="number">Failures</th><th>${state ? timeNames[state][0].toUpperCase() + timeNames[state].slice(1) : 'When'}</th>
-        <th>${state === 'running' ? 'Worker' : state === 'buried' ? 'Error' : 'Remark'}</th></tr></thead>
+        <th>${state === 'running' ? 'Worker' : state === 'buried' ? 'Error' : 'Remark, or payload'}</th></tr></thead>
     <tbody>${jobs.map((job) => html`<${Row} key=${job.id} job=${job} withState=${!state} chosen=${chosen.has(job.id)}
         choose=${() => toggle(job.id)} />`)}</tbody></table></div>`;
 }
 
-function NoneHere({ params, isNew }) {
+function NoneHere({ params, isNew, next }) {
   if (isNew) {
     return html`<${Empty} title="No jobs yet"><p>Put the first one from here (<kbd>n</kbd>), or from a shell:</p><${Command}
         text=${putLine()} /><//>`;
@@ -156,9 +173,17 @@ function NoneHere({ params, isNew }) {
     done: 'Jobs that have ended well are kept for their queue’s keep_done_ms, which is 0 unless it is set.',
     cancelled: 'Cancelled jobs are kept for their queue’s keep_cancelled_ms.',
   };
-  const where = [params.queue && `queue “${params.queue}”`, params.key && `key “${params.key}”`].filter(Boolean).join(', ');
+  const where = [
+    params.queue && `queue “${params.queue}”`,
+    params.key && `key “${params.key}”`,
+    params.word && `with “${params.word}” in them`,
+  ].filter(Boolean).join(', ');
+  if (next != null) {
+    return html`<${Empty} title="None so far"><p>Many jobs were looked at, and none has “<${Name} of=${params.word} />” in it. There are more
+        to look at: go on by “Next”.</p><//>`;
+  }
   return html`<${Empty} title=${`No ${params.state ?? ''} jobs`.replace('  ', ' ')}>
-    <p>${texts[params.state] ?? 'Nothing fits these filters.'}</p>${where && html`<p>Looked at: ${where}. <a
+    <p>${(!params.word && texts[params.state]) || 'Nothing fits these filters.'}</p>${where && html`<p>Looked at: ${where}. <a
         href=${to('jobs', '', { state: params.state })}>Look at all.</a></p>`}<//>`;
 }
 
@@ -175,15 +200,16 @@ export function JobsPage({ params }) {
   const { snapshot } = useLive();
   const [chosen, setChosen] = useState(new Set());
   const [putting, setPutting] = useState(false);
-  const { state, queue, key, after } = params;
-  const found = useResource(
-    (signal) => api.get('/v1/jobs', { state, queue, key, after, limit: kLimit, payloads: false }, signal),
-    [state, queue, key, after],
-  );
-  useEffect(() => setChosen(new Set()), [state, queue, key, after]);
-  useRefresh(['job'], (e) => !queue || e.data.queue === queue, found.reload, [queue, state, key, after], 2000);
+  const [showsOwn] = useOwn();
+  const { state, queue, key, word, after } = params;
+  const of = [state, queue, key, word, after, showsOwn];
+  const asked = { state, queue, key, word, after, limit: kLimit, order: 'newest', beginnings: true, own: showsOwn };
+  const found = useResource((signal) => api.get('/v1/jobs', asked, signal), of);
+  useEffect(() => setChosen(new Set()), of);
+  // A search goes through many jobs: it is asked for once.
+  useRefresh(['job'], (e) => !word && (!queue || e.data.queue === queue), found.reload, of, 2000);
   const jobs = found.data?.jobs ?? [];
-  const totals = queue ? snapshot?.queues.get(queue) : snapshot?.totals;
+  const totals = queue ? snapshot?.queues.get(queue) : snapshot && totalsOf(snapshot, showsOwn);
   const ids = jobs.filter((j) => chosen.has(j.id)).map((j) => j.id);
   const again = () => (setChosen(new Set()), found.reload());
   return html`<${Head} title="Jobs"><button class="primary" data-new onClick=${() => setPutting(true)}><${Icon}
@@ -193,7 +219,8 @@ export function JobsPage({ params }) {
       <${Tabs} params=${params} totals=${totals} /><${Filters} params=${params} queues=${snapshot?.queues.keys() ?? []} />
       ${ids.length > 0 && html`<${Batch} ids=${ids} done=${again} />`}
       ${jobs.length > 0 && html`<${Table} jobs=${jobs} chosen=${chosen} setChosen=${setChosen} state=${state} />`}
-      ${found.data && !jobs.length && html`<${NoneHere} params=${params} isNew=${snapshot && isEmpty(snapshot)} />`}
+      ${found.data && !jobs.length && html`<${NoneHere} params=${params} next=${found.data.next}
+          isNew=${snapshot && isEmpty(snapshot)} />`}
       ${(found.data?.next != null || after) && html`<${Pager} params=${params} next=${found.data?.next}
           shown=${jobs.length} />`}
     </section>

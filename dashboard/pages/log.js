@@ -1,13 +1,14 @@
 // What happens, the newest first; and who changed what.
 import * as api from '../api.js';
-import { clock, count, instant, moment } from '../format.js';
+import { clock, count, instant, moment, plural } from '../format.js';
 import { html, useEffect, useRef, useState } from '../lib.js';
-import { useEvents } from '../live.js';
+import { live, useEvents } from '../live.js';
 import { go, to } from '../router.js';
 import { eventsLine } from '../teach.js';
 import { Empty, Filter, fits, Head, Icon, Name, Problem, useResource } from '../ui.js';
 
 const kKept = 500;
+const kBefore = 50; // what was before the page was opened
 const kShown = 200;
 const bad = new Set(['buried', 'expired', 'retrying', 'job_error', 'job_missed', 'schedule_marked', 'gone']);
 const good = new Set(['done', 'job_executed']);
@@ -55,7 +56,10 @@ function useLog() {
     },
     [],
   );
-  useEffect(() => () => clearTimeout(timer.current), []);
+  useEffect(() => {
+    live.goBack(kBefore);
+    return () => clearTimeout(timer.current);
+  }, []);
   const pause = (on) => {
     setPaused(on);
     if (!on) setShown(kept.current.slice(0, kKept));
@@ -89,7 +93,7 @@ function Events({ params }) {
     <div class="filters"><select aria-label="Kind" value=${params.kind ?? ''}
         onChange=${(e) => look({ ...params, kind: e.target.value })}>
         ${kinds.map(([k, name]) => html`<option key=${k} value=${k}>${name}</option>`)}</select>
-      <${Filter} hint="filter: id, queue, word" value=${params.filter} apply=${(filter) => look({ ...params, filter })} />
+      <${Filter} hint="id, queue, word" value=${params.filter} apply=${(filter) => look({ ...params, filter })} />
       <button aria-pressed=${paused} onClick=${() => pause(!paused)}><${Icon} name=${paused ? 'play' : 'pause'} />
           ${paused ? 'Go on' : 'Hold'}</button></div>
     ${
@@ -98,10 +102,10 @@ function Events({ params }) {
             class="muted" datetime=${new Date(e.at).toISOString()} title=${moment(e.at, true)}>${clock(e.at, true)}</time><span
             class="kind">${e.what.replaceAll('_', ' ')}</span><${Text} entry=${e} /></li>`)}</ol>`
         : html`<${Empty} title=${seen ? 'Nothing fits' : 'Nothing has happened yet'}>
-            <p>What happens while this page is open is shown here, the newest first: jobs put, leased, done and buried, schedules that fire, queues that change.</p>
+            <p>What happens is shown here as it happens, the newest first, below it the last ${kBefore} events from before: jobs put, leased, done and buried, schedules that fire, queues that change.</p>
       <p>From a shell: <code>${eventsLine()}</code></p><//>`
     }
-    <div class="pager"><span>${count(seen)} events since this page was opened; the last ${count(kKept)} are kept</span></div>
+    <div class="pager"><span>${plural(seen, 'event')}, up to ${kBefore} of them from before this page was opened; the last ${count(kKept)} are kept</span></div>
         </section>`;
 }
 

@@ -3,11 +3,12 @@ import * as api from '../api.js';
 import { brief, count, plural, rate } from '../format.js';
 import { html, useEffect, useMemo, useState } from '../lib.js';
 import { isEmpty, useLive, useNow, useRefresh } from '../live.js';
+import { isOwn, OwnSwitch, useOwn } from '../own.js';
 import { Plot } from '../plot.js';
 import { to } from '../router.js';
 import { leaseLine, putLine, scheduleLine, settleLine } from '../teach.js';
 import { loadSchedules } from './schedules.js';
-import { Bar, Command, Empty, Head, Icon, Name, Problem, Since, Spark, Time, useResource } from '../ui.js';
+import { Bar, BarLegend, barScale, Command, Empty, Head, Icon, Name, Problem, Since, Spark, Time, useResource } from '../ui.js';
 
 const kRateSeries = [
   { label: 'put', color: '--ready' },
@@ -103,12 +104,10 @@ function StuckCard({ snapshot, schedules }) {
         name="play" />Nothing is stuck: what is ready runs, and nothing is buried.</p>`}</section>`;
 }
 
-function QueueRow({ name, counts, history }) {
-  const parts = ['running', 'ready', 'delayed', 'buried'].map((state) => ({ state, value: counts[state] }));
-  const label = parts.map((p) => `${p.value} ${p.state}`).join(', ');
+function QueueRow({ name, counts, history, scale }) {
   return html`<tr data-row tabindex="-1">
     <td class="grow"><a data-open class="clip" title=${name} href=${to('queues', name)}><${Name} of=${name} /></a></td>
-    <td class="full"><${Bar} parts=${parts} label=${label} /></td>
+    <td class="full"><${Bar} counts=${counts} scale=${scale} /></td>
     <td class="number" data-name="ready">${brief(counts.ready)}</td>
     <td class="number" data-name="running">${brief(counts.running)}</td>
     <td class="number" data-name="done /s">${rate(counts.doneRate)}</td>
@@ -116,19 +115,23 @@ function QueueRow({ name, counts, history }) {
 }
 
 function Glance({ live }) {
-  const all = [...live.snapshot.queues].sort(
+  const [showsOwn, setShowsOwn] = useOwn();
+  const every = [...live.snapshot.queues];
+  const all = every.filter(([name]) => showsOwn || !isOwn(name)).sort(
     ([a, x], [b, y]) => (y.doneRate ?? 0) + y.ready - (x.doneRate ?? 0) - x.ready || a.localeCompare(b),
   );
   // Rows keep their places: the order is that of the moment at which the set of queues last changed.
   const names = useMemo(() => all.map(([name]) => name), [all.length]);
   const shown = names.filter((n) => live.snapshot.queues.has(n)).slice(0, 12);
-  return html`<section class="card" aria-labelledby="glance"><header><h2 id="glance">Queues</h2><a class="small"
-      href=${to('queues')}>all ${count(all.length)}</a></header>
+  const scale = barScale(shown.map((name) => live.snapshot.queues.get(name)));
+  return html`<section class="card" aria-labelledby="glance"><header><h2 id="glance">Queues</h2><div class="head-actions">
+      <${OwnSwitch} names=${every.map(([name]) => name)} shows=${showsOwn} set=${setShowsOwn} /><a class="small"
+      href=${to('queues')}>all ${count(all.length)}</a></div></header>
     <div class="scroll" tabindex="0" role="group" aria-labelledby="glance"><table class="cards"><thead><tr><th>Queue</th>
         <th>Now</th><th class="number">Ready</th><th class="number">Running</th><th class="number">Done /s</th>
         <th>Last minute</th></tr></thead>
     <tbody>${shown.map((name) => html`<${QueueRow} key=${name} name=${name} counts=${live.snapshot.queues.get(name)}
-        history=${live.queues.get(name)} />`)}</tbody></table></div></section>`;
+        history=${live.queues.get(name)} scale=${scale} />`)}</tbody></table></div><${BarLegend} scale=${scale} /></section>`;
 }
 
 function Upcoming({ schedules }) {

@@ -5,7 +5,7 @@ import { html, useEffect, useMemo, useState } from '../lib.js';
 import { useLive, useRefresh } from '../live.js';
 import { Plot } from '../plot.js';
 import { go, to } from '../router.js';
-import { Action, ask, Empty, Field, Head, Problem, toast, useResource } from '../ui.js';
+import { Action, ask, Empty, Field, Head, Name, Problem, toast, useResource } from '../ui.js';
 import { KickButton, PauseSwitch } from './queues.js';
 
 const kDepth = [
@@ -94,18 +94,36 @@ function valueOf({ name, none, choices }, text) {
   return given !== '' && Number.isFinite(Number(given)) ? Number(given) : given;
 }
 
-function Member({ member, config, draft, set, error, disabled }) {
+function Member({ member, config, draft, set, error }) {
   const { name, label, unit, none, choices } = member;
   const value = draft[name] ?? textOf(name, config[name]);
   const change = (event) => set({ ...draft, [name]: event.target.value });
   const hint = [unit, none && `empty: ${none}`].filter(Boolean).join('; ');
   return html`<${Field} label=${label} hint=${hint} error=${error?.at(`/${name}`)}>${
     choices
-      ? html`<select name=${name} value=${value} onChange=${change} disabled=${disabled}>${choices.map((c) => html`<option
+      ? html`<select name=${name} value=${value} onChange=${change}>${choices.map((c) => html`<option
           key=${c} value=${c}>${c}</option>`)}</select>`
-      : html`<input name=${name} value=${value} placeholder=${none} onInput=${change} disabled=${disabled} autocomplete="off"
+      : html`<input name=${name} value=${value} placeholder=${none} onInput=${change} autocomplete="off"
           inputmode=${isSpan(name) ? 'text' : 'decimal'} />`
   }<//>`;
+}
+
+// What decides, where the page does not.
+export function Decided({ by, children }) {
+  return html`<p class="note-line">${by ? html`<code><${Name} of=${by} /></code>` : 'The configuration file'} decides ${children}. Change it
+      there; the daemon reads it again at SIGHUP, or when it starts.</p>`;
+}
+
+// A policy that is not changed here, to be read.
+function LockedPolicy({ queue }) {
+  const value = ({ name, none }) => html`<code>${textOf(name, queue.config[name]) || none || 'none'}</code>`;
+  return html`<section class="card" aria-labelledby="policy"><header><h2 id="policy">Policy</h2><span class="tag">locked</span></header>
+    <div class="body"><${Decided} by=${queue.locked_by}>this policy<//>
+      ${policy.map(
+        ([title, members]) => html`<h3 key=${title} class="facts-title">${title}</h3><dl class="facts policy">
+          ${members.filter((m) => queue.config[m.name] !== undefined).map((m) => html`<dt key=${m.name}>${m.label}</dt><dd>
+              <${value} ...${m} />${m.unit && html` <span class="muted small">${m.unit}</span>`}</dd>`)}</dl>`,
+      )}</div></section>`;
 }
 
 function changesOf(config, draft) {
@@ -135,37 +153,33 @@ function Policy({ queue, changed }) {
       setError(wrong);
     }
   };
-  return html`<section class="card" aria-labelledby="policy"><header><h2 id="policy">Policy</h2>${queue.locked ? html`<span
-      class="tag">locked: the configuration file decides</span>` : html`<p>spans are written 250ms, 90s, 1h30m</p>`}</header>
+  return html`<section class="card" aria-labelledby="policy"><header><h2 id="policy">Policy</h2><p>spans are written 250ms, 90s, 1h30m</p></header>
     <form class="body" onSubmit=${save}><${Problem} error=${error} />
       ${policy.map(
         ([title, members]) => html`<fieldset key=${title}><legend>${title}</legend><div class="form tight">
         ${members.filter((m) => queue.config[m.name] !== undefined).map((m) => html`<${Member} key=${m.name} member=${m}
-            config=${queue.config} draft=${draft} set=${setDraft} error=${error} disabled=${queue.locked} />`)}</div>
+            config=${queue.config} draft=${draft} set=${setDraft} error=${error} />`)}</div>
             </fieldset>`,
       )}
-      ${
-        !queue.locked &&
-        html`<div class="form-foot"><button class="primary" disabled=${n === 0}>
+      <div class="form-foot"><button class="primary" disabled=${n === 0}>
             ${n ? `Save ${n} ${n === 1 ? 'change' : 'changes'}` : 'Nothing changed'}</button>
         ${n > 0 && html`<button type="button" class="quiet" onClick=${() => (setDraft({}), setError(null))}>Discard</button>
-            <span class="muted small">${Object.keys(changes).join(', ')}</span>`}</div>`
-      }
+            <span class="muted small">${Object.keys(changes).join(', ')}</span>`}</div>
     </form></section>`;
 }
 
 // How long jobs waited and ran, and how often what happened, since the daemon began.
 const kSpans = [
-  ['p50_ms', 'half within'],
-  ['p90_ms', '9 of 10 within'],
-  ['p99_ms', '99 of 100 within'],
+  ['p50_ms', 'p50'],
+  ['p90_ms', 'p90'],
+  ['p99_ms', 'p99'],
   ['mean_ms', 'mean'],
 ];
 const kEnds = ['added', 'leased', 'done', 'retried', 'buried', 'cancelled', 'expired', 'released'];
 function Stats({ name }) {
   const found = useResource((signal) => api.get(`/v1/queues/${api.part(name)}/stats`, null, signal), [name]);
   useRefresh(['counters'], () => true, found.reload, [name], 5000);
-  if (!found.data) return html`<${Problem} error=${found.error} />`;
+  if (!found.data) return null; // what was refused is told of the queue
   const { waits = {}, runs = {}, totals = {} } = found.data;
   return html`<div class="stack"><section class="card" aria-labelledby="times"><header><h2 id="times">How long</h2>
       <p>since the daemon began</p></header><table>
@@ -235,5 +249,5 @@ export function QueuePage({ arg }) {
           data=${history.of('putRate', 'doneRate', 'failedRate')} series=${kRates} format=${rate} label=""
           version=${live.snapshot.at} /></section></div>`
     }
-    ${queue && html`<div class="columns"><${Policy} queue=${queue} changed=${found.put} /><${Stats} name=${arg} /></div>`}`;
+    ${queue && html`<div class="columns"><${queue.locked ? LockedPolicy : Policy} queue=${queue} changed=${found.put} /><${Stats} name=${arg} /></div>`}`;
 }

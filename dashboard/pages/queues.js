@@ -3,9 +3,10 @@ import * as api from '../api.js';
 import { brief, count, plural, rate, span } from '../format.js';
 import { html } from '../lib.js';
 import { useLive, useRefresh } from '../live.js';
+import { isOwn, OwnSwitch, useOwn } from '../own.js';
 import { go, to } from '../router.js';
 import { policyLine, putLine } from '../teach.js';
-import { Action, ask, Bar, Command, Empty, Filter, fits, Head, Name, Problem, Spark, toast, useResource } from '../ui.js';
+import { Action, ask, Bar, BarLegend, barScale, Command, Empty, Filter, fits, Head, Name, Problem, Spark, toast, useResource } from '../ui.js';
 
 const kMostShown = 200;
 const kStates = ['ready', 'running', 'delayed', 'buried', 'done', 'cancelled'];
@@ -41,9 +42,8 @@ export function KickButton({ name, buried }) {
   return html`<${Action} does=${kick}>Kick<//>`;
 }
 
-function Row({ queue, counts, history, changed }) {
+function Row({ queue, counts, history, changed, scale }) {
   const { name, config = {}, locked } = queue;
-  const parts = ['running', 'ready', 'delayed', 'buried'].map((state) => ({ state, value: counts?.[state] ?? 0 }));
   const cell = (state) =>
     html`<td key=${state} class="number" data-name=${state}>${counts?.[state] ? html`<a
         class=${state === 'buried' ? 'bad' : ''} title=${count(counts[state])} href=${to('jobs', '', { queue: name, state })}>
@@ -53,7 +53,7 @@ function Row({ queue, counts, history, changed }) {
       ${config.paused && html`<span class="tag" data-kind="warn">paused</span> `}${locked && html`<span class="tag"
           title="The configuration file decides its policy">locked</span> `}<span class="muted small">
           ${config.rate === undefined ? '' : limitsOf(config)}</span></td>
-    <td class="full"><${Bar} parts=${parts} label=${parts.map((p) => `${p.value} ${p.state}`).join(', ')} /></td>
+    <td class="full"><${Bar} counts=${counts} scale=${scale} /></td>
     ${kStates.map(cell)}
     <td class="number" data-name="done /s">${rate(counts?.doneRate)}</td>
     <td class="spare">${history && html`<${Spark} values=${history.of('doneRate')[1]} />`}</td>
@@ -76,9 +76,12 @@ export function QueuesPage({ params }) {
   const names = live.snapshot ? [...live.snapshot.queues.keys()] : [];
   const known = new Set(queues.map((q) => q.name));
   const all = [...queues, ...names.filter((n) => !known.has(n)).map((name) => ({ name }))];
+  const [showsOwn, setShowsOwn] = useOwn();
   const shown = all
-    .filter((q) => fits(q.name, params.filter))
+    .filter((q) => (showsOwn || !isOwn(q.name)) && fits(q.name, params.filter))
     .sort((a, b) => a.name.localeCompare(b.name));
+  const countsOf = (q) => live.snapshot?.queues.get(q.name) ?? q.counts;
+  const scale = barScale(shown.slice(0, kMostShown).map(countsOf));
   const changed = (queue) => found.put({ queues: queues.map((q) => (q.name === queue.name ? queue : q)) });
   return html`<${Head} title="Queues" />
     <${Problem} error=${found.error} retry=${found.reload} />
@@ -86,15 +89,16 @@ export function QueuesPage({ params }) {
     ${
       all.length > 0 &&
       html`<section class="card" aria-label="Queues">
-      ${all.length > 8 && html`<div class="filters"><${Filter} label="Filter by name" hint="filter by name"
-          value=${params.filter} apply=${(filter) => go(to('queues', '', { ...params, filter }), { replace: true })} /></div>`}
+      <div class="filters">${all.length > 8 && html`<${Filter} label="Filter by name" hint="filter by name"
+          value=${params.filter} apply=${(filter) => go(to('queues', '', { ...params, filter }), { replace: true })} />`}
+        <${OwnSwitch} names=${all.map((q) => q.name)} shows=${showsOwn} set=${setShowsOwn} /><${BarLegend} scale=${scale} /></div>
       <div class="scroll" tabindex="0"><table class="cards"><thead><tr><th>Queue</th><th>Now</th>${kStates.map((s) => html`<th
           key=${s} class="number">${s[0].toUpperCase() + s.slice(1)}</th>`)}<th class="number">Done /s</th><th>Last minute</th>
           <th><span class="hidden-text">Actions</span></th></tr></thead>
       <tbody>${shown.slice(0, kMostShown).map((q) => html`<${Row} key=${q.name} queue=${q}
-          counts=${live.snapshot?.queues.get(q.name) ?? q.counts} history=${live.queues.get(q.name)} changed=${changed} />`)}
+          counts=${countsOf(q)} scale=${scale} history=${live.queues.get(q.name)} changed=${changed} />`)}
           </tbody></table></div>
-      ${!shown.length && html`<p class="calm">None fits the filter.</p>`}
+      ${!shown.length && html`<p class="calm">${params.filter ? 'None fits the filter.' : 'There are only queues of the daemon’s own.'}</p>`}
       ${shown.length > kMostShown && html`<p class="pager">${count(shown.length - kMostShown)} more: filter by name.</p>`}
           </section>`
     }`;

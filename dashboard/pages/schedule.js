@@ -6,6 +6,7 @@ import { useRefresh } from '../live.js';
 import { go, to } from '../router.js';
 import { Action, Empty, Head, Name, Problem, State, Time, useResource, Visible } from '../ui.js';
 import { Calendar } from './calendar.js';
+import { Decided } from './queue.js';
 import { prettyTrigger, ScheduleDialog, Times } from './schedule_form.js';
 import { PauseSchedule, removeSchedule, RunNow, triggerLine } from './schedules.js';
 
@@ -94,13 +95,14 @@ export function SchedulePage({ arg }) {
       <${Name} of=${triggerLine(status.schedule?.trigger)} /></code>`;
   return html`<${Head} title=${arg} back=${to('schedules')} note=${note}>
       <${RunNow} name=${arg} done=${again} /><${PauseSchedule} schedule=${status} done=${again} />
-      <button onClick=${() => setEditing(true)} disabled=${!status.schedule || status.locked}>Edit</button><${Action}
-          does=${remove} class="danger" disabled=${status.locked}>Delete<//><//>
+      ${!status.locked && html`<button onClick=${() => setEditing(true)} disabled=${!status.schedule}>Edit</button><${Action}
+          does=${remove} class="danger">Delete<//>`}<//>
     <${Problem} error=${found.error} retry=${found.reload} />
     ${(why?.sentence || status.trouble) && html`<div class="why"
         data-state=${status.trouble ? 'buried' : status.paused ? 'delayed' : 'ready'}><p>
         <${Name} of=${why?.sentence} />${status.trouble && html`<span class="bad">${why?.sentence ? '; ' : ''}<${Name}
             of=${status.trouble} /></span>`}        </p></div>`}
+    ${status.locked && html`<${Decided} by=${status.locked_by}>what this schedule is<//>`}
     <div class="columns"><div class="stack">${status.schedule && html`<${Calendar} schedules=${[status]}
         version=${version} isOne />`}<${History} runs=${runs} />${output && html`<${Output} output=${output} />`}</div>
       <div class="stack"><section class="card" aria-labelledby="times"><header><h2 id="times">Next times</h2></header><div

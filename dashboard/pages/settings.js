@@ -2,7 +2,8 @@
 import * as api from '../api.js';
 import { prettyJson } from '../format.js';
 import { html, useState } from '../lib.js';
-import { Action, Copy, Field, Head, Name, Problem, Since, toast, useResource } from '../ui.js';
+import { TokenForm } from './sign_in.js';
+import { Action, Copy, Head, Name, Problem, Since, toast, useResource } from '../ui.js';
 
 function themeNow() {
   return document.documentElement.dataset.theme ?? 'system';
@@ -43,19 +44,6 @@ const does = { read: 'look', work: 'look, and put and work jobs', admin: 'do eve
 
 function Session() {
   const found = useResource(api.whoAsks, []);
-  const [error, setError] = useState(null);
-  const enter = async (event) => {
-    event.preventDefault();
-    const form = event.target;
-    try {
-      found.put(await api.signIn(new FormData(form).get('token').trim()));
-      form.reset();
-      setError(null);
-      toast('The token is known. This browser is signed in for seven days.');
-    } catch (wrong) {
-      setError(wrong);
-    }
-  };
   const leave = async () => {
     await api.signOut();
     found.put(null);
@@ -64,11 +52,8 @@ function Session() {
   const caller = found.data;
   return html`<section class="card" aria-labelledby="token"><header><h2 id="token">Token</h2>
       ${caller?.by === 'session' && html`<${Action} does=${leave}>Sign out<//>`}</header>
-    <form class="body" onSubmit=${enter}><${Problem} error=${error} />${caller && html`<${Caller} caller=${caller} />`}
-      ${caller?.by !== 'nothing' && html`<div class="form spaced"><${Field} label="Bearer token" wide
-          hint="The daemon takes it for a cookie that no script can read, and that ends after seven days."><input name="token"
-          type="password" autocomplete="off" spellcheck=${false} required data-filter /><//></div>
-      <div class="form-foot"><button class="primary">Use it</button></div>`}</form></section>`;
+    <div class="body">${caller && html`<${Caller} caller=${caller} />`}
+      ${caller && caller.by !== 'nothing' && caller.by !== 'session' && html`<div class="spaced"><${TokenForm} done=${found.put} /></div>`}</div></section>`;
 }
 
 function Version() {

@@ -29,7 +29,7 @@ const fields = [
   { name: 'workers', label: 'Workers', textOf: (a) => String(a.workers) },
   { name: 'arrivals_per_second', label: 'Jobs put /s', textOf: (a) => String(Number(a.arrivals_per_second.toPrecision(3))) },
   { name: 'duration_ms', label: 'A job takes', textOf: (a) => shortSpan(a.duration_ms ?? 1000), read: readSpan },
-  { name: 'failures', label: 'Fail, of 100', textOf: (a) => String(Number((a.failures * 100).toPrecision(3))), read: (t) => t / 100 },
+  { name: 'failures', label: 'Fail, %', textOf: (a) => String(Number((a.failures * 100).toPrecision(3))), read: (t) => t / 100 },
   { name: 'rate', label: 'Rate /s', isPolicy: true },
   { name: 'concurrency', label: 'Concurrency', isPolicy: true },
 ];
@@ -178,7 +178,7 @@ function QueueRow({ assumed, found, texts, change }) {
     <td class="number" data-name="waiting now">${brief(assumed.waiting)}</td>${fields.map(edit)}
     <td class="number" data-name="put">${brief(found?.put)}</td>
     <td class="number" data-name="most waiting" title=${found?.most_waiting_at}>${brief(found?.most_waiting)}</td>
-    <td class="number" data-name="late, 99 of 100 within">${span(found?.lateness.p99_ms)}</td>
+    <td class="number" data-name="late, p99">${span(found?.lateness.p99_ms)}</td>
     <td class="nowrap" data-name="">${!found ? '' : isBad ? html`<span class="tag" data-kind="bad">
         ${found.trend === 'piles_up' ? 'piles up' : 'no workers'}</span>` : found.trend === 'never_empty' ? html`<span
         class="tag" data-kind="warn">never empty</span>` : html`<span class="muted">keeps up</span>`}</td></tr>`;

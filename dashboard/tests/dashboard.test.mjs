@@ -185,14 +185,14 @@ describe('the keyboard', () => {
     const { page, go } = await open({ hash: '#/jobs' });
     await page.keyboard.press('/');
     await page.keyboard.type('gjq?x');
-    assert.equal(await page.locator('[data-filter]').inputValue(), 'gjq?x');
-    await page.waitForFunction(() => location.hash.endsWith('key=gjq%3Fx'));
+    assert.equal(await page.locator('[data-filter]').first().inputValue(), 'gjq?x');
+    await page.waitForFunction(() => location.hash.endsWith('word=gjq%3Fx'));
     await page.keyboard.press('Escape');
     assert.equal(await page.evaluate(() => document.activeElement === document.body), true);
     await go('#/jobs?state=buried&queue=webhooks');
     // The rows of the list before may stand until the new ones come.
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 4);
-    assert.equal(await page.locator('[data-filter]').inputValue(), '');
+    assert.equal(await page.locator('[data-filter]').first().inputValue(), '');
     await page.goBack();
     await page.waitForFunction(() => document.querySelector('[data-filter]').value === 'gjq?x');
   });
@@ -245,12 +245,44 @@ describe('jobs', () => {
     assert.equal((await daemon.good('GET', '/v1/queues/webhooks')).counts.buried, 2);
     assert.deepEqual(wrong, []);
   });
+  it('are listed from the newest on, buried ones behind the second tab, each with the beginning of its payload', async () => {
+    const { page, wrong } = await open({ hash: '#/jobs' });
+    const { id } = await daemon.put({ queue: 'mail', payload: `dear reader ${'x'.repeat(5000)} the end` });
+    await page.locator('tbody tr').first().getByText(String(id), { exact: true }).waitFor();
+    const told = await page.locator('tbody tr').first().locator('.remark').innerText();
+    assert.ok(told.startsWith('dear reader x') && !told.includes('the end'), told);
+    assert.match(await page.locator('.tabs a').nth(1).innerText(), /^buried/);
+    assert.deepEqual(wrong, []);
+  });
+  it('are found by a word in them, whichever page of the list they are on', async () => {
+    const { id } = await daemon.put({ queue: 'mail', payload: '{"to":"Zebedee"}', delay_ms: 3_600_000 });
+    const jobs = Array.from({ length: 120 }, () => ({ queue: 'mail', payload: 'of no interest', delay_ms: 3_600_000 }));
+    await daemon.good('POST', '/v1/jobs', { jobs });
+    const { page, wrong } = await open({ hash: '#/jobs' });
+    await page.getByLabel('Word').fill('zebedee');
+    await page.waitForFunction((n) => document.querySelectorAll('tbody tr').length === 1 &&
+      document.querySelector('tbody a[data-open]').textContent === String(n), id);
+    await page.getByLabel('Word').fill('nowhere to be found');
+    await page.getByText('Nothing fits these filters.').waitFor();
+    await page.getByText('with “nowhere to be found” in them').waitFor();
+    assert.deepEqual(wrong, []);
+  });
+  it('tell what is wrong with a new one once, at its field, which has the focus', async () => {
+    const { page } = await open({ hash: '#/jobs', expected: refused(400) });
+    await page.keyboard.press('n');
+    await page.getByLabel('Queue', { exact: true }).last().fill('mail');
+    await page.getByLabel('Delay').fill('soon');
+    await page.getByRole('button', { name: 'Put it' }).click();
+    await page.locator('dialog .field[data-bad=true]').waitFor();
+    assert.equal(await page.locator('dialog [role=alert]').count(), 1);
+    assert.equal(await page.evaluate(() => document.activeElement.name), 'delay');
+  });
   it('are paged through, there and back', async () => {
     const { page } = await open({ hash: '#/jobs?state=done' });
     await page.locator('tbody tr').first().waitFor();
     const one = Number(await page.locator('tbody a[data-open]').first().innerText());
     await page.getByRole('link', { name: 'Next' }).click();
-    await page.waitForFunction((n) => Number(document.querySelector('tbody a[data-open]')?.textContent) > n, one);
+    await page.waitForFunction((n) => Number(document.querySelector('tbody a[data-open]')?.textContent) < n, one);
     await page.getByText('page 2').waitFor();
     await page.goBack();
     await page.waitForFunction((n) => Number(document.querySelector('tbody a[data-open]')?.textContent) === n, one);
@@ -274,8 +306,53 @@ describe('queues', () => {
     const { config: back } = await daemon.good('GET', '/v1/queues/mail');
     assert.deepEqual([back.rate, back.key_delay_ms], ['unlimited', 0]);
     await go('#/queues/invoices');
-    await page.getByText('the configuration file decides').waitFor();
-    assert.equal(await page.locator('input[name=rate]').isDisabled(), true);
+    await page.getByText('argiope.toml:3 decides this policy').waitFor();
+    assert.equal(await page.locator('main :is(input, select, textarea)').count(), 0);
+    assert.match(await page.locator('.policy').first().innerText(), /Rate\s+2\s+starts a second/);
+    await go('#/schedules/month-end');
+    await page.getByText('argiope.toml:8 decides what this schedule is').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Edit' }).count(), 0);
+  });
+  it('have bars to one scale, which a legend tells', async () => {
+    const scaled = await startOwn();
+    await scaled.good('POST', '/v1/jobs', { jobs: [...Array(40).fill({ queue: 'much' }), ...Array(10).fill({ queue: 'little' })] });
+    const { page } = await open({ origin: scaled.origin, hash: '#/queues' });
+    for (const place of ['#/queues', '#/overview']) {
+      await page.evaluate((hash) => void (location.hash = hash), place);
+      await page.locator('.bar-legend', { hasText: 'a full bar: 40 jobs' }).waitFor();
+      const widths = await page.locator('tbody tr').evaluateAll((rows) =>
+        Object.fromEntries(rows.map((row) => {
+          const bar = row.querySelector('.bar');
+          const part = bar.querySelector('span');
+          return [row.querySelector('[data-open]').textContent.trim(), Math.round((100 * part.offsetWidth) / bar.offsetWidth)];
+        })));
+      assert.deepEqual([widths.much, Math.abs(widths.little - 25) <= 2], [100, true], JSON.stringify(widths));
+    }
+  });
+  it('of the daemon’s own are listed where they are asked for', async () => {
+    const told = await startOwn({ config: '[[notify]]\nname = "ops"\npush = "http://127.0.0.1:9/"\nallow_private = true\n' });
+    await told.put({ queue: 'mail', payload: 'x' });
+    await told.good('POST', '/v1/notify/ops/test');
+    const { page, wrong, go } = await open({ origin: told.origin, hash: '#/queues' });
+    const own = page.locator('tbody tr', { hasText: 'argiope.notify.ops' });
+    await page.locator('tbody tr', { hasText: 'mail' }).waitFor();
+    assert.equal(await own.count(), 0);
+    await go('#/jobs');
+    await page.locator('tbody tr').first().waitFor();
+    assert.equal(await own.count(), 0);
+    await page.getByRole('switch').check();
+    await own.first().waitFor();
+    await go('#/overview');
+    await page.locator('#glance').waitFor();
+    await own.first().waitFor();
+    await page.getByRole('switch').uncheck();
+    await own.first().waitFor({ state: 'detached' });
+    assert.deepEqual(wrong, []);
+  });
+  it('tell how long jobs waited by p50, p90 and p99', async () => {
+    const { page } = await open({ hash: '#/queues/mail' });
+    await page.getByRole('cell', { name: 'p50', exact: true }).waitFor();
+    for (const name of ['p90', 'p99']) assert.equal(await page.getByRole('cell', { name, exact: true }).count(), 1);
   });
 });
 
@@ -354,6 +431,20 @@ describe('texts of strangers', () => {
 });
 
 describe('the stream', () => {
+  it('begins the log with the last events, also those from before any page was open', async () => {
+    const unwatched = await startOwn();
+    await unwatched.put({ queue: 'night' });
+    await unwatched.work('night', { outcome: 'bury', error: 'the disk was full' });
+    const { page, go } = await open({ origin: unwatched.origin, hash: '#/log' });
+    await page.locator('.log li', { hasText: 'the disk was full' }).waitFor();
+    await unwatched.put({ queue: 'day' });
+    await page.locator('.log li', { hasText: 'day' }).waitFor();
+    await go('#/overview');
+    await title(page, 'Overview');
+    await go('#/log');
+    await page.locator('.log li', { hasText: 'day' }).waitFor();
+    assert.equal(await page.locator('.log li', { hasText: 'the disk was full' }).count(), 1);
+  });
   it('is one, and none while the tab is hidden, and goes on where it was', async () => {
     const { page } = await open({ hash: '#/log' });
     let opened = 0;
@@ -418,15 +509,21 @@ describe('a token', () => {
   it('is asked for, and taken for a cookie that no script can read', async () => {
     const guarded = await startOwn({ token: 'read' });
     const { page, go } = await open({ origin: guarded.origin, hash: '#/jobs', expected: refused(401, 403) });
-    await page.locator('.banner', { hasText: 'token' }).waitFor();
-    await go('#/settings');
-    await page.getByLabel('Bearer token').fill('wrong');
-    await page.getByRole('button', { name: 'Use it' }).click();
+    await title(page, 'Sign in');
+    assert.equal(await page.locator('main input').count(), 1);
+    assert.equal(await page.locator('[role=alert]').count(), 0, 'it is asked for, not complained about');
+    assert.deepEqual(await violationsOf(page), []);
+    await page.getByLabel('Token').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('the token is not known').first().waitFor();
-    await page.getByLabel('Bearer token').fill(guarded.token);
-    await page.getByRole('button', { name: 'Use it' }).click();
-    await page.getByText('You are test, and may look.').waitFor();
+    assert.equal(await page.locator('[role=alert]').count(), 1);
+    await page.getByLabel('Token').fill(guarded.token);
+    await page.getByRole('button', { name: 'Sign in' }).click();
     await isLive(page);
+    await title(page, 'Jobs');
+    await go('#/settings');
+    await page.getByText('You are test, and may look.').waitFor();
+    assert.equal(await page.locator('main input').count(), 0);
     await page.reload();
     await isLive(page);
     const kept = await page.evaluate(() => [document.cookie, localStorage.length, sessionStorage.length]);
@@ -440,6 +537,6 @@ describe('a token', () => {
     await page.keyboard.press('Escape');
     await go('#/settings');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.locator('.banner', { hasText: 'token' }).waitFor();
+    await title(page, 'Sign in');
   });
 });

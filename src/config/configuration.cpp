@@ -204,6 +204,10 @@ class ConfigurationReader {
     const std::string_view about = std::string_view(about_).substr(0, about_.rfind(": "));
     return printable(fmt::format("{}:{}: {}", file_, node.source().begin.line, about));
   }
+  // Of a table that has a name.
+  std::string line_of(const toml::table& table) const {
+    return printable(fmt::format("{}:{}", file_, table.get("name")->source().begin.line));
+  }
   // `command`: its arguments, or a table of docs/configuration.md. `push`: an address, or a table.
   void read_target(const toml::table& table, ConfiguredQueue& queue) {
     if (const toml::node* node = table.get("command")) {
@@ -250,7 +254,7 @@ class ConfigurationReader {
     if (!name) return;
     about_ = fmt::format("queue {}: ", in_quotes(*name, kMostShown));
     once(queue_lines_, table, *name);
-    ConfiguredQueue queue{.name = *name};
+    ConfiguredQueue queue{.name = *name, .line = line_of(table)};
     // A policy for it is good.
     for (const char* const member : {"workers", "command", "push"}) {
       const toml::node* node = is_own_queue(*name) ? table.get(member) : nullptr;
@@ -300,6 +304,7 @@ class ConfigurationReader {
       return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
     }
     out_.schedules.push_back(*std::move(read));
+    out_.schedule_lines.push_back(line_of(table));
     const toml::node* const job = table.get("job");
     out_.schedule_places.push_back(place_of(job != nullptr ? *job : table));
   }

@@ -121,6 +121,7 @@ ToldJobPage read_job_page(const JsonValue& told) {
 
 std::string query_of(const JobFilter& filter, std::size_t limit) {
   std::string query = fmt::format("?limit={}", limit);
+  if (filter.newest_first) query += "&order=newest";
   if (filter.after != 0) query += fmt::format("&after={}", filter.after);
   if (!filter.queue.empty()) query += "&queue=" + percent_encode(filter.queue);
   if (filter.state) query += fmt::format("&state={}", to_string(*filter.state));
@@ -420,7 +421,8 @@ Coro<Result<std::vector<JobRecord>>> HttpBook::list(JobFilter filter) {
     const std::string body = co_await or_return(client_.tell({.path = "/v1/jobs" + query}));
     ToldJobPage page = co_await or_return(read_answer(body, read_job_page));
     std::ranges::move(page.jobs, std::back_inserter(all));
-    if (!page.next || *page.next <= filter.after) break;
+    const bool gets_on = page.next && (filter.after == 0 || filter.newest_first == (*page.next < filter.after));
+    if (!gets_on || *page.next == filter.after) break;
     filter.after = *page.next;
   }
   co_return all;

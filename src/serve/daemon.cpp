@@ -104,6 +104,8 @@ ApiOptions api_options(const ServeOptions& options, const DaemonContext& context
   api.started_at = EventLoop::current().clock().wall_now();
   api.queue_is_locked = context.queue_is_locked;
   api.schedule_is_locked = context.schedule_is_locked;
+  api.queue_line = context.queue_line;
+  api.schedule_line = context.schedule_line;
   api.audit = {.file = options.audit_file(), .keep = options.keep_audit};
   api.what_if = context.what_if;
   api.workers_of = context.workers_of;

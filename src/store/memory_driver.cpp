@@ -1,10 +1,12 @@
 #include "store/memory_driver.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "jobs/internal/job_rules.hpp"
 #include "jobs/internal/job_tally.hpp"
 #include "jobs/internal/job_transitions.hpp"
+#include "store/internal/job_range.hpp"
 
 namespace argiope {
 
@@ -480,19 +482,26 @@ JobSlice MemoryDriver::list(const JobFilter& filter) {
   if (!filter.queue.empty() && queue == 0) return slice;
   if (!jobs_.empty()) slice.newest = jobs_.rbegin()->first;
   std::size_t bytes = 0;
-  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && it->first <= filter.up_to; ++it) {
+  const JobRange range = range_of(filter);
+  // False: the slice ends before that job.
+  const auto look_at = [&](const auto& at) {
     slice.is_last = slice.jobs.size() < filter.limit && slice.looked < filter.most_looked && bytes < filter.most_bytes;
-    if (!slice.is_last) break;
+    if (!slice.is_last) return false;
     ++slice.looked;
-    slice.after = it->first;
-    const JobRow& row = it->second.row;
-    if ((queue != 0 && row.queue != queue) || (filter.key && row.key != *filter.key)) continue;
+    slice.after = at.first;
+    const JobRow& row = at.second.row;
+    if ((queue != 0 && row.queue != queue) || (filter.key && row.key != *filter.key)) return true;
     const bool is_wanted = !filter.state || is_listed_as(*filter.state, row.shown_state(), row.pending,
                                                          from_ms(row.due_ms), filter.due_by);
-    if (!is_wanted) continue;
-    slice.jobs.push_back(filter.payloads ? record_of(it->second) : brief_of(it->second));
+    if (!is_wanted) return true;
+    slice.jobs.push_back(filter.payloads ? record_of(at.second) : brief_of(at.second));
     bytes += slice.jobs.back().payload.size() + slice.jobs.back().result.size();
-  }
+    return true;
+  };
+  if (range.is_empty()) return slice;
+  const std::ranges::subrange all(jobs_.lower_bound(range.first), jobs_.upper_bound(range.last));
+  (void)(filter.newest_first ? std::ranges::all_of(all | std::views::reverse, look_at)
+                             : std::ranges::all_of(all, look_at));
   return slice;
 }
 

@@ -243,6 +243,7 @@ class SqliteJobs final : public StoreDriver, public Transactions {
   JobSlice list_running(const JobFilter& filter);
   JobSlice list_others(const JobFilter& filter, QueueId queue);
   JobId nth_after(JobId id, std::size_t n);
+  JobId nth_before(JobId id, std::size_t n);
   JobId newest();
   bool are_few_ended(JobState state, QueueId queue);
 

@@ -5,6 +5,7 @@
 
 #include "jobs/internal/job_rules.hpp"
 #include "jobs/internal/job_tally.hpp"
+#include "store/internal/job_range.hpp"
 #include "store/sqlite_jobs.hpp"
 #include "store/sqlite_jobs_use.hpp"
 
@@ -193,15 +194,21 @@ JobSlice SqliteJobs::list(const JobFilter& filter) {
 // By the job's id, which is the table's order: up to the last job that may be looked at. Those that have ended are found by
 // a table of their own, where they are few, or all are to be found at once.
 JobSlice SqliteJobs::list_others(const JobFilter& filter, QueueId queue_id) {
-  JobSlice slice{.jobs = {}, .after = std::min<JobId>(filter.after, kMostJobId), .newest = newest()};
-  const JobId before = slice.after;
-  const JobId up_to = std::min<JobId>(filter.up_to, kMostJobId);
+  JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true, .newest = newest()};
+  const JobRange all = range_of(filter);
+  if (all.is_empty()) return slice;
+  const bool down = filter.newest_first;
   const bool ended = filter.state && has_ended(*filter.state);
   const bool bounded = filter.most_looked < kMostJobId;
   const bool by_end = ended && (!bounded || are_few_ended(*filter.state, queue_id));
-  const JobId last = bounded && !by_end ? std::min(up_to, nth_after(before, filter.most_looked)) : up_to;
+  JobRange range = all;
+  if (bounded && !by_end) {
+    JobId& end = down ? range.first : range.last;
+    end = down ? std::max(all.first, nth_before(all.last + 1, filter.most_looked))
+               : std::min(all.last, nth_after(all.first - 1, filter.most_looked));
+  }
   std::string sql = std::string("SELECT ") + (filter.payloads ? kRecordColumns : kBriefColumns) +
-                    " FROM jobs WHERE job_id > ?1 AND job_id <= ?2";
+                    " FROM jobs WHERE job_id >= ?1 AND job_id <= ?2";
   if (by_end) {
     const std::string condition = ended_condition(*filter.state, queue_id);
     sql += fmt::format(" AND job_id IN (SELECT job_id FROM ended_jobs WHERE {})", condition);
@@ -210,12 +217,12 @@ JobSlice SqliteJobs::list_others(const JobFilter& filter, QueueId queue_id) {
     if (queue_id != 0) sql += fmt::format(" AND +queue_id = {}", queue_id);
   }
   if (filter.key) sql += " AND key = ?3";
-  sql += " ORDER BY job_id";
+  sql += down ? " ORDER BY job_id DESC" : " ORDER BY job_id";
   if (has_gathered_) write_gathered();
   auto statement = database_.prepare(sql);
   if (!statement) throw DatabaseFailed{std::move(statement.error())};
   Use rows(*this, *statement);
-  rows.with(before, last);
+  rows.with(range.first, range.last);
   if (filter.key) rows.with(*filter.key);
   std::size_t bytes = 0;
   bool full = false;
@@ -229,10 +236,12 @@ JobSlice SqliteJobs::list_others(const JobFilter& filter, QueueId queue_id) {
     bytes += record.payload.size() + record.result.size();
     slice.jobs.push_back(std::move(record));
   }
-  if (!full) slice.after = std::max(before, last);
-  slice.is_last = !full && last == up_to;
-  const JobId end = std::max(before, std::min(slice.after, slice.newest));
-  slice.looked = by_end ? slice.jobs.size() : std::min<std::size_t>(filter.most_looked, end - before);
+  if (!full) slice.after = down ? range.first : range.last;
+  slice.is_last = !full && range.first == all.first && range.last == all.last;
+  const JobId top = std::min(down ? range.last : slice.after, slice.newest);
+  const JobId bottom = down ? slice.after : range.first;
+  const std::size_t gone_through = top < bottom ? 0 : top - bottom + 1;
+  slice.looked = by_end ? slice.jobs.size() : std::min(filter.most_looked, gone_through);
   return slice;
 }
 
@@ -248,6 +257,12 @@ JobId SqliteJobs::nth_after(JobId id, std::size_t n) {
   return found.with(id, n - 1).next() ? static_cast<JobId>(found.number(0)) : kMostJobId;
 }
 
+// The same before `id`; 1 where there are fewer.
+JobId SqliteJobs::nth_before(JobId id, std::size_t n) {
+  Use found = use(Query::job_before);
+  return found.with(id, n - 1).next() ? static_cast<JobId>(found.number(0)) : 1;
+}
+
 bool SqliteJobs::are_few_ended(JobState state, QueueId queue_id) {
   const std::string sql = fmt::format("SELECT count(*) FROM (SELECT 1 FROM ended_jobs WHERE {} LIMIT {})",
                                       ended_condition(state, queue_id), kFewEnded + 1);
@@ -261,10 +276,12 @@ bool SqliteJobs::are_few_ended(JobState state, QueueId queue_id) {
 JobSlice SqliteJobs::list_running(const JobFilter& filter) {
   (void)find_lease(0);
   std::vector<JobId> ids;
+  const JobRange range = range_of(filter);
   for (const auto& [id, lease] : leases_) {
-    if (id > filter.after && id <= filter.up_to) ids.push_back(id);
+    if (id >= range.first && id <= range.last) ids.push_back(id);
   }
   std::ranges::sort(ids);
+  if (filter.newest_first) std::ranges::reverse(ids);
   JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true, .newest = newest()};
   std::size_t bytes = 0;
   for (const JobId id : ids) {

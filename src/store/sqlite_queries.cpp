@@ -75,6 +75,7 @@ constexpr Text kTexts[] = {
     {Query::job_records,
      "SELECT " ARGIOPE_RECORD ", payload, flags FROM jobs WHERE job_id BETWEEN ? AND ? ORDER BY job_id"},
     {Query::job_after, "SELECT job_id FROM jobs WHERE job_id > ? ORDER BY job_id LIMIT 1 OFFSET ?"},
+    {Query::job_before, "SELECT job_id FROM jobs WHERE job_id < ? ORDER BY job_id DESC LIMIT 1 OFFSET ?"},
     {Query::job_newest, "SELECT job_id FROM jobs ORDER BY job_id DESC LIMIT 1"},
     {Query::job_error, "SELECT error FROM jobs WHERE job_id = ?"},
     {Query::job_names, "SELECT name, queue_id, unique_name FROM jobs WHERE job_id = ?"},

@@ -41,6 +41,7 @@ enum class Query {
   job_record,
   job_records,
   job_after,
+  job_before,
   job_newest,
   job_error,
   job_names,

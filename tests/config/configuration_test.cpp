@@ -61,6 +61,21 @@ TEST(Configuration, SaysWhatIsWrongWithWhoIsToldOfTrouble) {
             R"(a.toml:5: notify "a": there is one of that name in line 2)");
 }
 
+TEST(Configuration, KnowsTheLinesThatNameQueuesAndSchedules) {
+  const Configuration named = read(R"(
+[[queue]]
+rate = 2
+name = "mail"
+
+[[schedule]]
+name = "ping"
+trigger = "@every 1h"
+)");
+  ASSERT_EQ(named.queues.size(), 1u);
+  EXPECT_EQ(named.queues[0].line, "a.toml:4");
+  EXPECT_EQ(named.schedule_lines, std::vector<std::string>{"a.toml:7"});
+}
+
 TEST(Configuration, ReadsQueuesWithTheMembersOfTheirPolicy) {
   const Configuration read_one = read(R"(
 [[queue]]

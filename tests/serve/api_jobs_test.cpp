@@ -61,6 +61,48 @@ TEST_F(ApiJobs, PayloadsAreInAListWhenTheyAreAskedFor) {
   EXPECT_EQ(get("/v1/jobs?payloads=1").text("/jobs/0/payload"), "hello");
 }
 
+// The ids of a page, with commas between.
+std::string ids_in(const Answered& page) {
+  std::string ids;
+  for (std::size_t i = 0; i < page.at("/jobs").as_array().size(); ++i) {
+    ids += fmt::format("{}{}", ids.empty() ? "" : ",", page.text(fmt::format("/jobs/{}/id", i)));
+  }
+  return ids;
+}
+
+TEST_F(ApiJobs, APageMayBeginWithTheNewestAndGoDown) {
+  for (int i = 0; i < 5; ++i) put_job(R"({"queue":"mail"})");
+  const Answered page = get("/v1/jobs?order=newest&limit=2");
+  EXPECT_EQ(ids_in(page), "5,4");
+  EXPECT_EQ(page.text("/next"), "4");
+  EXPECT_EQ(ids_in(get("/v1/jobs?order=newest&limit=2&after=4")), "3,2");
+  const Answered last = get("/v1/jobs?order=newest&limit=2&after=2");
+  EXPECT_EQ(ids_in(last), "1");
+  EXPECT_EQ(last.text("/next"), "null");
+  EXPECT_EQ(get("/v1/jobs?order=best").problem(), "invalid_input");
+}
+
+TEST_F(ApiJobs, JobsAreFoundByAWordInThem) {
+  put_job(R"({"queue":"mail","payload":"dear Ann, …"})");
+  put_job(R"({"queue":"mail","payload":"dear Ben, …","key":"ANN"})");
+  put_job(R"({"queue":"mail","payload":"dear Cy"})");
+  const Answered page = get("/v1/jobs?word=ann");
+  EXPECT_EQ(ids_in(page), "1,2");
+  EXPECT_EQ(page.text("/jobs/0/payload"), "") << "it was only searched";
+  EXPECT_EQ(page.text("/next"), "null");
+  EXPECT_EQ(ids_in(get("/v1/jobs?word=dear&order=newest&limit=2")), "3,2");
+  EXPECT_EQ(ids_in(get("/v1/jobs?word=dora")), "");
+  EXPECT_EQ(get("/v1/jobs?word=" + std::string(201, 'x')).problem(), "invalid_input");
+}
+
+TEST_F(ApiJobs, BeginningsOfPayloadsAreInAListWhenTheyAreAskedFor) {
+  put_job(R"({"queue":"mail","payload":"short"})");
+  put_job(fmt::format(R"({{"queue":"mail","payload":"{}ü{}"}})", std::string(199, 'x'), std::string(500, 'y')));
+  const Answered page = get("/v1/jobs?beginnings=1");
+  EXPECT_EQ(page.text("/jobs/0/payload"), "short");
+  EXPECT_EQ(page.text("/jobs/1/payload"), std::string(199, 'x')) << "no character is cut in two";
+}
+
 TEST_F(ApiJobs, APageOfLargePayloadsEndsEarlyAndNoneIsLeftOut) {
   const std::string large(900'000, 'x');
   for (int i = 0; i < 30; ++i) put_job(fmt::format(R"({{"queue":"mail","payload":"{}"}})", large));

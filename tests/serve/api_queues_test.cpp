@@ -177,9 +177,11 @@ TEST_F(ApiQueues, KicksWhatIsBuriedAndDelayedJobsWhereNothingIs) {
 }
 
 TEST_F(ApiQueues, WhatTheConfigurationFileNamesIsNotChangedHere) {
-  open({.queue_is_locked = [](std::string_view name) { return name == "mail"; }});
+  open({.queue_is_locked = [](std::string_view name) { return name == "mail"; },
+        .queue_line = [](std::string_view) { return std::string("argiope.toml:4"); }});
   put_job(R"({"queue":"mail"})");
   EXPECT_EQ(get("/v1/queues/mail").text("/locked"), "true");
+  EXPECT_EQ(get("/v1/queues/mail").text("/locked_by"), "argiope.toml:4") << "the line that decides";
   EXPECT_EQ(put("/v1/queues/mail", "{}").problem(), "locked");
   EXPECT_EQ(patch("/v1/queues/mail", "{}").status, 409);
   EXPECT_EQ(erase("/v1/queues/mail").problem(), "locked");

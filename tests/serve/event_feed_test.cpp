@@ -200,6 +200,31 @@ TEST_F(EventFeedTest, NothingIsRecordedWhileNobodyLooks) {
   EXPECT_THAT(late.all("event"), ElementsAre("reset")) << "an event was missed";
 }
 
+TEST_F(EventFeedTest, AStreamMayBeginWithTheLastEventsAlsoThoseThatNobodyWatched) {
+  options_.keep_for = 1s;
+  FeedClient first, second, brief;
+  const auto lately = [](std::size_t most) {
+    EventFeed::Wanted wanted = jobs_alone();
+    wanted.last = most;
+    return wanted;
+  };
+  with_feed([&]() -> Coro<void> {
+    co_await put(job("mail"));
+    co_await settle((co_await one("mail")).token, {.outcome = Outcome::bury, .error = "at night"});
+    connect(first, lately(50));
+    co_await put(job("mail"));
+    co_await settle((co_await one("mail")).token, {.outcome = Outcome::bury, .error = "by day"});
+    co_await sleep(1s);
+    connect(second, lately(50));
+    connect(brief, lately(1));
+    co_await sleep(1s);
+  });
+  EXPECT_THAT(first.all("data"),
+              ElementsAre(HasSubstr("at night"), HasSubstr("added"), HasSubstr("leased"), HasSubstr("by day")));
+  EXPECT_EQ(second.all("data"), first.all("data")) << "none twice";
+  EXPECT_THAT(brief.all("data"), ElementsAre(HasSubstr("by day")));
+}
+
 TEST_F(EventFeedTest, AQueueAndWhatOneMaySeeBoundWhatOneIsTold) {
   FeedClient of_queue, of_team;
   EventFeed::Wanted wanted_of_queue{.counters = false, .queue = "mail"};

@@ -1150,12 +1150,18 @@ JobSlice ReferenceStore::slice_of(const JobFilter& filter) const {
   const std::size_t limit = std::min(filter.limit, kMostListed);
   if (!jobs_.empty()) slice.newest = jobs_.rbegin()->first;
   std::size_t bytes = 0;
-  for (auto it = jobs_.upper_bound(filter.after); it != jobs_.end() && it->first <= filter.up_to; ++it) {
+  std::vector<JobId> ids;
+  for (const auto& [id, job] : jobs_) {
+    const bool is_behind = filter.newest_first ? filter.after == 0 || id < filter.after : id > filter.after;
+    if (is_behind && id <= filter.up_to) ids.push_back(id);
+  }
+  if (filter.newest_first) std::ranges::reverse(ids);
+  for (const JobId id : ids) {
     slice.is_last = slice.jobs.size() < limit && slice.looked < filter.most_looked && bytes < filter.most_bytes;
     if (!slice.is_last) break;
     ++slice.looked;
-    slice.after = it->first;
-    const JobRecord& record = it->second.record;
+    slice.after = id;
+    const JobRecord& record = jobs_.at(id).record;
     if ((!filter.queue.empty() && record.queue != filter.queue) || (filter.key && record.key != *filter.key) ||
         (filter.state && !is_listed_as(*filter.state, record.state, record.pending, record.due_at, filter.due_by))) {
       continue;

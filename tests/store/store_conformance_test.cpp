@@ -1316,9 +1316,13 @@ TEST_P(StoreTest, ALookInSlicesFindsWhatAListDoes) {
   EXPECT_EQ(run(11, Outcome::bury).outcome, Outcome::bury);
   put({.queue = "odd", .due_at = kNow + 60s});
   using enum JobState;
-  const std::vector<JobFilter> filters = {
+  std::vector<JobFilter> filters = {
       {}, {.queue = "odd"}, {.key = "five"}, {.queue = "even", .key = "five"}, {.queue = "none"}, {.key = "none"},
       {.state = running}, {.state = buried}, {.state = delayed}, {.queue = "odd", .state = ready}};
+  for (std::size_t i = 0, count = filters.size(); i < count; ++i) {
+    filters.push_back(filters[i]);
+    filters.back().newest_first = true;
+  }
   for (const JobFilter& filter : filters) {
     JobFilter part = filter;
     part.most_looked = 7;
@@ -1328,7 +1332,8 @@ TEST_P(StoreTest, ALookInSlicesFindsWhatAListDoes) {
       const JobSlice slice = must(store_->look(part));
       EXPECT_LE(slice.looked, 7u);
       EXPECT_LE(slice.jobs.size(), 4u);
-      EXPECT_TRUE(slice.is_last || slice.after > part.after) << "it gets on";
+      const bool gets_on = filter.newest_first ? part.after == 0 || slice.after < part.after : slice.after > part.after;
+      EXPECT_TRUE(slice.is_last || gets_on);
       found.insert(found.end(), slice.jobs.begin(), slice.jobs.end());
       part.after = slice.after;
       more = !slice.is_last;
@@ -1339,6 +1344,26 @@ TEST_P(StoreTest, ALookInSlicesFindsWhatAListDoes) {
   EXPECT_EQ(known.newest, 1'000'001u);
   EXPECT_TRUE(must(store_->look({.after = known.newest, .up_to = known.newest})).is_last);
   EXPECT_EQ(must(store_->list({.after = 30, .up_to = 40})).size(), 10u);
+}
+
+TEST_P(StoreTest, AListGoesFromTheNewestJobDown) {
+  for (int i = 0; i < 6; ++i) put({.queue = i % 2 == 0 ? "even" : "odd"});
+  const auto ids_of = [&](JobFilter filter) {
+    filter.newest_first = true;
+    Ids found;
+    for (const JobRecord& job : must(store_->list(std::move(filter)))) found.push_back(job.id);
+    return found;
+  };
+  EXPECT_EQ(ids_of({}), (Ids{6, 5, 4, 3, 2, 1}));
+  EXPECT_EQ(ids_of({.limit = 2}), (Ids{6, 5}));
+  EXPECT_EQ(ids_of({.after = 5}), (Ids{4, 3, 2, 1}));
+  EXPECT_EQ(ids_of({.queue = "odd", .after = 5, .up_to = 3}), (Ids{2}));
+  EXPECT_EQ(ids_of({.after = 1}), Ids{});
+  EXPECT_EQ(run(5, Outcome::bury).outcome, Outcome::bury);
+  EXPECT_EQ(run(1, Outcome::bury).outcome, Outcome::bury);
+  EXPECT_EQ(ids_of({.state = JobState::buried}), (Ids{5, 1}));
+  EXPECT_TRUE(lease(2));
+  EXPECT_EQ(ids_of({.state = JobState::running}).size(), 1u);
 }
 
 TEST_P(StoreTest, AListMayTakeThoseThatAreDueForReadyOnes) {

@@ -25,7 +25,9 @@ struct JobFilter {
   std::string queue;  // empty: all
   std::optional<JobState> state;
   std::optional<std::string> key;
-  JobId after = 0;          // ids greater than this
+  // By id: from the smallest on, or from the greatest down.
+  bool newest_first = false;
+  JobId after = 0;  // ids behind this one in that order; 0: from the beginning
   JobId up_to = kMostJobId;
   std::size_t limit = 100;  // at most 10,000
   bool payloads = true;

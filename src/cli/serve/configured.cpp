@@ -40,11 +40,17 @@ std::map<std::string, std::size_t> executors_of(const Configuration& configurati
 
 Coro<Result<void>> Configured::apply(const Configuration& configuration) {
   queues_.clear();
+  queue_lines_.clear();
+  schedule_lines_.clear();
   targets_.clear();
   replaced_ = {};
   for (const ConfiguredQueue& queue : configuration.queues) {
     queues_.insert(queue.name);
+    queue_lines_.emplace(queue.name, queue.line);
     if (has_target(queue)) targets_.emplace(queue.name, queue.workers);
+  }
+  for (std::size_t i = 0; i < configuration.schedule_lines.size(); ++i) {
+    schedule_lines_.emplace(configuration.schedules[i].name, configuration.schedule_lines[i]);
   }
   for (const ConfiguredQueue& queue : configuration.queues) co_await or_return(set_queue(queue));
   co_await or_return(set_executors(executors_of(configuration, speaks_beanstalkd_)));

@@ -38,6 +38,9 @@ class Configured {
   std::optional<std::size_t> workers_of(std::string_view queue) const;
   bool names_queue(std::string_view name) const { return queues_.contains(name); }
   bool names_schedule(std::string_view name) const { return schedules_.contains(name); }
+  // Where the configuration names it: `argiope.toml:4`; empty: it does not.
+  std::string line_of_queue(std::string_view name) const { return line_of(queue_lines_, name); }
+  std::string line_of_schedule(std::string_view name) const { return line_of(schedule_lines_, name); }
 
  private:
   Coro<Result<void>> set_queue(const ConfiguredQueue& queue);
@@ -52,6 +55,11 @@ class Configured {
     std::map<std::string, std::optional<Schedule>> schedules;
   };
 
+  using Lines = std::map<std::string, std::string, std::less<>>;
+  static std::string line_of(const Lines& lines, std::string_view name) {
+    const auto found = lines.find(name);
+    return found == lines.end() ? std::string() : found->second;
+  }
   JobFunction target_of(const std::optional<CommandOptions>& command, const std::optional<HttpPush>& push) const;
 
   Engine& engine_;
@@ -59,6 +67,7 @@ class Configured {
   HttpTransport& private_too_;
   const bool speaks_beanstalkd_;
   std::set<std::string, std::less<>> queues_, schedules_;
+  Lines queue_lines_, schedule_lines_;
   Replaced replaced_;
   std::map<std::string, std::size_t, std::less<>> executors_;  // and how many jobs each runs at once
   std::map<std::string, std::size_t, std::less<>> targets_;    // the same

@@ -182,6 +182,8 @@ class DaemonRun {
             .tls = tls_,
             .queue_is_locked = [&configured](std::string_view name) { return configured.names_queue(name); },
             .schedule_is_locked = [&configured](std::string_view name) { return configured.names_schedule(name); },
+            .queue_line = [&configured](std::string_view name) { return configured.line_of_queue(name); },
+            .schedule_line = [&configured](std::string_view name) { return configured.line_of_schedule(name); },
             .what_if = [this](const WhatIf& question) { return answer_what_if(question); },
             .workers_of = [&configured](std::string_view name) { return configured.workers_of(name); },
             .projects = projects_ == nullptr ? nullptr : &projects_->for_daemon()};

@@ -27,6 +27,7 @@ struct ConfiguredQueue {
   static constexpr std::size_t kMostWorkers = 100'000;
 
   std::string name;
+  std::string line;  // where the file names it: `argiope.toml:4`
   QueueConfig config;
   // Jobs of it that this process works on at once; 0: others work it off.
   std::size_t workers = 16;
@@ -86,6 +87,7 @@ struct Configuration {
   ServeOptions serve;
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
+  std::vector<std::string> schedule_lines;  // as ConfiguredQueue::line, for each of them
   std::vector<std::string> schedule_places;  // where the file says what each of them puts: `argiope.toml:4: schedule "ping"`
   std::vector<NotifyRule> notify;
   std::vector<std::string> notify_places;  // as ConfiguredQueue::target_place, for each of them

@@ -38,6 +38,8 @@ struct ApiOptions {
   std::function<std::string()> config;
   // Whether the configuration file names that queue or schedule and so decides.
   std::function<bool(std::string_view)> queue_is_locked, schedule_is_locked;
+  // And where: `argiope.toml:4`. May be empty, and may give an empty text.
+  std::function<std::string(std::string_view)> queue_line, schedule_line;
   // Where answers wait for their clients.
   std::shared_ptr<AnswerRoom> room = std::make_shared<AnswerRoom>(std::size_t{64} * 1024 * 1024);
   const History* history = nullptr;  // null: there is none

@@ -41,6 +41,7 @@ Coro<Result<ServerResponse>> events(ApiState& api, ApiCall& call) {
   EventFeed::Wanted wanted;
   if (const auto kinds = query.text("kinds")) choose(query, *kinds, wanted);
   wanted.queue = query.text("queue").value_or("");
+  wanted.last = query.whole("last", 0, kMostInPage, 0);
   co_await or_return(query.finish());
   if (!wanted.queue.empty()) co_await or_return(call.check_use(wanted.queue));
   if (const auto last = call.request.header("Last-Event-ID"); !last.empty()) wanted.last_event_id = std::string(last);
@@ -74,7 +75,7 @@ Coro<Result<ServerResponse>> config(ApiState& api, ApiCall& call) {
           json.member("name", queue.name);
           json.key("config");
           json.raw(to_json(queue.config));
-          json.member("locked", api.queue_is_locked(queue.name));
+          api.write_lock_of_queue(json, queue.name);
         });
       }
     });

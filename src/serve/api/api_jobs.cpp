@@ -1,6 +1,7 @@
 // Jobs that are there: looked at, and changed.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <list>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "engine/internal/explanation_json.hpp"
 #include "jobs/internal/job_json.hpp"
 #include "serve/api/api_state.hpp"
+#include "serve/base/internal/own_queues.hpp"
 
 namespace argiope {
 namespace {
@@ -18,8 +20,12 @@ namespace {
 constexpr std::size_t kMostWhyBytes = 1'024;
 // A page ends behind so many bytes of payloads and results.
 constexpr std::size_t kMostPayloadBytes = 8 * 1024 * 1024;
-// For a page, past jobs that the caller may not see; the next one goes on there.
+// For a page, past jobs that it does not want; the next one goes on there.
 constexpr std::size_t kMostLooked = 100'000;
+constexpr std::size_t kMostSearchedBytes = 64 * 1024 * 1024;
+// Of a payload that is only to be recognised.
+constexpr std::size_t kBeginningBytes = 200;
+constexpr std::size_t kMostWordBytes = 200;
 
 std::unexpected<Error> no_such_job(ApiCall& call) {
   return call.refuse(ProblemType::not_found,
@@ -137,21 +143,60 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
   co_return answer_with_output(std::move(record.result));
 }
 
-Result<JobFilter> read_filter(ApiCall& call) {
-  ApiQuery query(call);
+// What a page of jobs has.
+struct WantedJobs {
   JobFilter filter;
+  std::string word;         // that is somewhere in them; empty: whatever they say
+  bool payloads = false;    // whole ones
+  bool beginnings = false;  // those of payloads
+  bool own = true;          // the daemon's own queues, too
+  bool reads_texts() const noexcept { return payloads || beginnings || !word.empty(); }
+};
+
+Result<WantedJobs> read_asked(ApiCall& call) {
+  ApiQuery query(call);
+  WantedJobs asked;
+  JobFilter& filter = asked.filter;
   filter.queue = query.text("queue").value_or("");
   const auto state = query.one_of("state", {"delayed", "ready", "running", "done", "cancelled", "buried"});
   if (state) filter.state = static_cast<JobState>(*state);
   filter.key = query.text("key");
+  filter.newest_first = query.one_of("order", {"oldest", "newest"}).value_or(0) == 1;
   filter.after = query.whole("after", 0, kMostJobId, 0);
   filter.limit = query.whole("limit", 1, kMostInPage, kUsualPage);
-  filter.payloads = query.flag("payloads");
+  asked.word = query.text("word").value_or("");
+  if (asked.word.size() > kMostWordBytes)
+    query.refuse("word", asked.word, fmt::format("{} bytes at most", kMostWordBytes));
+  asked.payloads = query.flag("payloads");
+  asked.beginnings = query.flag("beginnings");
+  asked.own = query.flag("own", true) || is_own_queue(filter.queue);
+  filter.payloads = asked.reads_texts();
   if (auto good = query.finish(); !good) return std::unexpected(std::move(good.error()));
   if (!filter.queue.empty()) {
     if (auto good = call.check_use(filter.queue); !good) return std::unexpected(std::move(good.error()));
   }
-  return filter;
+  return asked;
+}
+
+char small_letter(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+// Whether the word is in the text; capital letters of ASCII are as good as small ones.
+bool says_word(std::string_view text, std::string_view word) {
+  return !std::ranges::search(text, word, {}, small_letter, small_letter).empty();
+}
+bool is_asked_for(const JobRecord& record, const WantedJobs& asked) {
+  if (!asked.own && is_own_queue(record.queue)) return false;
+  if (asked.word.empty()) return true;
+  const std::string_view texts[] = {record.payload, record.name,   record.key,   record.function,
+                                    record.unique,  record.worker, record.error, record.result};
+  return std::ranges::any_of(texts, [&](std::string_view text) { return says_word(text, asked.word); });
+}
+
+// Leaves of its texts what the page is to show.
+void shorten(JobRecord& record, const WantedJobs& asked) {
+  if (asked.payloads) return;
+  record.result.clear();
+  const std::size_t most = asked.beginnings ? kBeginningBytes : 0;
+  if (record.payload.size() > most) record.payload = whole_characters(std::string_view(record.payload).substr(0, most));
 }
 
 struct JobPage {
@@ -159,29 +204,32 @@ struct JobPage {
   std::optional<JobId> next;  // what the page that follows comes after
 };
 
-// Slices, until the page is full: of what the caller may see.
-Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, JobFilter filter) {
+// Slices, until the page is full: of what is asked for, and the caller may see.
+Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, const WantedJobs asked) {
+  JobFilter filter = asked.filter;
   const std::size_t limit = filter.limit;
   JobPage page;
-  std::size_t bytes = 0, found = 0;
+  std::size_t bytes = 0, found = 0, searched = 0;
   for (;;) {
     filter.limit = limit + 1 - page.jobs.size();
     filter.most_bytes = std::max<std::size_t>(kMostPayloadBytes - std::min(bytes, kMostPayloadBytes), 1);
     auto slice = co_await or_return(api.book().look(filter));
     found += slice.jobs.size();
     for (JobRecord& record : slice.jobs) {
-      if (!call.caller.may_use(record.queue)) continue;
+      searched += record.payload.size() + record.result.size();
+      if (!call.caller.may_use(record.queue) || !is_asked_for(record, asked)) continue;
       if (page.jobs.size() == limit || bytes > kMostPayloadBytes) {
         page.next = page.jobs.back().id;
         co_return page;
       }
+      shorten(record, asked);
       bytes += record.payload.size() + record.result.size();
       page.jobs.push_back(std::move(record));
     }
     if (slice.is_last) co_return page;
     filter.after = slice.after;
     filter.up_to = std::min(filter.up_to, slice.newest);
-    if (found > kMostLooked) {
+    if (found > kMostLooked || searched > kMostSearchedBytes) {
       page.next = slice.after;
       co_return page;
     }
@@ -189,8 +237,8 @@ Coro<Result<JobPage>> read_page(ApiState& api, const ApiCall& call, JobFilter fi
 }
 
 Coro<Result<ServerResponse>> list_jobs(ApiState& api, ApiCall& call) {
-  const JobFilter filter = co_await or_return(read_filter(call));
-  const JobPage page = co_await or_return(read_page(api, call, filter));
+  WantedJobs asked = co_await or_return(read_asked(call));
+  const JobPage page = co_await or_return(read_page(api, call, std::move(asked)));
   co_return json_answer([&](JsonWriter& json) {
     json.array("jobs", [&] {
       for (const JobRecord& record : page.jobs) json.object([&] { write_members(json, record); });

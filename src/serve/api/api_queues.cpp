@@ -43,7 +43,7 @@ void write(const ApiState& api, JsonWriter& json, const StoredQueue& queue, cons
     json.key("config");
     json.raw(to_json(queue.config));
     json.object("counts", [&] { write_members(json, counts); });
-    json.member("locked", api.queue_is_locked(queue.name));
+    api.write_lock_of_queue(json, queue.name);
   });
 }
 

@@ -32,7 +32,7 @@ Result<void> check_unlocked(const ApiState& api, ApiCall& call, std::string_view
 
 void write(const ApiState& api, JsonWriter& json, const ScheduleStatus& status) {
   write_members(json, status);
-  json.member("locked", api.schedule_is_locked(status.name));
+  api.write_lock_of_schedule(json, status.name);
 }
 
 ServerResponse answer_with(const ApiState& api, const ScheduleStatus& status) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -36,6 +37,19 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   bool queue_is_locked(std::string_view name) const { return options.queue_is_locked && options.queue_is_locked(name); }
   bool schedule_is_locked(std::string_view name) const {
     return options.schedule_is_locked && options.schedule_is_locked(name);
+  }
+  // `locked`, and the line that decides where that is known.
+  void write_lock_of_queue(JsonWriter& json, std::string_view name) const {
+    write_lock(json, queue_is_locked(name), options.queue_line, name);
+  }
+  void write_lock_of_schedule(JsonWriter& json, std::string_view name) const {
+    write_lock(json, schedule_is_locked(name), options.schedule_line, name);
+  }
+  static void write_lock(JsonWriter& json, bool is_locked, const std::function<std::string(std::string_view)>& line_of,
+                         std::string_view name) {
+    json.member("locked", is_locked);
+    const std::string line = is_locked && line_of ? line_of(name) : std::string();
+    if (!line.empty()) json.member("locked_by", line);
   }
 
   Engine& engine;

@@ -32,6 +32,7 @@ struct DaemonContext {
   std::shared_ptr<const TlsIdentity> tls;
   // Whether the configuration file names that queue or schedule, which the API then cannot change.
   std::function<bool(std::string_view)> queue_is_locked, schedule_is_locked;
+  std::function<std::string(std::string_view)> queue_line, schedule_line;  // as ApiOptions has them
   // As ApiOptions has them.
   WhatIfAnswerer what_if;
   std::function<std::optional<std::size_t>(std::string_view queue)> workers_of;

@@ -4,7 +4,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
+#include <ranges>
 #include <utility>
+#include <vector>
 
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/timeout.hpp"
@@ -27,6 +30,36 @@ constexpr std::size_t kMostPieceBytes = 64 * 1024;
 constexpr int kRetryMs = 2000;
 // Counting many queues takes long, and then comes less often: one part in so many of the time goes into it.
 constexpr int kCountShare = 10;
+// What is remembered of jobs while there is no stream: what a person asks for in the morning, and what happens seldom.
+constexpr std::uint32_t kUnwatchedJobEvents =
+    static_cast<std::uint32_t>(JobEventKind::retrying) | static_cast<std::uint32_t>(JobEventKind::buried) |
+    static_cast<std::uint32_t>(JobEventKind::cancelled) | static_cast<std::uint32_t>(JobEventKind::expired) |
+    static_cast<std::uint32_t>(JobEventKind::queue_changed);
+
+// The last events of those kinds, and which of them are in the record that streams read, too.
+class UnwatchedEvents {
+ public:
+  // `number`: its number in that record; 0: it is not there.
+  template <class Event>
+  void add(const Event& event, std::uint64_t number) {
+    numbers_[record_.next() % numbers_.size()] = number;
+    record_.add(event);
+  }
+  // The last `most` that `wants` is true of and that are not in the record from `first` on, the oldest first.
+  template <class Wants>
+  void write(std::string& out, std::size_t most, std::uint64_t first, Wants wants) {
+    std::vector<std::uint64_t> found;
+    for (std::uint64_t number = record_.next(); number > record_.first() && found.size() < most;) {
+      --number;
+      if (numbers_[number % numbers_.size()] < first && wants(record_.at(number))) found.push_back(number);
+    }
+    for (const std::uint64_t number : found | std::views::reverse) out += record_.written(number);
+  }
+
+ private:
+  EventRecord record_{EventFeed::kMostUnwatched};
+  std::array<std::uint64_t, EventFeed::kMostUnwatched> numbers_{};
+};
 
 }  // namespace
 
@@ -42,11 +75,15 @@ struct EventFeed::State : std::enable_shared_from_this<State> {
         loop(EventLoop::current()),
         tally(engine),
         counters(engine, tally, options.daemon_counters),
-        record(options.kept) {}
+        record(options.kept) {
+    listen_unwatched();
+  }
 
   void stop();
   // Why there may be no more streams of this one; nullopt where there may.
   std::optional<Problem> why_not_stream(const Wanted& wanted) const;
+  void listen_unwatched();
+  void stop_listening(std::uint64_t& jobs, std::uint64_t& schedules);
   // While there are streams, and for a while afterwards.
   void begin_recording();
   void end_recording();
@@ -65,6 +102,9 @@ struct EventFeed::State : std::enable_shared_from_this<State> {
   Tally tally;
   Counters counters;
   EventRecord record;
+  UnwatchedEvents unwatched;
+  std::uint64_t unwatched_listener = 0;
+  std::uint64_t unwatched_schedule_listener = 0;
   bool stopped = false;
   std::uint64_t resets = 0;
   std::size_t places = 0;
@@ -138,6 +178,7 @@ class EventFeed::State::Stream : public ListHook {
   bool sees(const KeptEvent& event) const;
   void reset(std::string& out, std::string_view why);
   void take_up(std::string& out, std::string_view last_event_id);
+  void go_back(std::string& out);
   void append_id(std::string& out, std::uint64_t number) const {
     fmt::format_to(std::back_inserter(out), "id: {}\n", to_string(EventId{state_.run, number}));
   }
@@ -154,7 +195,11 @@ class EventFeed::State::Stream : public ListHook {
 
 void EventFeed::State::Stream::greet(std::string& out) {
   fmt::format_to(std::back_inserter(out), "retry: {}\n", kRetryMs);
-  if (wanted_.last_event_id) take_up(out, *wanted_.last_event_id);
+  if (wanted_.last_event_id) {
+    take_up(out, *wanted_.last_event_id);
+  } else {
+    go_back(out);
+  }
   // An id without an event: who loses the connection before the first event knows where it was.
   append_id(out, next_ - 1);
   out += '\n';
@@ -167,6 +212,16 @@ void EventFeed::State::Stream::take_up(std::string& out, std::string_view last_e
   const std::uint64_t next = id->number + 1;
   if (next < state_.record.first() || next > state_.record.next()) return reset(out, "too old");
   next_ = next;
+}
+
+// To the last events that it wants and sees.
+void EventFeed::State::Stream::go_back(std::string& out) {
+  const auto is_told = [this](const KeptEvent& event) { return wants(event) && sees(event); };
+  std::size_t left = wanted_.last;
+  while (left > 0 && next_ > state_.record.first()) {
+    if (is_told(state_.record.at(--next_))) --left;
+  }
+  state_.unwatched.write(out, left, state_.record.first(), is_told);
 }
 
 void EventFeed::State::Stream::reset(std::string& out, std::string_view why) {
@@ -265,6 +320,22 @@ std::optional<Problem> EventFeed::State::why_not_stream(const Wanted& wanted) co
   return std::nullopt;
 }
 
+// Listens before the record does, which has the event next.
+void EventFeed::State::listen_unwatched() {
+  const auto number = [this] { return recording ? record.next() : 0; };
+  unwatched_listener = engine.add_listener(kUnwatchedJobEvents,
+                                           [this, number](const JobEvent& event) { unwatched.add(event, number()); });
+  Scheduler* scheduler = scheduler_of(engine);
+  if (scheduler == nullptr) return;
+  unwatched_schedule_listener = scheduler->add_listener(
+      kAllScheduleEvents, [this, number](const ScheduleEvent& event) { unwatched.add(event, number()); });
+}
+
+void EventFeed::State::stop_listening(std::uint64_t& jobs, std::uint64_t& schedules) {
+  engine.remove_listener(std::exchange(jobs, 0));
+  if (schedules != 0) scheduler_of(engine)->remove_listener(std::exchange(schedules, 0));
+}
+
 void EventFeed::State::begin_recording() {
   if (std::exchange(recording, true)) return;
   listener = engine.add_listener(kAllJobEvents, [this](const JobEvent& event) {
@@ -281,8 +352,7 @@ void EventFeed::State::begin_recording() {
 
 void EventFeed::State::end_recording() {
   if (!std::exchange(recording, false)) return;
-  engine.remove_listener(listener);
-  if (schedule_listener != 0) scheduler_of(engine)->remove_listener(std::exchange(schedule_listener, 0));
+  stop_listening(listener, schedule_listener);
   record.forget();
 }
 
@@ -316,6 +386,7 @@ Coro<void> EventFeed::State::count() {
 void EventFeed::State::stop() {
   if (std::exchange(stopped, true)) return;
   end_recording();
+  stop_listening(unwatched_listener, unwatched_schedule_listener);
   for (Ticker* ticker : {&waker, &looker, &forgetter}) ticker->stop();
   wake_all();
 }

@@ -42,6 +42,8 @@ struct EventFeedOptions {
 // Threads:  the loop's own; made on a running loop.
 class EventFeed {
  public:
+  static constexpr std::size_t kMostUnwatched = 50;
+
   // `run_id`: of this run of the daemon; no two in a row may be the same.
   EventFeed(Engine& engine, EventFeedOptions options, std::uint64_t run_id);
   ~EventFeed();
@@ -52,6 +54,9 @@ class EventFeed {
     std::string queue;
     // As the client sent it.
     std::optional<std::string> last_event_id;
+    // Without one: it begins with so many of the last events, as far as they are kept. While there was no stream these are failures,
+    // cancelled jobs, changes of queues and events of schedules, kMostUnwatched at most; they have no id.
+    std::size_t last = 0;
     // Only of queues, schedules and projects that it is true of; empty: all.
     MaySee may_see;
     std::string who;                       // has a share of the streams; empty: of all of them
