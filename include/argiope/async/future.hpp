@@ -358,7 +358,7 @@ class Future {
         if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*detail::slot_of<T>(*this->core).value);
       }
       decltype(auto) await_resume() { return get(); }
-      [[nodiscard(ARGIOPE_UNREAD_RESULT)]] const T& await_resume() requires detail::kIsResult<T> { return get(); }
+      [[nodiscard(ARGIOPE_UNREAD_RESULT)]] decltype(auto) await_resume() requires detail::kIsResult<T> { return get(); }
     };
     return Awaiter{*state_};
   }
