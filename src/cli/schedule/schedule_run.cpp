@@ -298,7 +298,7 @@ class RunCommand {
       const Result<void> ended = co_await working;
       if (result) result = ended;
     }
-    if (hurry_) co_await hurry_;
+    if (hurry_) (void)co_await hurry_;  // it only ends the jobs sooner
     watch.cancel();
     if (progress) progress.cancel();
     for (const int number : {SIGINT, SIGTERM}) loop.remove_signal_handler(number);
