@@ -98,8 +98,9 @@ Coro<Result<void>> ScheduleBook::State::explain_run(ScheduleExplanation& why) {
     co_return job.error().code == Errc::not_found ? Result<void>() : std::unexpected(job.error());
   }
   why.active_text = to_sentence(*job);
-  const auto executors = scheduler ? scheduler->executors() : std::vector<std::string>{};
-  if (job->reason == WaitReason::no_worker && scheduler && std::ranges::find(executors, job->queue) == executors.end()) {
+  if (job->reason != WaitReason::no_worker || !scheduler) co_return Result<void>{};
+  const auto executors = scheduler->executors();
+  if (std::ranges::find(executors, job->queue) == executors.end()) {
     why.active_text += fmt::format(", and no executor has {}", in_quotes(job->queue));
   }
   co_return Result<void>{};
