@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "argiope/base/random.hpp"
 #include "crawl/save/mirror_folder.hpp"
@@ -224,6 +225,53 @@ TEST_F(SaveSinkTest, ALaterRunWritesWhatHasChangedAndRemovesWhatIsGone) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(own("files")), {}), 1) << "what is dead is kept";
   // Errors that may pass take nothing away.
   EXPECT_EQ(run({{"http://a.test/b", "", "", 503}, {"http://a.test/", "", "", 500}}).files, 3u);
+}
+
+TEST_F(SaveSinkTest, CanBeBrowsedWhileTheCrawlGoesOn) {
+  const auto sink = open();
+  ASSERT_TRUE(show(*sink, {"http://a.test/", "<a href=b>b</a>"}));
+  ASSERT_TRUE(sink->build());
+  EXPECT_EQ(tree(), (Tree{{"a.test/index.html", "<a href=\"http://a.test/b\">b</a>"}}));
+  ASSERT_TRUE(sink->build()) << "nothing has come meanwhile";
+  ASSERT_TRUE(show(*sink, {"http://a.test/b", "one"}));
+  ASSERT_TRUE(show(*sink, {"http://a.test/p.png", picture('P'), "image/png"}));
+  ASSERT_TRUE(sink->build());
+  const Tree both{{"a.test/index.html", "<a href=\"b.html\">b</a>"}, {"a.test/b.html", "one"}, {"a.test/p.png", picture('P')}};
+  EXPECT_EQ(tree(), both);
+  // A later answer, and the one before again: what was there at the opening is not what is known.
+  ASSERT_TRUE(show(*sink, {"http://a.test/b", "", "", 404}));
+  ASSERT_TRUE(show(*sink, {"http://a.test/p.png", picture('Q'), "image/png"}));
+  ASSERT_TRUE(sink->build());
+  EXPECT_EQ(tree(), (Tree{{"a.test/index.html", "<a href=\"http://a.test/b\">b</a>"}, {"a.test/p.png", picture('Q')}}));
+  ASSERT_TRUE(show(*sink, {"http://a.test/b", "one"}));
+  ASSERT_TRUE(show(*sink, {"http://a.test/p.png", picture('P'), "image/png"}));
+  ASSERT_TRUE(sink->finish());
+  EXPECT_EQ(tree(), both);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(own("files")), {}), 1) << "what is dead is kept";
+  EXPECT_TRUE(sink->build()) << "it has finished";
+  EXPECT_EQ(sink->totals().files, 3u);
+}
+
+TEST_F(SaveSinkTest, WhatWasMadeWhileTheCrawlWentOnIsGoneOnFromAfterAKill) {
+  {
+    const auto sink = open();
+    ASSERT_TRUE(show(*sink, {"http://a.test/", "<a href=b>b</a>"}));
+    ASSERT_TRUE(sink->build());
+  }
+  EXPECT_EQ(run({{"http://a.test/b", "b"}}).written, 2u);
+  EXPECT_EQ(tree()["a.test/index.html"], "<a href=\"b.html\">b</a>");
+}
+
+TEST_F(SaveSinkTest, MakesFilesWhileAnotherThreadShowsMore) {
+  const auto sink = open();
+  std::jthread other([&] {
+    for (int i = 0; i < 2'000; ++i) EXPECT_TRUE(show(*sink, {fmt::format("http://a.test/{}", i), "<a href=7>7</a>"}));
+  });
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(sink->build());
+  other.join();
+  ASSERT_TRUE(sink->finish());
+  EXPECT_EQ(sink->totals().files, 2'000u);
+  EXPECT_EQ(tree()["a.test/1999.html"], "<a href=\"7.html\">7</a>");
 }
 
 TEST_F(SaveSinkTest, WhatWasTakenAwayOrHarmedByHandComesBack) {

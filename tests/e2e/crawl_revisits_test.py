@@ -157,6 +157,16 @@ class RevisitTest(EndToEnd):
         self.assertFalse(json.loads(out)['finished'])
         self.assertEqual(self.rows('SELECT count(*) FROM changes'), [(0,)])
 
+    def test_its_mirror_can_be_browsed_while_it_runs(self):
+        mirror = self.folder / 'mirror'
+        process = self.start([ARGIOPE, 'crawl', self.root, '-d', str(self.database), '--age', '1h', '--forever', '--quiet', '--save', str(mirror)],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.wait_until(lambda: any(mirror.rglob('*.html')))
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+
     def test_it_goes_on_after_kills(self):
         for _ in range(3):
             process = self.forever()

@@ -25,7 +25,7 @@ struct SaveOptions {
   std::vector<Url> seeds;
 };
 
-// Keeps pages and assets while the crawl runs, and at its end puts each into its file: DIR/host/path/name.html. Links to what is
+// Keeps pages and assets while the crawl runs, and at its end, or when it is told to, puts each into its file: DIR/host/path/name.html. Links to what is
 // saved lead to its file, through redirects too, and others to where they lead on the web. A run that goes on, or asks what has
 // changed, writes only the files that are not as they should be. Answers other than 200 are not saved, nor are bodies that were
 // cut short; what is gone (404, 410) is removed.
@@ -45,6 +45,9 @@ class SaveSink final : public CrawlSink {
   Result<void> take(const Exchange& exchange) override;
   std::size_t backlog() const noexcept override;
   Result<void> keep() override;
+  // Makes the files of what was taken so far, while the crawl goes on: a crawl without end is to be browsed, too. Blocks for as long
+  // as that takes, from any thread. Errors: as finish(), whose turn it is then to tell them again.
+  Result<void> build();
   // Makes the files. Errors: as open(), and wrong_format where a file that is not of this mirror is in the way.
   Result<void> finish() override;
   bool lacks(std::string_view url) const override;
@@ -54,7 +57,7 @@ class SaveSink final : public CrawlSink {
   struct Totals {
     std::uint64_t files = 0;    // in the mirror
     std::uint64_t pages = 0;    // HTML pages among them
-    std::uint64_t written = 0;  // by this run, because they were new or had changed
+    std::uint64_t written = 0;  // by this run, each time that they were new or had changed
     std::uint64_t removed = 0;
     std::uint64_t cut_short = 0;  // answers of this run that were not saved because they are not whole
   };

@@ -14,6 +14,9 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/executor.hpp"
+#include "argiope/async/group.hpp"
+#include "argiope/async/sleep.hpp"
 #include "argiope/crawl/extraction_sink.hpp"
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/crawl/warc_sink.hpp"
@@ -43,6 +46,10 @@
 namespace argiope {
 namespace {
 
+// With --forever, when the files of a mirror are made: see keep_browsable().
+constexpr Duration kMirrorLook = std::chrono::seconds{1};
+constexpr Duration kMirrorQuiet = std::chrono::seconds{10};
+constexpr Duration kMirrorPause = std::chrono::minutes{10};
 constexpr int kMostLookedAt = 1'000;  // rows, for the URLs that a crawl began with
 constexpr std::string_view kNothingWasDue =
     "nothing was due, and nothing was asked: all that is in scope is known already. --age 0 asks whether it has changed, "
@@ -252,7 +259,34 @@ class CrawlCommand {
     };
     loop.add_signal_handler(SIGINT, on_signal);
     loop.add_signal_handler(SIGTERM, on_signal);
-    if (!arguments_.quiet) co_await progress_.run(crawler);
+    std::vector<Coro<void>> work;
+    if (!arguments_.quiet) work.push_back(progress_.run(crawler));
+    if (mirror_ && arguments_.revisits.forever) work.push_back(keep_browsable(crawler));
+    co_await gather(std::move(work));
+  }
+
+  // A crawl without end has no end at which its mirror is made. It is made when nothing has come for a while, or has come for long
+  // without a pause; and that takes a tenth of the time at most. What goes wrong with it is told at the end, which tries again.
+  Coro<void> keep_browsable(Crawler& crawler) {
+    const EventLoop& loop = EventLoop::current();
+    std::uint64_t seen = 0, made_of = 0;
+    TimePoint seen_at = loop.time(), made_at = loop.time();
+    for (;;) {
+      co_await sleep(kMirrorLook);
+      const std::uint64_t fetched = crawler.stats().fetched;
+      if (std::exchange(seen, fetched) != fetched) seen_at = loop.time();
+      const bool is_quiet = loop.time() - seen_at >= kMirrorQuiet;
+      if (fetched == made_of || (!is_quiet && loop.time() - made_at < kMirrorPause)) continue;
+      made_of = fetched;
+      const TimePoint began = loop.time();
+      const auto built = co_await to_thread([mirror = mirror_] { return mirror->build(); });
+      made_at = loop.time();
+      if (!built) {
+        spdlog::warn("{}: the mirror's files are not made: {}", arguments_.save.folder, built.error().message);
+        co_return;
+      }
+      co_await sleep(9 * (made_at - began));
+    }
   }
 
   int finish(LocalCrawl& crawl, const CrawlReport& report) {

@@ -51,12 +51,11 @@ std::string boot_id() {
 
 class MirrorBuilder {
  public:
-  MirrorBuilder(const MirrorFolder& folder, MirrorLog& log, bool sync) : folder_(folder), log_(log), sync_(sync) {}
+  MirrorBuilder(const MirrorFolder& folder, MirrorLog& log, bool sync, MirrorMoment moment)
+      : folder_(folder), log_(log), sync_(sync), moment_(moment) {}
 
   Result<MirrorTotals> run() {
-    auto index = log_.read_again();
-    if (!index) return std::unexpected(std::move(index.error()));
-    index_ = *index;
+    if (auto read = read_index(); !read) return std::unexpected(std::move(read.error()));
     plan_.emplace(*index_);
     auto done = read_state();
     if (done) done = clear_the_way();
@@ -68,6 +67,21 @@ class MirrorBuilder {
   }
 
  private:
+  // The log's own index is for its one thread, until it has ended.
+  Result<void> read_index() {
+    if (moment_ == MirrorMoment::running) {
+      auto index = log_.read_now();
+      if (!index) return std::unexpected(std::move(index.error()));
+      own_index_ = std::move(*index);
+      index_ = own_index_.get();
+      return {};
+    }
+    auto index = log_.read_again();
+    if (!index) return std::unexpected(std::move(index.error()));
+    index_ = *index;
+    return {};
+  }
+
   Result<void> read_state() {
     auto placed = folder_.read_own(kPlacedFile);
     if (!placed) return std::unexpected(std::move(placed.error()));
@@ -218,17 +232,20 @@ class MirrorBuilder {
 
   // All is in its place: only now that is what the mirror has.
   Result<void> write_state() {
-    if (totals_.written == 0 && totals_.removed == 0 && !is_placed_changed_ && right_up_to_ == index_->end()) return {};
+    const bool is_same = totals_.written == 0 && totals_.removed == 0 && !is_placed_changed_ && right_up_to_ == index_->end();
+    if (is_same && moment_ == MirrorMoment::running) return {};
     if (is_placed_changed_) {
       std::string all;
       for (const MirrorPlan::File& file : plan_->files()) all.append(plan_->path_of(file)) += '\n';
       if (auto written = folder_.write_own(kPlacedFile, all, false); !written) return written;
     }
     const std::uint64_t plan = plan_->digest();
-    remove_dead_blobs();
-    plan_.reset();
-    if (auto compacted = log_.compact(sync_); !compacted) return compacted;
-    index_ = &log_.index();
+    if (moment_ == MirrorMoment::end) {
+      remove_dead_blobs();
+      plan_.reset();
+      if (auto compacted = log_.compact(sync_); !compacted) return compacted;
+      index_ = &log_.index();
+    }
     return folder_.write_own(kBuiltFile, built_text(index_->end(), plan), false);
   }
 
@@ -256,7 +273,9 @@ class MirrorBuilder {
   const MirrorFolder& folder_;
   MirrorLog& log_;
   const bool sync_;
+  const MirrorMoment moment_;
   const std::string boot_id_ = boot_id();
+  std::unique_ptr<MirrorIndex> own_index_;
   const MirrorIndex* index_ = nullptr;
   std::optional<MirrorPlan> plan_;
   std::string placed_;  // what may be ours, a line each
@@ -273,8 +292,8 @@ class MirrorBuilder {
 
 }  // namespace
 
-Result<MirrorTotals> build_mirror(const MirrorFolder& folder, MirrorLog& log, bool sync) {
-  return MirrorBuilder(folder, log, sync).run();
+Result<MirrorTotals> build_mirror(const MirrorFolder& folder, MirrorLog& log, bool sync, MirrorMoment moment) {
+  return MirrorBuilder(folder, log, sync, moment).run();
 }
 
 }  // namespace argiope

@@ -1,4 +1,4 @@
-// The last step of a mirror: its files in their places, made of what the log has.
+// The files of a mirror in their places, made of what the log has: the last step, and now and then before.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,10 @@ struct MirrorTotals {
   std::uint64_t removed = 0;
 };
 
+// `running`: others still add records to the log. The files are those of the records that it has by now, and what the log no longer
+// needs stays in it until the end.
+enum class MirrorMoment : std::uint8_t { running, end };
+
 // Brings the files in order with the log. Those that are right already stay untouched, whatever was done before and by whom; so
 // a process that is killed here begins again. What is gone from the log is removed. A file that is not the mirror's own stays: in the way
 // of one that is, it is an error.
@@ -23,6 +27,6 @@ struct MirrorTotals {
 // next run on another start of the machine compares all with the log.
 // Cost:    pages are made anew when they are, or when the place of any file has changed; by as many threads as there are
 //          processors, four at most.
-Result<MirrorTotals> build_mirror(const MirrorFolder& folder, MirrorLog& log, bool sync);
+Result<MirrorTotals> build_mirror(const MirrorFolder& folder, MirrorLog& log, bool sync, MirrorMoment moment);
 
 }  // namespace argiope

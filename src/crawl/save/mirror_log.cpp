@@ -308,10 +308,16 @@ Result<void> MirrorLog::cut_off_leavings() {
   return {};
 }
 
-Result<const MirrorIndex*> MirrorLog::read_again() {
+Result<std::unique_ptr<MirrorIndex>> MirrorLog::read_now() const {
   auto index = std::make_unique<MirrorIndex>();
   if (auto read = index->read(index_file(), shown("index")); !read) return std::unexpected(std::move(read.error()));
-  index_ = std::move(index);
+  return index;
+}
+
+Result<const MirrorIndex*> MirrorLog::read_again() {
+  auto index = read_now();
+  if (!index) return std::unexpected(std::move(index.error()));
+  index_ = std::move(*index);
   return index_.get();
 }
 

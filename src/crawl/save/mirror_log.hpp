@@ -117,10 +117,12 @@ class MirrorLog {
   // Errors: those of MirrorIndex::read, and disk_full.
   static Result<std::unique_ptr<MirrorLog>> open(const MirrorFolder& folder, std::uint64_t chance);
 
-  // As it was at the opening.
+  // As it was at the opening, or when it was read again.
   const MirrorIndex& index() const noexcept { return *index_; }
   // As it is now. It goes when another is read.
   Result<const MirrorIndex*> read_again();
+  // The same for the caller alone. Any thread, also while records are added.
+  Result<std::unique_ptr<MirrorIndex>> read_now() const;
 
   // Gives them to the system: they survive this process. `records` are as append_record() has written them, those that are `logged`
   // with the place of their bytes in `texts`, their references behind them. After a failure nothing is added any more.

@@ -121,16 +121,21 @@ class SaveSink::Impl {
     return keep_on_disk();
   }
 
+  Result<void> build() {
+    std::lock_guard one(building_);
+    if (is_finished_) return {};
+    if (auto kept = keep(); !kept) return kept;
+    return build(MirrorMoment::running);
+  }
+
   Result<void> finish() {
+    std::lock_guard one(building_);
     auto kept = keep();
     if (kept) kept = log_->expect_in_place();
     end();
     if (!kept || is_finished_) return kept;
     is_finished_ = true;
-    auto built = build_mirror(*folder_, *log_, sync_);
-    if (!built) return std::unexpected(std::move(built.error()));
-    totals_ = {built->files, built->pages, built->written, built->removed, cut_short_};
-    return {};
+    return build(MirrorMoment::end);
   }
 
   Totals totals() const { return totals_; }
@@ -170,6 +175,19 @@ class SaveSink::Impl {
       blob_bytes = 0;
     }
   };
+
+  // One at a time.
+  Result<void> build(MirrorMoment moment) {
+    const auto built = build_mirror(*folder_, *log_, sync_, moment);
+    if (!built) return std::unexpected(built.error());
+    totals_.files = built->files;
+    totals_.pages = built->pages;
+    totals_.written += built->written;
+    totals_.removed += built->removed;
+    std::lock_guard lock(mutex_);
+    totals_.cut_short = cut_short_;
+    return {};
+  }
 
   Result<void> take_body(const Exchange& exchange, MirrorRecord& record) {
     const HttpResponse& response = exchange.response;
@@ -328,6 +346,7 @@ class SaveSink::Impl {
   const bool sync_;
   const bool is_empty_;  // at the opening
 
+  std::mutex building_;  // files are made; before mutex_
   mutable std::mutex mutex_;
   std::condition_variable wake_, written_changed_;
   Work waiting_;
@@ -362,6 +381,7 @@ Result<std::shared_ptr<SaveSink>> SaveSink::open(const SaveOptions& options, Ran
 Result<void> SaveSink::take(const Exchange& exchange) { return impl_->take(exchange); }
 std::size_t SaveSink::backlog() const noexcept { return impl_->backlog(); }
 Result<void> SaveSink::keep() { return impl_->keep(); }
+Result<void> SaveSink::build() { return impl_->build(); }
 Result<void> SaveSink::finish() { return impl_->finish(); }
 bool SaveSink::lacks(std::string_view url) const { return impl_->lacks(url); }
 std::string SaveSink::demand() const { return impl_->demand(); }
