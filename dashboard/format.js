@@ -42,10 +42,11 @@ export function span(ms) {
   return fewer ? `${most} ${name} ${fewer} ${next[0]}` : `${most} ${name}`;
 }
 
+// As the command says them.
 export function bytes(n) {
-  if (n < 1024) return `${n} B`;
-  if (n < 1024 * 1024) return `${tenth.format(n / 1024)} KiB`;
-  return `${tenth.format(n / 1024 / 1024)} MiB`;
+  if (n < 1000) return `${n} B`;
+  if (n < 1e6) return `${tenth.format(n / 1e3)} kB`;
+  return `${tenth.format(n / 1e6)} MB`;
 }
 
 // Milliseconds since 1970 of an RFC 3339 time; null for none, and for the epoch, which stands for "at once".

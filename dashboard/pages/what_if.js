@@ -1,7 +1,7 @@
 // What will happen: the queues and schedules that are there, from now on, by the real scheduler in virtual time; and what would,
 // with other workers, other limits, more jobs, without a schedule or with one more.
 import * as api from '../api.js';
-import { brief, count, instant, moment, plural, rate, readSpan, span, writeSpan } from '../format.js';
+import { brief, count, instant, moment, plural, readSpan, span, writeSpan, writtenClock, writtenDay } from '../format.js';
 import { html, useEffect, useMemo, useRef, useState } from '../lib.js';
 import { Plot } from '../plot.js';
 import { go, to } from '../router.js';
@@ -90,7 +90,9 @@ const trends = {
   never_empty: () => 'is never empty',
 };
 const Line = ({ kind = 'warn', children }) => html`<li data-kind=${kind}><${Icon} name="alert" /><div>${children}</div></li>`;
-const At = ({ at }) => html`<span class="nowrap">${instant(at) ? moment(instant(at)) : '–'}</span>`;
+// By the clocks that the page's head names; and by the schedule's own, where those are others.
+const At = ({ at, zone, shownIn }) => html`<span class="nowrap">${instant(at) ? moment(instant(at)) : '–'}</span>
+  ${instant(at) && zone !== shownIn && html`<div class="muted small nowrap">${writtenDay(at)} ${writtenClock(at)} in ${zone}</div>`}`;
 
 // What is worth a sentence, the worst first.
 function findingsOf(report) {
@@ -135,13 +137,14 @@ function Findings({ report }) {
 
 const Tile = ({ name, value, alarm = false, title }) => html`<div class="tile" data-alarm=${alarm} title=${title}><div
     class="tile-name">${name}</div><div class="tile-value">${value}</div></div>`;
+const titleOf = (peak) => instant(peak.at) && `at ${moment(instant(peak.at))}`;
 const Tiles = ({ report }) => html`<div class="tiles">
   <${Tile} name="Runs" value=${brief(report.runs)} /><${Tile} name="Done" value=${brief(report.done)} />
   <${Tile} name="Failed" value=${brief(report.failed)} alarm=${report.failed > 0} /><${Tile} name="Missed"
       value=${brief(report.missed)} alarm=${report.missed > 0} /><${Tile} name="Skipped" value=${brief(report.skipped)}
       alarm=${report.skipped > 0} />
-  <${Tile} name="At once, most" value=${brief(report.peaks.running.most)} title=${report.peaks.running.at} />
-  <${Tile} name="In a minute, most" value=${brief(report.peaks.minute.most)} title=${report.peaks.minute.at} /></div>`;
+  <${Tile} name="At once, most" value=${brief(report.peaks.running.most)} title=${titleOf(report.peaks.running)} />
+  <${Tile} name="In a minute, most" value=${brief(report.peaks.minute.most)} title=${titleOf(report.peaks.minute)} /></div>`;
 
 function Plots({ report, version }) {
   const { timeline, from, until } = report;
@@ -158,13 +161,20 @@ function Plots({ report, version }) {
       seconds=${seconds} format=${brief} label="" version=${version} />` : html`<p class="calm">Nothing ever waits.</p>`}</section></div>`;
 }
 
+// From what its numbers are reckoned.
+function reckonedFrom({ put, minutes, runs }, perSecond) {
+  const once = put > 0 && perSecond === 0 ? `, in ${plural(minutes, 'minute')}: no rate is made of that` : '';
+  return put + runs === 0 ? 'nothing counted yet' : `${plural(put, 'job')} put${once}; ${plural(runs, 'run')}`;
+}
+
 function QueueRow({ assumed, found, texts, change }) {
   const edit = (field) => html`<td key=${field.name} data-name=${field.label}><input class="narrow" aria-label=${`${field.label} of ${assumed.name}`}
       value=${texts[field.name] ?? ''} placeholder=${field.textOf?.(assumed) ?? 'as it is'} autocomplete="off"
       data-changed=${Boolean(texts[field.name]?.trim())} onInput=${(e) => change({ ...texts, [field.name]: e.target.value })} /></td>`;
   const isBad = found && (found.trend === 'piles_up' || found.trend === 'not_worked');
   return html`<tr data-row tabindex="-1"><td class="full"><a data-open class="clip short" title=${assumed.name}
-      href=${to('queues', assumed.name)}><${Name} of=${assumed.name} /></a></td>
+      href=${to('queues', assumed.name)}><${Name} of=${assumed.name} /></a><div class="muted small">
+      ${reckonedFrom(assumed.counted, assumed.arrivals_per_second)}</div></td>
     <td class="number" data-name="waiting now">${brief(assumed.waiting)}</td>${fields.map(edit)}
     <td class="number" data-name="put">${brief(found?.put)}</td>
     <td class="number" data-name="most waiting" title=${found?.most_waiting_at}>${brief(found?.most_waiting)}</td>
@@ -179,9 +189,9 @@ function Queues({ answer, changes, set }) {
   const weight = (a) => (found.get(a.name)?.most_waiting ?? 0) + (found.get(a.name)?.put ?? 0);
   const shown = useMemo(() => [...answer.assumed].sort((a, b) => weight(b) - weight(a)).slice(0, kMostRows), [answer]);
   const change = (name) => (texts) => set({ ...changes, queues: { ...changes.queues, [name]: texts } });
-  return html`<section class="card" aria-labelledby="queues"><header><h2 id="queues">Queues</h2><p>as they are counted now;
-      write another number, and ask again</p></header>
-    <div class="scroll" tabindex="0" role="group" aria-labelledby="queues"><table class="cards"><thead><tr><th>Queue</th>
+  return html`<section class="card" aria-labelledby="queues"><header><h2 id="queues">Queues</h2><p>as counted in
+      ${' '}${span(answer.counted_s * 1000)}, since the daemon began; write another number, and ask again</p></header>
+    <div class="scroll" tabindex="0" role="group" aria-labelledby="queues"><table class="cards close"><thead><tr><th>Queue</th>
       <th class="number">Waiting now</th>${fields.map((f) => html`<th key=${f.name}>${f.label}</th>`)}<th class="number">Put</th>
       <th class="number">Most waiting</th><th class="number">Late, p99</th><th>So</th></tr></thead>
     <tbody>${shown.map((a) => html`<${QueueRow} key=${a.name} assumed=${a} found=${found.get(a.name)}
@@ -190,7 +200,7 @@ function Queues({ answer, changes, set }) {
   </section>`;
 }
 
-function ScheduleRow({ found, isOut, turn }) {
+function ScheduleRow({ found, shownIn, isOut, turn }) {
   return html`<tr data-row tabindex="-1" data-out=${isOut}><td class="grow"><a data-open class="clip" title=${found.name}
       href=${to('schedules', found.name)}><${Name} of=${found.name} /></a></td>
     <td class="full"><code class="clip"><${Name} of=${found.trigger} /></code></td>
@@ -198,7 +208,7 @@ function ScheduleRow({ found, isOut, turn }) {
     <td class="number" data-name="missed">${found.missed ? html`<span class="bad">${brief(found.missed)}</span>` : '0'}</td>
     <td class="number" data-name="skipped">${found.skipped ? html`<span class="bad">${brief(found.skipped)}</span>` : '0'}</td>
     <td class="number" data-name="late, 99 of 100 within">${span(found.lateness.p99_ms)}</td>
-    <td class="nowrap" data-name="first"><${At} at=${found.first} /></td>
+    <td data-name="first"><${At} at=${found.first} zone=${found.zone} shownIn=${shownIn} /></td>
     <td class="full"><div class="row-actions"><button aria-pressed=${isOut} onClick=${turn}>${isOut ? 'Take in' : 'Leave out'}
         </button></div></td></tr>`;
 }
@@ -222,7 +232,7 @@ function Schedules({ report, changes, set }) {
         ? html`<div class="scroll" tabindex="0" role="group" aria-labelledby="schedules"><table class="cards"><thead><tr>
       <th>Schedule</th><th>Trigger</th><th class="number">Runs</th><th class="number">Missed</th><th class="number">Skipped</th>
       <th class="number">Late, p99</th><th>First</th><th><span class="hidden-text">Actions</span></th></tr></thead>
-    <tbody>${shown.map((s) => html`<${ScheduleRow} key=${s.name} found=${s} isOut=${changes.without.has(s.name)}
+    <tbody>${shown.map((s) => html`<${ScheduleRow} key=${s.name} found=${s} shownIn=${report.zone} isOut=${changes.without.has(s.name)}
         turn=${turn(s.name)} />`)}</tbody></table></div>`
         : html`<p class="calm">There is none.</p>`
     }
@@ -238,6 +248,21 @@ const Absent = () => html`<section class="card"><${Empty} title="Not in this dae
   <p>A month of the real scheduler in virtual time: what will fire, wait, pile up and collide, before it does. This daemon does not answer that; the command does, from a configuration file:</p>
   <${Command} text="argiope simulate argiope.toml --for 30d" /><//></section>`;
 
+// How long it takes nobody knows, but the daemon ends it after a while and answers with what it has come to.
+const kLongest = 10;
+function Simulating({ spanText, isFirst }) {
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    const began = Date.now();
+    const timer = setInterval(() => setSeconds(Math.floor((Date.now() - began) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const bar = seconds > 0 && html`<p class="calm"><progress max=${kLongest} value=${Math.min(seconds, kLongest)}
+      aria-label="Time taken" /><span>${plural(seconds, 'second')} of ${kLongest} at most; then it ends early, and says how far it came.</span></p>`;
+  if (!isFirst) return bar && html`<section class="card">${bar}</section>`;
+  return html`<section class="card"><${Empty} title="Simulating …"><p>The real scheduler runs through ${spanText} in virtual time.</p>${bar}<//></section>`;
+}
+
 export function WhatIfPage({ params }) {
   const forSpan = kSpans.some(([s]) => s === params.for) ? params.for : '1d';
   const [changes, set] = useState(kNothing);
@@ -249,14 +274,14 @@ export function WhatIfPage({ params }) {
   useEffect(() => void askNow(), [forSpan]);
   if (error?.status === 404 && !answer) return html`<${Head} title="What if" /><${Absent} />`;
   const hasChanges = changes !== kNothing;
-  return html`<${Head} title="What if" note=${answer && html`<span class="muted">from now on, for ${span(readSpan(forSpan))}</span>`}>
+  return html`<${Head} title="What if" note=${answer && html`<span class="muted">from now on, for ${span(readSpan(forSpan))}, by the clocks of ${answer.report.zone}</span>`}>
       <div class="segments" role="group" aria-label="For how long">${kSpans.map(([s, name]) => html`<button key=${s}
           aria-pressed=${s === forSpan} onClick=${() => go(to('what-if', '', { ...params, for: s }), { replace: true })}>${name}</button>`)}</div>
       ${hasChanges && html`<button class="quiet" onClick=${() => set(kNothing)}>As it is</button>`}
       ${asking ? html`<button onClick=${leave}>Stop</button>` : html`<button class=${question === asked ? '' : 'primary'}
           onClick=${askNow}>${question === asked ? 'Ask again' : 'Ask'}</button>`}<//>
     <${Problem} error=${error} retry=${askNow} />
-    ${asking && !answer && html`<section class="card"><${Empty} title="Simulating …"><p>The real scheduler runs through ${span(readSpan(forSpan))} in virtual time.</p><//></section>`}
+    ${asking && html`<${Simulating} spanText=${span(readSpan(forSpan))} isFirst=${!answer} />`}
     ${answer && html`<div class="answer" aria-busy=${asking}><${Tiles} report=${answer.report} /><${Findings} report=${answer.report} />
       <${Plots} report=${answer.report} version=${answer} /><${Queues} answer=${answer} changes=${changes} set=${set} />
       <${Schedules} report=${answer.report} changes=${changes} set=${set} /></div>`}`;

@@ -36,7 +36,7 @@ describe('numbers and spans', () => {
       '−500 ms',
       '–',
     ]);
-    assert.deepEqual([0, 1023, 1024, 1536, 5 * 1024 * 1024].map(bytes), ['0 B', '1023 B', '1.0 KiB', '1.5 KiB', '5.0 MiB']);
+    assert.deepEqual([0, 999, 1000, 1536, 5_000_000].map(bytes), ['0 B', '999 B', '1.0 kB', '1.5 kB', '5.0 MB']);
   });
   it('are told from now', () => {
     assert.deepEqual(

@@ -123,10 +123,11 @@ bool is_ok(const CommandOptions& options, int status) {
   return std::ranges::find(options.ok_status, status) != options.ok_status.end();
 }
 
-// An exit status that is not 0, in the command's own last line where it has one.
-std::string words_on(int status, std::string errors) {
-  const std::string said = last_line(std::move(errors));
-  if (!said.empty()) return said;
+// An exit status that is not 0, in the command's own last line where it has one: of its errors, and of what our crawl finds the
+// last line of its report, which sums up.
+std::string words_on(int status, const CommandOptions& options, const ProcessOutput& output) {
+  if (std::string said = last_line(output.err); !said.empty()) return said;
+  if (std::string summary = status == 1 && is_our_crawl(options.args) ? last_line(output.out) : ""; !summary.empty()) return summary;
   return status < 0 ? fmt::format("ended by signal {}", -status) : fmt::format("exit status {}", status);
 }
 
@@ -159,13 +160,13 @@ Coro<void> run_command(JobContext& context, const CommandOptions& options) {
   }
   const int status = process.returncode().value_or(-1);
   if (is_ok(options, status)) {
-    if (status != 0) context.finding(words_on(status, std::move(output.err)));
+    if (status != 0) context.finding(words_on(status, options, output));
     if (status == 0 && is_our_crawl(options.args)) context.remark(summary_of_crawl(output.out));
     context.set_result(std::move(output.out));
     co_return;
   }
   context.set_result(output_of_failure(output));
-  const std::string error = words_on(status, std::move(output.err));
+  const std::string error = words_on(status, options, output);
   if (status == kBadData) throw BuryJob(error);
   throw std::runtime_error(error);
 }

@@ -30,16 +30,9 @@ bool is_token(std::string_view text) {
   });
 }
 
-// For errors, which logs keep: the path of a webhook is its secret.
-std::string without_path(std::string text) {
-  const std::size_t slashes = text.find("//");
-  const std::size_t end = text.find_first_of("/?#\\", slashes == std::string::npos ? 0 : slashes + 2);
-  if (end < text.size() && text.substr(end) != "/") text.replace(end, std::string::npos, "/…");
-  return text;
-}
-
 void read_url(const JsonValue& value, HttpRequest& request) {
-  const auto bad = [&](std::string_view why) { value.complain_of(without_path(without_credentials(value.shown())), why); };
+  // Logs keep errors, and the path of a webhook is its secret.
+  const auto bad = [&](std::string_view why) { value.complain_of(without_path(value.shown()), why); };
   const auto text = value.if_text();
   if (!text) return bad("a string");
   const auto url = Url::parse(*text);

@@ -95,4 +95,14 @@ CLI::Validator not_empty() {
                         "");
 }
 
+CLI::Option* add_ok_status(CLI::App& command, std::vector<int>& statuses) {
+  return command
+      .add_option("--ok-status", statuses,
+                  "Exit statuses of the command that are no failure, such as 0,1 (default: 0; of argiope crawl 0,1)")
+      ->check(whole_number(0, 255))
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("N,N");
+}
+
 }  // namespace argiope

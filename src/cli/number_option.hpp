@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace argiope {
 
@@ -18,6 +19,9 @@ CLI::Validator whole_number(std::int64_t least, std::uint64_t most = kNoMost);
 
 // Any number from `least` to `most`, both allowed; NaN is none.
 CLI::Validator any_number(double least, double most);
+
+// "--ok-status 0,1": exit statuses of a command that are no failure.
+CLI::Option* add_ok_status(CLI::App& command, std::vector<int>& statuses);
 
 // More than 0 bytes, with a unit of 1,024 or without: "500M" becomes its bytes, so this is a transform().
 CLI::Validator whole_bytes();

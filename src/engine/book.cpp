@@ -56,8 +56,8 @@ Coro<Result<Book>> Book::open(Store& store, BookOptions options) {
   auto state = std::make_shared<State>(store, std::move(options), nullptr);
   const auto schedules = std::make_shared<ScheduleBook::State>(
       store, EventLoop::current().clock(), state->options.new_queue, state->options.owned, nullptr, nullptr);
-  state->schedules.emplace(schedules);
   state->schedules_state = schedules;
+  State::connect_schedules(state);
   co_await or_return(state->set_clock());
   co_return Book(std::move(state));
 }
@@ -68,14 +68,14 @@ Book Book::of_owner(Store& store, std::shared_ptr<Broker> owner, std::shared_ptr
   auto state = std::make_shared<State>(store, BookOptions{.new_queue = new_queue}, owner);
   state->schedules_state = std::make_shared<ScheduleBook::State>(
       store, EventLoop::current().clock(), std::move(new_queue), fires, std::move(owner), std::move(scheduler));
-  state->schedules.emplace(state->schedules_state);
+  State::connect_schedules(state);
   return Book(std::move(state));
 }
 
 Book Book::of_remote(std::shared_ptr<RemoteBook> remote) {
   auto state = std::make_shared<State>(remote);
   state->schedules_state = std::make_shared<ScheduleBook::State>(std::move(remote), EventLoop::current().clock());
-  state->schedules.emplace(state->schedules_state);
+  State::connect_schedules(state);
   return Book(std::move(state));
 }
 
@@ -84,6 +84,15 @@ Book::State::State(Store& its_store, BookOptions its_options, std::shared_ptr<Br
 // Whoever asks a daemon is told the calendar's times.
 Book::State::State(std::shared_ptr<RemoteBook> its_remote)
     : options{}, remote(std::move(its_remote)), own_clock(std::in_place, EventLoop::current().clock(), Duration{}) {}
+
+void Book::State::connect_schedules(const std::shared_ptr<State>& state) {
+  state->schedules_state->explain_job = [weak = std::weak_ptr(state)](JobId id) -> Coro<Result<JobExplanation>> {
+    const auto book = weak.lock();
+    if (book == nullptr) co_return fail(Errc::cancelled, "the book has gone");
+    co_return co_await book->explain(id);
+  };
+  state->schedules.emplace(state->schedules_state);
+}
 
 void Book::State::let_go() noexcept {
   store.let_go();
@@ -472,8 +481,8 @@ Coro<Result<std::uint64_t>> Book::State::count_due(QueueId queue) {
   if (count < kFirstPage) co_return count;
   read.due_after = {first.back().due_at, first.back().id};
   read.limit = kMostDueCounted - kFirstPage;
-  const auto more = co_await or_return(in_turn(store(&Store::read_shelf, queue, read, std::string{}),
-                                                size_of<std::vector<WaitingJob>>));
+  const auto more = co_await or_return(
+      in_turn(store(&Store::read_shelf, queue, read, std::string{}), size_of<std::vector<WaitingJob>>));
   co_return count + static_cast<std::uint64_t>(std::ranges::count_if(more, is_due));
 }
 

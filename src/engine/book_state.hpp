@@ -28,6 +28,8 @@ namespace argiope {
 struct Book::State {
   State(Store& its_store, BookOptions its_options, std::shared_ptr<Broker> its_owner);
   explicit State(std::shared_ptr<RemoteBook> its_remote);
+  // Makes `schedules` of its schedules_state, which may ask it why a job does not run.
+  static void connect_schedules(const std::shared_ptr<State>& state);
   void let_go() noexcept;
 
   // --- time

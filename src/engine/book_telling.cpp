@@ -83,6 +83,15 @@ ScheduleRun read_misfire(const JsonValue& told) {
   return missed;
 }
 
+void read_active_run(const JsonValue& told, ScheduleExplanation& why) {
+  ToldMembers in(told);
+  ScheduleRun& run = why.active_run.emplace();
+  in.read("run", run.number);
+  in.read("planned", run.planned);
+  in.read("job", run.job);
+  in.read("why", why.active_text);
+}
+
 TimeZone read_zone(const JsonValue& told) {
   auto zone = TimeZone::find(told.text(0, kMostNameBytes));
   if (!zone) told.refuse(zone.error());
@@ -109,6 +118,7 @@ ScheduleExplanation read_schedule_explanation(const JsonValue& told) {
   in.read("runs", why.fired);
   in.read("missed", why.missed);
   if (const JsonValue* missed = in.find("last_misfire")) why.last_misfire = read_misfire(*missed);
+  if (const JsonValue* run = in.find("active_run")) read_active_run(*run, why);
   return why;
 }
 

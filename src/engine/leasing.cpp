@@ -296,7 +296,7 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_some(LeaseCall call) {
 Coro<Result<std::vector<LeasedJob>>> Broker::receive(Future<Result<std::vector<LeasedJob>>> answer) {
   bool cancelled = false;
   try {
-    co_await answer;
+    (void)co_await answer;  // read below
   } catch (const CancelledError&) {
     cancelled = true;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/engine/book.hpp"
 #include "argiope/engine/lease.hpp"
 #include "argiope/engine/schedule_book.hpp"
 #include "engine/store_use.hpp"
@@ -54,6 +55,7 @@ struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   Coro<Result<std::vector<ScheduleRun>>> history(std::string name, std::size_t limit);
   Coro<Result<std::optional<ScheduleOutput>>> output(std::string name);
   Coro<Result<ScheduleExplanation>> explain(std::string name);
+  Coro<Result<void>> explain_run(ScheduleExplanation& why);
   WallTime now() const;
 
   StoreUse store;
@@ -63,6 +65,8 @@ struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   const std::shared_ptr<Broker> owner;             // null beside the owner
   const std::shared_ptr<SchedulerImpl> scheduler;  // null where this process fires no schedules
   const std::shared_ptr<RemoteBook> remote;        // as Book::State's
+
+  std::function<Coro<Result<JobExplanation>>(JobId)> explain_job;  // of its book
 };
 
 }  // namespace argiope

@@ -6,6 +6,7 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_writer.hpp"
+#include "base/internal/printable.hpp"
 #include "engine/internal/remote_book.hpp"
 #include "engine/internal/schedule_status_json.hpp"
 #include "engine/schedule_book_state.hpp"
@@ -49,10 +50,11 @@ Coro<Result<ScheduleExplanation>> ScheduleBook::State::explain(std::string name)
                           .fired = status.place.fired,
                           .missed = status.place.missed};
   for (const ScheduleRun& run : co_await or_return(store(&Store::schedule_runs, status.id, kRunsKept))) {
-    if (run.outcome != RunOutcome::missed && run.outcome != RunOutcome::skipped) continue;
-    why.last_misfire = run;
-    break;
+    const bool is_misfire = run.outcome == RunOutcome::missed || run.outcome == RunOutcome::skipped;
+    if (is_misfire && !why.last_misfire) why.last_misfire = run;
+    if (run.outcome == RunOutcome::running) why.active_run = run;
   }
+  if (why.active_run) co_await or_return(explain_run(why));
   if (status.place.next != WallTime::max()) why.next = status.place.next;
   if (!status.schedule) {
     why.reason = ScheduleReason::unreadable;
@@ -86,6 +88,22 @@ Coro<Result<ScheduleExplanation>> ScheduleBook::State::explain(std::string name)
     why.reason = *why.due_at > now() ? ScheduleReason::not_due : ScheduleReason::due;
   }
   co_return why;
+}
+
+// Why its oldest run does not go on: as of the run's job, which may have gone meanwhile.
+Coro<Result<void>> ScheduleBook::State::explain_run(ScheduleExplanation& why) {
+  const auto job = co_await explain_job(why.active_run->job);
+  if (!job) {
+    why.active_run.reset();
+    co_return job.error().code == Errc::not_found ? Result<void>() : std::unexpected(job.error());
+  }
+  why.active_text = to_sentence(*job);
+  if (job->reason != WaitReason::no_worker || !scheduler) co_return Result<void>{};
+  const auto executors = scheduler->executors();
+  if (std::ranges::find(executors, job->queue) == executors.end()) {
+    why.active_text += fmt::format(", and no executor has {}", in_quotes(job->queue));
+  }
+  co_return Result<void>{};
 }
 
 std::string_view to_string(ScheduleReason reason) noexcept { return kReasons[static_cast<std::size_t>(reason)]; }
@@ -122,6 +140,10 @@ std::string to_sentence(const ScheduleExplanation& why) {
     case not_due: out = "not due"; break;
     case due: out = "due"; break;
   }
+  if (why.active_run) {
+    out += fmt::format("; its run of {} is job {}: {}", time(why.active_run->planned), why.active_run->job,
+                       why.active_text);
+  }
   if (!next.empty()) out += "; " + next;
   if (why.last_misfire) {
     const ScheduleRun& missed = *why.last_misfire;
@@ -132,10 +154,41 @@ std::string to_sentence(const ScheduleExplanation& why) {
   return out;
 }
 
+namespace {
+
+void write_time(JsonWriter& json, std::string_view name, std::optional<WallTime> when, const TimeZone& zone) {
+  json.key(name);
+  when&&* when != WallTime{} ? json.value(format_timestamp(*when, zone)) : json.null();
+}
+
+void write_misfire(JsonWriter& json, const ScheduleExplanation& why) {
+  json.key("last_misfire");
+  if (!why.last_misfire) return json.null();
+  json.object([&, &missed = *why.last_misfire] {
+    write_time(json, "planned", missed.planned, why.zone);
+    write_time(json, "last_planned", missed.last_planned, why.zone);
+    json.member("count", missed.count);
+    json.member("outcome", to_string(missed.outcome));
+    json.member("why", missed.error);
+  });
+}
+
+void write_active_run(JsonWriter& json, const ScheduleExplanation& why) {
+  json.key("active_run");
+  if (!why.active_run) return json.null();
+  json.object([&] {
+    json.member("run", why.active_run->number);
+    write_time(json, "planned", why.active_run->planned, why.zone);
+    json.member("job", why.active_run->job);
+    json.member("why", why.active_text);
+  });
+}
+
+}  // namespace
+
 void write_members(JsonWriter& json, const ScheduleExplanation& why) {
   const auto time = [&](std::string_view name, std::optional<WallTime> when) {
-    json.key(name);
-    when&&* when != WallTime{} ? json.value(format_timestamp(*when, why.zone)) : json.null();
+    write_time(json, name, when, why.zone);
   };
   json.member("name", why.name);
   json.member("id", why.id);
@@ -151,15 +204,8 @@ void write_members(JsonWriter& json, const ScheduleExplanation& why) {
   json.member("overlap", to_string(why.overlap));
   json.member("runs", why.fired);
   json.member("missed", why.missed);
-  json.key("last_misfire");
-  if (!why.last_misfire) return json.null();
-  json.object([&, &missed = *why.last_misfire] {
-    time("planned", missed.planned);
-    time("last_planned", missed.last_planned);
-    json.member("count", missed.count);
-    json.member("outcome", to_string(missed.outcome));
-    json.member("why", missed.error);
-  });
+  write_misfire(json, why);
+  write_active_run(json, why);
 }
 
 std::string to_json(const ScheduleExplanation& why) {

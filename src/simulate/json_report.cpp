@@ -143,6 +143,7 @@ void write(JsonWriter& out, const SimulationReport& report) {
   const TimeZone& zone = report.zone;
   out.member("from", format_timestamp(report.from, zone));
   out.member("until", format_timestamp(report.until, zone));
+  out.member("zone", zone.name());
   out.member("seed", report.seed);
   write_text(out, "stopped", report.stopped);
   out.member("runs", report.runs);

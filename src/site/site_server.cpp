@@ -238,7 +238,7 @@ class Server final : public SiteServer {
   template <class Stream>
   Coro<bool> answer(Stream& stream, tcp::socket& socket, std::uint32_t host,
                     const http::request<http::string_body>& request, std::string& out) {
-    using Behaviour = SyntheticReply::Behaviour;
+    using Kind = SyntheticReply::Behaviour;
     const SyntheticRequest asked{host,
                                  request.method() == http::verb::head,
                                  view(request.target()),
@@ -252,27 +252,27 @@ class Server final : public SiteServer {
     SyntheticReply reply = web_->reply(asked);
     log(host, view(request.method_string()), view(request.target()), reply.status);
     if (reply.latency > Duration::zero()) co_await sleep(reply.latency);
-    if (reply.behaviour == Behaviour::silent) co_await sleep(std::chrono::hours{24});
-    if (reply.behaviour == Behaviour::closed) co_return false;
-    if (reply.behaviour == Behaviour::garbage || reply.behaviour == Behaviour::odd) {
-      co_await write(stream, socket, reply.behaviour == Behaviour::odd ? reply.wire : reply.body);
+    if (reply.behaviour == Kind::silent) co_await sleep(std::chrono::hours{24});
+    if (reply.behaviour == Kind::closed) co_return false;
+    if (reply.behaviour == Kind::garbage || reply.behaviour == Kind::odd) {
+      co_await write(stream, socket, reply.behaviour == Kind::odd ? reply.wire : reply.body);
       co_return false;
     }
     write_head(reply, out);
     const bool bodiless = asked.head || reply.status == 304;
     if (bodiless) co_return co_await write(stream, socket, out);
     switch (reply.behaviour) {
-      case Behaviour::normal: out += reply.body; co_return co_await write(stream, socket, out);
-      case Behaviour::surplus:
+      case Kind::normal: out += reply.body; co_return co_await write(stream, socket, out);
+      case Kind::surplus:
         out += reply.body;
         out += "and more than that";
         co_await write(stream, socket, out);
         co_return false;
-      case Behaviour::cut:
+      case Kind::cut:
         out.append(reply.body, 0, reply.body.size() / 2);
         co_await write(stream, socket, out);
         co_return false;
-      case Behaviour::reset: {
+      case Kind::reset: {
         out.append(reply.body, 0, reply.body.size() / 2);
         co_await write(stream, socket, out);
         error_code ignored;
@@ -280,14 +280,14 @@ class Server final : public SiteServer {
         socket.close(ignored);
         co_return false;
       }
-      case Behaviour::drip:
+      case Kind::drip:
         if (!co_await write(stream, socket, out)) co_return false;
         for (const char c : reply.body) {
           co_await sleep(from_seconds(1 / reply.drip_bytes_per_second));
           if (!co_await write(stream, socket, {&c, 1})) co_return false;
         }
         co_return true;
-      case Behaviour::flood: {
+      case Kind::flood: {
         if (!co_await write(stream, socket, out)) co_return false;
         const std::string chunk = fmt::format("{:x}\r\n{}\r\n", reply.body.size(), reply.body);
         while (co_await write(stream, socket, chunk)) {

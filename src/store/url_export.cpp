@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/internal/csv.hpp"
+#include "base/internal/utf8.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -81,6 +82,8 @@ struct CsvLine {
     Row::for_each_field(record, referrer, [&](std::string_view, auto value) {
       if constexpr (std::is_integral_v<decltype(value)>) {
         append_csv_field(out, std::to_string(value));
+      } else if (!is_utf8(value)) {
+        append_csv_field(out, to_valid_utf8(value));  // headers in a database of an earlier version
       } else {
         append_csv_field(out, value);
       }

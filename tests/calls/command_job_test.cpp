@@ -24,7 +24,7 @@ class CommandJobTest : public testing::Test {
       MemoryStore store;
       auto opened = co_await Engine::open(store);
       Engine& engine = *opened;
-      co_await engine.book().configure("q", config);
+      value_or_throw(co_await engine.book().configure("q", config));
       NewJob job;
       job.queue = "q";
       job.key = "the key";
@@ -87,6 +87,15 @@ TEST_F(CommandJobTest, KnowsTheFindingsOfACrawl) {
   EXPECT_EQ(crawl("crawl", "1").state, JobState::done);
   EXPECT_EQ(crawl("crawl", "3").state, JobState::buried);
   EXPECT_EQ(crawl("serve", "1").state, JobState::buried);
+}
+
+TEST_F(CommandJobTest, OfACrawlThatSaysNothingBesidesItsReportTheSummaryIsTheRemark) {
+  TemporaryFolder folder;
+  const std::string argiope = folder.file("argiope");
+  std::ofstream(argiope) << "#!/bin/sh\nprintf 'error broken: 404\\n\\n1 error in 2 links\\n'; exit 1\n";
+  std::filesystem::permissions(argiope, std::filesystem::perms::owner_all);
+  EXPECT_EQ(run({.args = {argiope, "crawl", "check"}}).error, "1 error in 2 links");
+  EXPECT_EQ(run({.args = {argiope, "serve"}}).error, "exit status 1");
 }
 
 TEST_F(CommandJobTest, AProgramThatIsNotThereIsAnError) {

@@ -51,7 +51,7 @@ class CommandTest : public testing::Test {
       QueueConfig config;
       config.keep_done = 1h;
       config.retry.max_attempts = 1;
-      co_await engine.book().configure("q", config);
+      value_or_throw(co_await engine.book().configure("q", config));
       NewJob job;
       job.queue = "q";
       job.payload = payload;

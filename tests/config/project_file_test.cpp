@@ -407,6 +407,8 @@ TEST(ProjectFileTest, TellsWhatIsWrongAndWhere) {
       {"[project]\nname = \"a\"\n[[rule]]\nname = \"r\"", "a.toml:1: project: a project needs start"},
       {"[project]\nname = \"a\"\nstart = \"http://a.test/\"\nscope = \"b.test\"\n[[rule]]\nname = \"r\"",
        "a.toml:3: project.start \"http://a.test/\": it is out of the project's scope"},
+      {"[project]\nname = \"a\"\nstart = \"http://u:secret@a.test/\"\n[[rule]]\nname = \"r\"",
+       "a.toml:3: project.start: it has a name or password, which would be part of its name"},
       {"[project\n", "a.toml:1: "},
       {"[project]\nrate = inf", "a.toml:2: a number must be finite"},
   };

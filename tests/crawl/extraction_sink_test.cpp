@@ -431,6 +431,28 @@ TEST_P(ExtractionAfterACrash, CutsOffWhatAPowerCutHasLeftBehindTheLastCommit) {
   EXPECT_EQ(contents(file_), both);
 }
 
+TEST_P(ExtractionAfterACrash, BeginsAnewWhereAPowerCutHasLeftNothingButHoles) {
+  { ExtractionRun(*store_, file_).show("http://h/1"); }
+  const std::string written = contents(file_);
+  const std::string header = GetParam() == ".csv" ? "url,fetched_at,t\r\n" : "";
+  for (std::size_t from = header.size(); from < written.size(); ++from) {
+    const std::string holed = written.substr(0, from) + std::string(written.size() - from, '\0');
+    write_file(file_, holed);
+    ExtractionRun run(*store_, file_);
+    ASSERT_EQ(contents(file_), header) << from;
+  }
+  // Another's file of zeros has no mark.
+  const std::string zeros(100, '\0');
+  const auto other = folder_.file("zeros" + GetParam());
+  write_file(other, zeros);
+  const auto sink = sink_to(options_to(other));
+  (void)show_page(*sink, {});
+  const auto kept = sink->keep();
+  ASSERT_FALSE(kept);
+  EXPECT_THAT(kept.error().message, HasSubstr("is there, and"));
+  EXPECT_EQ(contents(other), zeros);
+}
+
 TEST_P(ExtractionAfterACrash, LeavesWhatOthersHaveWrittenBehindARunThatEnded) {
   {
     ExtractionRun run(*store_, file_);

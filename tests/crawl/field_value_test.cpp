@@ -32,6 +32,9 @@ TEST(FieldNumber, IsNotMadeOfTheDigitsOfSeveral) {
     EXPECT_EQ(number_of_text(text), "none") << text;
     EXPECT_FALSE(integer_in(text)) << text;
   }
+  for (const char* text : {"1,5 Mio", "1,5\xc2\xa0Mio", "1,5 tys. zł", "15 тыс. руб.", "2,3 млн", "2 milhões", "5 mila", "3億", "1.5万円", "1½", "1 ½"}) {
+    EXPECT_EQ(number_of_text(text), "none") << text << " is another number";
+  }
   EXPECT_EQ(number_of_text("1.234.567", '.'), "none") << "a point is no thousands' separator there";
   EXPECT_EQ(number_of_text("12.5", ','), "none");
   EXPECT_EQ(number_of_text("36, 37, 38"), "36") << "a space ends a number";
@@ -53,6 +56,10 @@ TEST(FieldNumber, TakesSpacesAndApostrophesForThousands) {
 TEST(FieldNumber, IsTheFirstInItsText) {
   EXPECT_EQ(number_of_text("from $ 9.99 to $ 19.99"), "9.99");
   EXPECT_EQ(number_of_text("EUR 5,- each"), "5");
+  EXPECT_EQ(number_of_text("1.299,-"), "1299");
+  EXPECT_EQ(number_of_text("1.299,\xe2\x80\x93 €"), "1299");
+  EXPECT_EQ(number_of_text("12.299.000,-"), "12299000");
+  EXPECT_EQ(number_of_text("1.29,-"), "1.29");
   EXPECT_EQ(number_of_text("4.5/5"), "4.5");
   EXPECT_EQ(number_of_text("(12)."), "12");
   EXPECT_EQ(number_of_text("free"), "none");
@@ -105,6 +112,8 @@ TEST(FieldDate, IsReadFromIsoAndRfc3339) {
   EXPECT_EQ(date_of_text("2026-03-12"), "2026-03-12");
   EXPECT_EQ(date_of_text("2026-03-12T14:30:05Z"), "2026-03-12T14:30:05Z");
   EXPECT_EQ(date_of_text("2026-03-12t14:30:05.250+01:00"), "2026-03-12T14:30:05.250+01:00");
+  EXPECT_EQ(date_of_text("2026-03-12 14:30:05 +01:00"), "2026-03-12T14:30:05+01:00");
+  EXPECT_EQ(date_of_text("2026-03-12 14:30:05 -0530"), "2026-03-12T14:30:05-05:30");
   EXPECT_EQ(date_of_text("2026-03-12 14:30"), "2026-03-12T14:30:00");
   EXPECT_EQ(date_of_text("2026-03-12T14:30-0530"), "2026-03-12T14:30:00-05:30");
   EXPECT_EQ(date_of_text("20260312"), "2026-03-12");
@@ -167,6 +176,9 @@ TEST(FieldDate, ThatIsNoneIsAnError) {
   EXPECT_EQ(date_of_text("yesterday"), "\"yesterday\": this is no date");
   EXPECT_EQ(date_of_text("2026-02-30"), "\"2026-02-30\": there is no such date");
   EXPECT_EQ(date_of_text("2026-13-01"), "\"2026-13-01\": there is no such date");
+  EXPECT_EQ(date_of_text("10000-01-01"), "\"10000-01-01\": this is no date");
+  EXPECT_EQ(date_of_text("2026-01-10000"), "\"2026-01-10000\": this is no date");
+  EXPECT_EQ(date_of_text("2026-001-01"), "\"2026-001-01\": this is no date");
   EXPECT_EQ(date_of_text("2026-03-12T25:00"), "\"2026-03-12T25:00\": there is no such date");
   EXPECT_EQ(date_of_text("00.03.2026"), "\"00.03.2026\": there is no such date");
   EXPECT_EQ(date_of_text("12 March"), "\"12 March\": a date without a year");

@@ -197,6 +197,19 @@ class Crawling(EndToEnd):
             self.assertNotIn(word + '@', told)
         self.assertNotIn('secret', told)
 
+    def test_a_second_site_in_a_folder_is_told_that_the_database_has_another(self):
+        class Site(PageHandler):
+            def do_GET(self):
+                self.reply(200 if self.path == '/' else 404, b'<p>one')
+
+        port = self.serve(Site).server_port
+        def told(url):
+            return run('crawl', url, '--delay', '0', '--max-pages', '1', cwd=self.folder).stderr
+        self.assertNotIn('keeps them apart', told(f'http://127.0.0.1:{port}/'))
+        self.assertNotIn('keeps them apart', told(f'http://127.0.0.1:{port}/'))
+        self.assertIn(f'argiope.db has the crawl of 127.0.0.1:{port} already', told(f'http://localhost:{port}/'))
+        self.assertNotIn('keeps them apart', told(f'http://127.0.0.1:{port}/'))
+
     def test_the_export_has_every_url(self):
         urls, _ = self.site('--hosts', 1, '--pages', 30)
         jsonl, table = self.folder / 'out.jsonl', self.folder / 'out.csv'

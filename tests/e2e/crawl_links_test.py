@@ -322,6 +322,10 @@ class Links(EndToEnd):
         self.checked()
         told = json.loads(self.look('check', self.database, '--format', 'json', expect=1))
         self.assertEqual(told['errors'], sum(finding['severity'] == 'error' for finding in told['findings']))
+        # Whoever has only standard error, as a job does, hears what it comes to.
+        silent = subprocess.run([ARGIOPE, 'crawl', 'check', self.database, '-o', self.folder / 'found.csv'], capture_output=True,
+                                text=True, timeout=100)
+        self.assertRegex(silent.stderr, r'^argiope: \d+ errors? and \d+ warnings? in \d+ links? to \d+ URLs?')
         lenient = json.loads(self.look('check', self.database, '--format', 'json', '--check-only', 'broken',
                                        '--accept-status', '..404', expect=1))
         self.assertEqual([finding['url'] for finding in lenient['findings']], [self.url + '/error'])

@@ -351,6 +351,13 @@ class Running(Schedules):
                               'sh', '-c', 'exit 1').stdout
         self.assertEqual(json.loads(summary)['done'], 1)
         self.assertEqual(json.loads(self.job('show', 'found', '--json'))['error'], 'exit status 1')
+        self.job('put', 'q', 'in', '--id', 'beside')
+        self.schedule('add', 'soon', '--at', '2020-01-01T00:00:00Z', '--queue', 'q', '--payload', 'in')
+        self.run_it('schedule', 'run', '--store', self.store, '--until-idle', '--fail-on-failed', '--work', 'q', '--ok-status', '0,1',
+                    '--', 'sh', '-c', 'exit 1')
+        self.assertEqual([(entry['outcome'], entry['error']) for entry in self.json('history', 'soon')], [('done', 'exit status 1')])
+        self.assertEqual(json.loads(self.job('show', 'beside', '--json'))['state'], 'done')
+        self.refused('schedule', 'run', '--store', self.store, '--ok-status', '0', culprit='--work')
 
     def test_a_nightly_crawl_ends_well_and_its_findings_are_in_the_history(self):
         class Site(PageHandler):

@@ -17,7 +17,7 @@ class AwaitedPutTest : public BrokerTest {
   void with_slow_broker(Body body, EngineOptions options = {}) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
       engine_ = co_await open_engine(slow_, options);
-      co_await engine_->book().configure("q", {});
+      value_or_throw(co_await engine_->book().configure("q", {}));
       co_await body();
       if (engine_) EXPECT_TRUE(co_await engine_->close());
       engine_.reset();

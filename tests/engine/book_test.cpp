@@ -72,7 +72,7 @@ TEST_F(BookTest, AFullQueueIsWaitedForWithThoseBeforeAlreadyIn) {
         co_await sleep(10s);
         EXPECT_FALSE(putting.done());
         EXPECT_EQ((co_await book.list({.queue = "q"}))->size(), 1u);
-        co_await book.change({{.id = 1, .kind = ChangeKind::erase}});
+        value_or_throw(co_await book.change({{.id = 1, .kind = ChangeKind::erase}}));
         const auto replies = co_await putting;
         EXPECT_EQ((*replies)[1]->id, 2u);
       },
@@ -99,7 +99,8 @@ TEST_F(BookTest, ADelayedJobWhoseTimeHasComeIsReadyToWhoLooks) {
 
 TEST_F(BookTest, TimesAreTheCalendarsThoughTheOwnersRunDiffersFromIt) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    co_await store_.remember(kCalendarOffset, Duration{-1h}.count());  // the calendar was set an hour ahead once
+    // The calendar was set an hour ahead once.
+    value_or_throw(co_await store_.remember(kCalendarOffset, Duration{-1h}.count()));
     auto book = co_await Book::open(store_);
     const JobId id = co_await put(*book, delayed("q", 60s));
     EXPECT_EQ((co_await store_.get(id))->value().due_at, now() + 60s - 1h);
@@ -147,7 +148,7 @@ TEST_F(BookTest, ExplainsWhatTheStoreAloneTells) {
     const auto buried = co_await explained(first, true);
     EXPECT_EQ(buried.reason, WaitReason::buried);
     EXPECT_EQ(buried.error, "broken");
-    co_await engine_->book().pause("q");
+    value_or_throw(co_await engine_->book().pause("q"));
     EXPECT_EQ((co_await explained(second, true)).reason, WaitReason::queue_paused);
   });
 }
@@ -160,7 +161,7 @@ class BookExplainsLimits : public BookTest {
     JobExplanation why;
     const std::string queue = "q" + std::to_string(++queues_);  // what was explained before lies in others
     with_broker([&]() -> Coro<void> {
-      co_await engine_->book().configure(queue, config);
+      value_or_throw(co_await engine_->book().configure(queue, config));
       if (first_runs) {
         NewJob first = job(queue);
         first.key = other_key;

@@ -48,7 +48,7 @@ TEST_F(BrokerTest, WhatIsDoneIsForgottenUnlessItIsToBeKept) {
   with_broker([&]() -> Coro<void> {
     QueueConfig keeps;
     keeps.keep_done = 1h;
-    co_await engine_->book().configure("kept", keeps);
+    value_or_throw(co_await engine_->book().configure("kept", keeps));
     const JobId gone = co_await put(job("q"));
     const JobId kept = co_await put(job("kept"));
     EXPECT_TRUE(co_await settle((co_await one("q")).token));
@@ -64,7 +64,7 @@ TEST_F(BrokerTest, AFailedJobIsTriedAgainByTheQueuesPolicyAndThenBuried) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.retry = {.max_attempts = 3, .first = 1s, .factor = 4, .jitter = 0};
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     const JobId id = co_await put(job("q"));
     EXPECT_TRUE(co_await settle((co_await one("q")).token, {.outcome = Outcome::retry, .error = "first"}));
     TimePoint failed = loop_.time();
@@ -127,7 +127,7 @@ TEST_F(BrokerTest, AStaleTokenSettlesNothing) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.lease_time = 10s;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     co_await put(job("q", "x"));
     const LeasedJob first = co_await one("q");
     co_await sleep(11s);
@@ -146,7 +146,7 @@ TEST_F(BrokerTest, ALeaseThatIsRenewedDoesNotRunOut) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.lease_time = 10s;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     co_await put(job("q", "x"));
     const LeasedJob leased = co_await one("q");
     for (int i = 0; i < 5; ++i) {
@@ -164,7 +164,7 @@ TEST_F(BrokerTest, AJobWhoseLeaseRunsOutTooOftenIsBuried) {
     QueueConfig config;
     config.lease_time = 1s;
     config.max_lease_expiries = 2;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     std::vector<JobEventKind> ends;
     const auto listener = engine_->add_listener(
         static_cast<std::uint32_t>(JobEventKind::expired) | static_cast<std::uint32_t>(JobEventKind::buried),
@@ -298,7 +298,7 @@ TEST_F(BrokerTest, AQueueStartsNoMoreThanItsRate) {
     QueueConfig config;
     config.limits.rate = 2;
     config.limits.burst = 1;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     for (int i = 0; i < 5; ++i) co_await put(job("q"));
     const TimePoint start = loop_.time();
     for (int i = 0; i < 5; ++i) EXPECT_EQ((co_await engine_->lease({.queues = {"q"}, .most = 10}))->size(), 1u);
@@ -310,7 +310,7 @@ TEST_F(BrokerTest, ABusyKeyHoldsUpNoOther) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.key_limits.concurrency = 1;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     for (const char* payload : {"a1", "a2", "a3"}) co_await put(job("q", payload, 9, "a"));
     for (const char* payload : {"b1", "b2"}) co_await put(job("q", payload, 0, "b"));
     EXPECT_EQ(co_await payloads("q"), "a1 b1 ");
@@ -323,14 +323,14 @@ TEST_F(BrokerTest, AFullQueueRefusesOrLetsWait) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.capacity = 2;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     co_await put(job("q", "a"));
     co_await put(job("q", "b"));
     const auto refused = co_await engine_->book().put(job("q", "c"));
     EXPECT_EQ(refused.error().code, Errc::refused);
     EXPECT_THAT(refused.error().message, HasSubstr("\"q\" is full"));
     config.at_capacity = CapacityPolicy::wait;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     auto waits = loop_.create_task(engine_->book().put(job("q", "c")));
     co_await sleep(1s);
     EXPECT_FALSE(waits.done());
@@ -345,7 +345,7 @@ TEST_F(BrokerTest, APutThatIsCancelledWhileItWaitsForRoomTakesNone) {
     QueueConfig config;
     config.capacity = 1;
     config.at_capacity = CapacityPolicy::wait;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     co_await put(job("q", "a"));
     auto first = loop_.create_task(engine_->book().put(job("q", "b")));
     auto second = loop_.create_task(engine_->book().put(job("q", "c")));
@@ -361,7 +361,7 @@ TEST_F(BrokerTest, QueuesShareByTheirWeights) {
   with_broker([&]() -> Coro<void> {
     QueueConfig heavy;
     heavy.weight = 3;
-    co_await engine_->book().configure("heavy", heavy);
+    value_or_throw(co_await engine_->book().configure("heavy", heavy));
     for (int i = 0; i < 100; ++i) {
       co_await put(job("heavy", "h"));
       co_await put(job("light", "l"));
@@ -521,13 +521,13 @@ TEST_F(BrokerTest, CancellingAJobOnItsWayToItsWorkerIsNotForgotten) {
 
 TEST_F(BrokerTest, KnowsThatNobodyWaitsAnyMore) {
   with_broker([&]() -> Coro<void> {
-    co_await engine_->book().configure("q", {});
-    co_await engine_->book().pause("q");
+    value_or_throw(co_await engine_->book().configure("q", {}));
+    value_or_throw(co_await engine_->book().pause("q"));
     auto waiting = loop_.create_task(engine_->lease({.queues = {"q"}}));
     co_await sleep(1s);
     waiting.cancel();
     co_await sleep(1s);
-    co_await engine_->book().resume("q");
+    value_or_throw(co_await engine_->book().resume("q"));
     EXPECT_EQ((co_await explained(co_await put(job("q")))).reason, WaitReason::no_worker);
   });
 }
@@ -560,7 +560,7 @@ TEST_F(BrokerTest, RefusesWhatIsTooLargeOrNamesNoQueue) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.max_payload_bytes = 3;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     EXPECT_EQ((co_await engine_->book().put(job("q", "1234"))).error().code, Errc::too_large);
     EXPECT_EQ((co_await engine_->book().put(job(""))).error().code, Errc::invalid_input);
     NewJob far = job("q");
@@ -671,7 +671,7 @@ TEST_F(BrokerTest, AKeyThatFillsTheWindowAndMayNotRunHoldsUpNoOther) {
       [&]() -> Coro<void> {
         QueueConfig config;
         config.key_limits.concurrency = 1;
-        co_await engine_->book().configure("q", config);
+        value_or_throw(co_await engine_->book().configure("q", config));
         for (int i = 0; i < 300; ++i) co_await put(job("q", "hog", 9, "hog"));
         for (int i = 0; i < 20; ++i) co_await put(job("q", "other", 0, "k" + std::to_string(i)));
         const LeasedJob hog = co_await one("q");
@@ -700,14 +700,14 @@ TEST_F(BrokerTest, TellsEveryTransitionInOrder) {
         engine_->add_listener(kAllJobEvents, [&](const JobEvent& event) { seen.emplace_back(to_string(event.kind)); });
     QueueConfig config;
     config.retry = {.max_attempts = 2, .first = 1s, .jitter = 0};
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     const JobId id = co_await put(delayed("q", 1s));
     auto leased = co_await engine_->lease({.queues = {"q"}});
     engine_->set_progress(leased->at(0).token, 0.5, "half");
     co_await settle(leased->at(0).token, {.outcome = Outcome::retry});
     leased = co_await engine_->lease({.queues = {"q"}});
     co_await settle(leased->at(0).token, {.outcome = Outcome::retry});
-    co_await engine_->book().kick(id);
+    value_or_throw(co_await engine_->book().kick(id));
     co_await settle((co_await one("q")).token);
     EXPECT_THAT(seen, ElementsAre("queue changed", "added", "due", "leased", "progress", "retrying", "due", "leased",
                                   "buried", "kicked", "leased", "done"));

@@ -36,7 +36,7 @@ TEST_F(ExplainTest, NotDue) {
 TEST_F(ExplainTest, QueuePaused) {
   with_broker([&]() -> Coro<void> {
     const JobId id = co_await put(job("q"));
-    co_await engine_->book().pause("q");
+    value_or_throw(co_await engine_->book().pause("q"));
     const auto why = co_await explained(id);
     EXPECT_EQ(why.reason, WaitReason::queue_paused);
     EXPECT_EQ(why.state, JobState::ready);

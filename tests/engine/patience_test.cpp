@@ -15,8 +15,8 @@ class PatienceTest : public BrokerTest {
   void with_slow_broker(Body body) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
       engine_ = co_await open_engine(slow_);
-      co_await engine_->book().configure(
-          "q", {.lease_time = 6s, .max_lease_expiries = 1, .keep_done = 1h, .keep_cancelled = 1h});
+      value_or_throw(co_await engine_->book().configure(
+          "q", {.lease_time = 6s, .max_lease_expiries = 1, .keep_done = 1h, .keep_cancelled = 1h}));
       co_await body();
       slow_.delay = {};
       slow_.busy_until = {};

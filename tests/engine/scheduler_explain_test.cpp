@@ -172,13 +172,46 @@ TEST_F(ExplainScheduleTest, APayloadThatItsQueueRefuses) {
   });
 }
 
+TEST_F(ExplainScheduleTest, FollowsARunThatNobodyTakes) {
+  with_scheduler([&]() -> Coro<void> {
+    Schedule schedule = every(10min);
+    schedule.job.queue = "tick";
+    co_await start_with(std::move(schedule), 15min);
+    const auto why = value_or_throw(co_await engine_->book().schedules().explain("s"));
+    EXPECT_EQ(why.active_run.value().planned, at("2026-01-01T00:00:00Z"));
+    EXPECT_EQ(why.active_text, "no worker asks for jobs of queue \"tick\", and no executor has \"tick\"");
+    EXPECT_EQ(co_await sentence(),
+              "1 of at most 1 runs have not ended: a planned time that comes now is skipped; its run of "
+              "2026-01-01T00:00:00Z is job 1: " +
+                  why.active_text +
+                  "; next planned for 2026-01-01T00:20:00Z; last not run: 2026-01-01T00:10:00Z (1 of its runs had not "
+                  "ended)");
+    // Of several the oldest; and it is said of a schedule that is not kept by it, too.
+    value_or_throw(
+        co_await engine_->book().schedules().modify("s", [](Schedule& change) { change.max_instances = 9; }));
+    co_await sleep(10min);
+    EXPECT_THAT(co_await sentence(), StartsWith("not due; its run of 2026-01-01T00:00:00Z is job 1: no worker asks"));
+    value_or_throw(co_await engine_->book().pause("tick"));
+    EXPECT_THAT(co_await sentence(), HasSubstr("is job 1: queue \"tick\" is paused; next planned for"));
+    // Beside the owner nobody knows of workers.
+    auto beside = value_or_throw(co_await Book::open(store_));
+    EXPECT_THAT(to_sentence(value_or_throw(co_await beside.schedules().explain("s"))),
+                HasSubstr("its run of 2026-01-01T00:00:00Z is job 1: "));
+  });
+}
+
 TEST_F(ExplainScheduleTest, OverlapSaysHowManyRunAndWhatComesOfIt) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(1h);
     co_await start_with(every(10min), 15min);
+    const auto why = value_or_throw(co_await engine_->book().schedules().explain("s"));
+    EXPECT_THAT(why.active_text, StartsWith("it runs (attempt 1 of "));
     EXPECT_EQ(co_await sentence(),
-              "1 of at most 1 runs have not ended: a planned time that comes now is skipped; next planned for "
-              "2026-01-01T00:20:00Z; last not run: 2026-01-01T00:10:00Z (1 of its runs had not ended)");
+              "1 of at most 1 runs have not ended: a planned time that comes now is skipped; its run of "
+              "2026-01-01T00:00:00Z is job 1: " +
+                  why.active_text +
+                  "; next planned for 2026-01-01T00:20:00Z; last not run: 2026-01-01T00:10:00Z (1 of its runs had not "
+                  "ended)");
   });
 }
 
@@ -186,12 +219,15 @@ TEST_F(ExplainScheduleTest, AsJson) {
   with_scheduler([&]() -> Coro<void> {
     co_await work(1h);
     co_await start_with(every(10min), 15min);
-    EXPECT_EQ(to_json(value_or_throw(co_await engine_->book().schedules().explain("s"))),
+    const auto why = value_or_throw(co_await engine_->book().schedules().explain("s"));
+    EXPECT_EQ(to_json(why),
               R"({"name":"s","id":1,"reason":"overlap","text":"","next":"2026-01-01T00:20:00Z",)"
               R"("due_at":"2026-01-01T00:20:00Z","zone":"UTC","paused_by":"","paused_at":null,"active":1,)"
               R"("max_instances":1,"overlap":"skip","runs":1,"missed":1,"last_misfire":{)"
               R"("planned":"2026-01-01T00:10:00Z","last_planned":"2026-01-01T00:10:00Z","count":1,)"
-              R"("outcome":"skipped","why":"1 of its runs had not ended"}})");
+              R"("outcome":"skipped","why":"1 of its runs had not ended"},)"
+              R"("active_run":{"run":1,"planned":"2026-01-01T00:00:00Z","job":1,"why":")" +
+                  why.active_text + "\"}}");
     EXPECT_EQ((co_await engine_->book().schedules().explain("t")).error().code, Errc::not_found);
   });
 }

@@ -45,12 +45,12 @@ class Life {
  private:
   Coro<void> live() {
     engine_ = co_await open_engine(store_);
-    co_await engine_->book().configure(
-        "q", {.retry = {.max_attempts = 1}, .lease_time = 6s, .keep_done = 1h, .keep_cancelled = 1h});
+    value_or_throw(co_await engine_->book().configure(
+        "q", {.retry = {.max_attempts = 1}, .lease_time = 6s, .keep_done = 1h, .keep_cancelled = 1h}));
     for (int i = 0; i < 3; ++i) {
       NewJob job;
       job.queue = "q";
-      co_await engine_->book().put(std::move(job));
+      value_or_throw(co_await engine_->book().put(std::move(job)));
     }
     worker_ = std::make_unique<Worker>(
         *engine_, WorkerOptions{.queues = {"q"}, .concurrency = 2, .drain_limit = kDrainLimit, .until_empty = true});

@@ -189,7 +189,7 @@ TEST_F(WorkerTest, KeepsTheLeaseOfAFunctionThatTakesLong) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.lease_time = 10s;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     Worker worker(*engine_, until_empty());
     int runs = 0;
     worker.add("q", [&](JobContext& context) -> Coro<void> {
@@ -285,7 +285,7 @@ TEST_F(WorkerTest, RunsBlockingFunctionsOnThreads) {
   with_broker([&]() -> Coro<void> {
     QueueConfig config;
     config.keep_done = 1h;
-    co_await engine_->book().configure("q", config);
+    value_or_throw(co_await engine_->book().configure("q", config));
     ThreadPoolExecutor threads(2);
     Worker worker(*engine_, until_empty());
     worker.add("q", on_threads(threads, [](const JobRecord& record) { return record.payload + "!"; }));

@@ -1,5 +1,6 @@
 // A page's way to its answer: what is sent, where redirects lead, and what each end of the way is called.
 #include "project/fetch/internal/page_fetcher.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

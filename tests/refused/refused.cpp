@@ -33,6 +33,24 @@ Coro<void> has_a_body_that_returns_something_else() {
   co_await TaskGroup::run([](TaskGroup&) { return 1; });  // expected-error {{returns Coro<void> or nothing}}
 }
 
+Coro<void> leaves_the_unit_out() {
+  co_await sleep(1);                // expected-error {{write 1s, 50ms or 2min, and 500ms for 0.5s}}
+  co_await sleep(0.5s);             // expected-error {{write 1s, 50ms or 2min}}
+  co_await argiope::sleep(1u);      // expected-error {{write 1s, 50ms or 2min}}
+  co_await sleep(1u);               // expected-error {{call to 'sleep' is ambiguous}}
+  co_await wait_for(work(), 50);    // expected-error {{write 1s, 50ms or 2min}}
+  co_await wait_for(work(), 0.5s);  // expected-error {{write 1s, 50ms or 2min}}
+  co_await timeout(2).run(work());  // expected-error {{write 1s, 50ms or 2min}}
+  std::vector<Task<int>> tasks;
+  co_await wait(tasks, When::all_completed, 1);                // expected-error {{write 1s, 50ms or 2min}}
+  AsCompleted<Task<int>> one_by_one = as_completed(tasks, 1);  // expected-error {{write 1s, 50ms or 2min}}
+  EventLoop::current().call_later(1, [] {});                   // expected-error {{write 1s, 50ms or 2min}}
+  EventLoop::current().set_slow_callback_duration(1);          // expected-error {{write 1s, 50ms or 2min}}
+}
+int leaves_the_unit_out_in_a_thread(ThreadsafeFuture<int> future) {
+  return future.get(5);  // expected-error {{write 1s, 50ms or 2min}}
+}
+
 Coro<int> passes_an_error_on_where_none_is_returned() {
   co_return co_await or_return(try_work());
   // expected-error@argiope/async/or_return.hpp:* {{that coroutine has to return a Coro<Result<T>>; in others write value_or_throw(co_await ...)}}

@@ -60,8 +60,11 @@ TEST_F(ApiSimulate, AsksOfTheQueuesThatAreThereWithTheJobsThatWaitAndRun) {
 
 TEST_F(ApiSimulate, TakesFromWhatWasCountedHowJobsComeAndRun) {
   open_with();
-  for (int i = 0; i < 240; ++i) put_job(R"({"queue":"mail"})");
-  pass(118s);
+  for (int minute = 0; minute < 4; ++minute) {
+    if (minute > 0) pass(61s);
+    for (int i = 0; i < 120; ++i) put_job(R"({"queue":"mail"})");
+  }
+  pass(55500ms);
   const std::string token = lease().text("/leases/0/token");
   pass(2s);
   post("/v1/leases/settle", fmt::format(R"({{"settlements":[{{"token":{},"outcome":"done"}}]}})", token));
@@ -70,6 +73,54 @@ TEST_F(ApiSimulate, TakesFromWhatWasCountedHowJobsComeAndRun) {
   EXPECT_NEAR(queue("mail").jobs.arrivals_per_second, 2, 0.1);
   EXPECT_EQ(queue("mail").mean_duration, 2s);
   EXPECT_EQ(queue("mail").failures, 0);
+  EXPECT_EQ(answered.text("/counted_s"), "240");
+  EXPECT_EQ(answered.text("/assumed/0/counted/put"), "480");
+  EXPECT_EQ(answered.text("/assumed/0/counted/minutes"), "4");
+  EXPECT_EQ(answered.text("/assumed/0/counted/runs"), "1");
+}
+
+TEST_F(ApiSimulate, MakesNoRateOfWhatCameOnce) {
+  open_with();
+  for (int i = 0; i < 500; ++i) put_job(R"({"queue":"mail"})");
+  pass(2h);
+  put_job(R"({"queue":"mail"})");
+  const Answered twice = post("/v1/simulate");
+  EXPECT_EQ(queue("mail").jobs.arrivals_per_second, 0);
+  EXPECT_EQ(twice.text("/assumed/0/counted/put"), "501");
+  EXPECT_EQ(twice.text("/assumed/0/counted/minutes"), "2");
+  pass(61s);
+  put_job(R"({"queue":"mail"})");
+  post("/v1/simulate");
+  EXPECT_GT(queue("mail").jobs.arrivals_per_second, 0);
+}
+
+TEST_F(ApiSimulate, CountsNoJobsOfSchedulesAsComing) {
+  open_with();
+  run([&]() -> Coro<void> {
+    engine_->scheduler().start();
+    co_return;
+  });
+  post("/v1/schedules", R"({"name":"often","trigger":"@every 1m","job":{"queue":"mail"}})");
+  pass(10min);
+  const Answered answered = post("/v1/simulate");
+  EXPECT_EQ(queue("mail").jobs.arrivals_per_second, 0);
+  EXPECT_EQ(answered.text("/assumed/0/counted/put"), "0");
+  EXPECT_EQ(answered.text("/assumed/0/counted/minutes"), "0");
+}
+
+TEST_F(ApiSimulate, LeavesTheDaemonsOwnQueuesOut) {
+  open_with();
+  run([&]() -> Coro<void> {
+    EXPECT_TRUE(co_await engine_->book().configure("argiope.notify.ops", {}));
+    EXPECT_TRUE(co_await engine_->book().configure("mail", {}));
+  });
+  const Answered answered = post("/v1/simulate");
+  ASSERT_EQ(asked_.queues.size(), 1u) << answered.body;
+  EXPECT_EQ(asked_.queues[0].name, "mail");
+  const Answered named = post("/v1/simulate", R"({"queues":[{"name":"argiope.notify.ops","workers":1}]})");
+  EXPECT_EQ(named.text("/errors/0/pointer"), "/queues/0/name");
+  const Answered filled = post("/v1/simulate", R"({"schedules":[{"name":"x","trigger":"@every 1h","job":{"queue":"argiope.x"}}]})");
+  EXPECT_EQ(filled.text("/errors/0/pointer"), "/schedules/0") << filled.body;
 }
 
 TEST_F(ApiSimulate, ChangesWhatTheRequestNames) {

@@ -206,6 +206,14 @@ TEST(HttpResponse, KeepsWhatCameOfABodyThatIsCutShort) {
   EXPECT_EQ(response.damage, reset.message);
 }
 
+TEST(HttpResponse, KeepsNoBytesThatAreNoText) {
+  const Reading reading(with_length("Content-Type: text/html\xa0\r\nETag: \"\xe9\"\r\nLast-Modified: \xff\r\nETag: \"a\"\r\n", "x"));
+  ASSERT_TRUE(reading.verdict);
+  EXPECT_EQ(reading.response.headers.content_type, "text/html\xef\xbf\xbd");
+  EXPECT_EQ(reading.response.headers.etag, "\"a\"") << "one that cannot be stored is passed over";
+  EXPECT_EQ(reading.response.headers.last_modified, "");
+}
+
 // One kind of odd server a line: what it sends, what is noted.
 TEST(HttpResponse, ReadsWhatBrowsersReadAndNotesWhatWasOdd) {
   const struct {

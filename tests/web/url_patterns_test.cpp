@@ -123,6 +123,8 @@ TEST(UrlPatterns, WhatIsNoPatternIsRefusedWithItsReason) {
   EXPECT_EQ(refused("/a\\"), "pattern \"/a\\\": ends with \\; write \\\\ for the character");
   EXPECT_EQ(refused(""), "pattern \"\": is empty");
   EXPECT_EQ(refused("re:"), "pattern \"re:\": is empty");
+  EXPECT_EQ(refused("re:^/docs/"), "pattern \"re:^/docs/\": begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");
+  EXPECT_TRUE(refused("re:/m\xc3\xbcll").contains("must be ASCII"));
   EXPECT_TRUE(refused("re:(").starts_with("pattern \"re:(\": missing )"));
   EXPECT_TRUE(refused("re:(?=x)").contains("invalid perl operator")) << "linear time knows no look-ahead";
   EXPECT_TRUE(refused("/[z-a]").contains("invalid character class range"));

@@ -380,5 +380,18 @@ TEST(Url, PercentDecodesWhatIsEncodedAndLeavesTheRest) {
   EXPECT_EQ(percent_decode("%41%zz%"), "A%zz%");
 }
 
+// What logs may keep of a webhook's address.
+TEST(Url, IsShownWithoutPathAndCredentials) {
+  EXPECT_EQ(without_path("https://a.org/hook?token=1"), "https://a.org/…");
+  EXPECT_EQ(without_path("https://a.org:8443?token=1"), "https://a.org:8443/…");
+  EXPECT_EQ(without_path("https://ann:secret@a.org/"), "https://a.org/…");
+  EXPECT_EQ(without_path("http:ann:secret@a.org"), "http://a.org/…");
+  EXPECT_EQ(without_path("https://a.org/"), "https://a.org/");
+  EXPECT_EQ(without_path("https://a.org"), "https://a.org");
+  EXPECT_EQ(without_path("http://ann:secret@a b/hook"), "http://…@a b/…");
+  EXPECT_EQ(without_path("htps:a.org/secret"), "htps:a.org/…");
+  EXPECT_EQ(without_path("nothing"), "nothing");
+}
+
 }  // namespace
 }  // namespace argiope

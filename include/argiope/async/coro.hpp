@@ -32,6 +32,10 @@
 #define ARGIOPE_DELETED(what_to_do) = delete
 #endif
 
+// What the compiler says where a Result is awaited and dropped.
+#define ARGIOPE_UNREAD_RESULT \
+  "its error is lost: write value_or_throw(co_await ...), co_await or_return(...), or look at the Result"
+
 namespace argiope {
 
 template <class T = void>
@@ -216,14 +220,13 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
         callee.promise().set_caller(caller);
         return callee;
       }
-      T await_resume() {
-        if constexpr (detail::kIsResult<T>) {
-          // One that ended at an or_return still has its locals, which go before the caller does anything else.
-          if (!callee.done()) [[unlikely]] {
-            T value = callee.promise().take();
-            std::exchange(callee, Handle::from_address(std::noop_coroutine().address())).destroy();
-            return value;
-          }
+      T await_resume() { return callee.promise().take(); }
+      [[nodiscard(ARGIOPE_UNREAD_RESULT)]] T await_resume() requires detail::kIsResult<T> {
+        // One that ended at an or_return still has its locals, which go before the caller does anything else.
+        if (!callee.done()) [[unlikely]] {
+          T value = callee.promise().take();
+          std::exchange(callee, Handle::from_address(std::noop_coroutine().address())).destroy();
+          return value;
         }
         return callee.promise().take();
       }

@@ -352,22 +352,26 @@ class Future {
   auto operator co_await() const& noexcept {
     struct Awaiter : detail::FutureWaiter {
       using detail::FutureWaiter::FutureWaiter;
-      decltype(auto) await_resume() {
+      decltype(auto) get() {
         this->finish();
         this->core->rethrow_unless_ready();
         if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*detail::slot_of<T>(*this->core).value);
       }
+      decltype(auto) await_resume() { return get(); }
+      [[nodiscard(ARGIOPE_UNREAD_RESULT)]] decltype(auto) await_resume() requires detail::kIsResult<T> { return get(); }
     };
     return Awaiter{*state_};
   }
   auto operator co_await() && noexcept {
     struct Awaiter : detail::FutureWaiter {
       using detail::FutureWaiter::FutureWaiter;
-      T await_resume() {
+      T get() {
         this->finish();
         this->core->rethrow_unless_ready();
         if constexpr (!std::is_void_v<T>) return std::move(*detail::slot_of<T>(*this->core).value);
       }
+      T await_resume() { return get(); }
+      [[nodiscard(ARGIOPE_UNREAD_RESULT)]] T await_resume() requires detail::kIsResult<T> { return get(); }
     };
     return Awaiter{*state_};
   }

@@ -48,5 +48,9 @@ class SleepUntil {
 inline SleepUntil sleep_until(TimePoint when) noexcept { return SleepUntil{when}; }
 // Call it on a running loop. A delay of zero or less is yield_now().
 inline SleepUntil sleep(Duration delay) { return SleepUntil{saturating_add(EventLoop::current().time(), delay)}; }
+template <detail::NoDuration T>
+SleepUntil sleep(T) ARGIOPE_SAY_THE_UNIT;
+// So that sleep(1u) is not the system's, which stops the thread.
+SleepUntil sleep(unsigned) ARGIOPE_SAY_THE_UNIT;
 
 }  // namespace argiope

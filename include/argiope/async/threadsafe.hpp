@@ -125,6 +125,8 @@ class ThreadsafeFuture {
     if (!state_->changed.wait_for(lock, limit, [&] { return state_->done; })) throw TimeoutError();
     return take();
   }
+  template <detail::NoDuration N>
+  T get(N) ARGIOPE_SAY_THE_UNIT;
 
  private:
   void require_other_thread() const {

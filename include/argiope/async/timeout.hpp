@@ -70,6 +70,8 @@ class Timeout {
 // `co_await timeout(2s).run(coro)`: asyncio's names. timeout() counts from the call, on a running loop.
 inline Timeout timeout_at(TimePoint when) noexcept { return Timeout{when}; }
 inline Timeout timeout(Duration limit) { return Timeout{saturating_add(EventLoop::current().time(), limit)}; }
+template <detail::NoDuration T>
+Timeout timeout(T) ARGIOPE_SAY_THE_UNIT;
 
 // Awaits `awaitable` for `limit` at most; then it is cancelled and TimeoutError thrown. A future or task is cancelled too:
 // shield() it to have it go on.
@@ -84,5 +86,7 @@ Coro<AwaitValue<A>> wait_for(A awaitable, Duration limit) {
     co_return co_await timeout.run(std::move(awaitable));
   }
 }
+template <class A, detail::NoDuration T>
+Coro<void> wait_for(A&&, T) ARGIOPE_SAY_THE_UNIT;
 
 }  // namespace argiope

@@ -57,6 +57,9 @@ requires(!detail::UnderWay<A>) Coro<Waited<Task<AwaitValue<A>>>> wait(std::vecto
                                                                       std::optional<Duration> timeout = std::nullopt) {
   co_return co_await wait(detail::ensure_futures(std::move(awaitables)), when, timeout);
 }
+template <class A, class T>
+requires(!std::is_convertible_v<T, std::optional<Duration>>) Coro<Waited<A>> wait(std::vector<A>, When, T)
+ARGIOPE_SAY_THE_UNIT;
 
 namespace detail {
 
@@ -153,6 +156,9 @@ requires(!detail::UnderWay<A>) AsCompleted<Task<AwaitValue<A>>> as_completed(
     std::vector<A> awaitables, std::optional<Duration> timeout = std::nullopt) {
   return as_completed(detail::ensure_futures(std::move(awaitables)), timeout);
 }
+template <class A, class T>
+requires(!std::is_convertible_v<T, std::optional<Duration>>) AsCompleted<A> as_completed(std::vector<A>, T)
+ARGIOPE_SAY_THE_UNIT;
 
 // Awaits `future` without passing a cancellation on to it.
 //

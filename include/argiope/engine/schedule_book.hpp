@@ -89,6 +89,9 @@ struct ScheduleExplanation {
   std::uint64_t fired = 0;
   std::uint64_t missed = 0;
   std::optional<ScheduleRun> last_misfire;  // the last missed or skipped entry of its history
+  // The oldest of its runs that have not ended, and why that one's job does not run now: Book::explain() in a sentence.
+  std::optional<ScheduleRun> active_run;
+  std::string active_text;
 };
 // One sentence for people: `runs next at 2026-03-29T03:00:00+02:00; paused by alice since …`.
 std::string to_sentence(const ScheduleExplanation& explanation);

@@ -34,7 +34,10 @@ Result<std::string> parse_domain(const std::string& text) {
   if (url && url->path_and_query() == "/" && url->username().empty() && can_be_host(url->host())) {
     // A port is written even where http has it anyway.
     const bool has_port = text.find(':', text.rfind(']') + 1) != std::string::npos;
-    return has_port ? fmt::format("{}:{}", url->host(), url->effective_port()) : std::string(url->host());
+    // "example.org." is how zones write the domain that links write without the dot.
+    std::string_view host = url->host();
+    if (host.ends_with('.')) host.remove_suffix(1);
+    return has_port ? fmt::format("{}:{}", host, url->effective_port()) : std::string(host);
   }
   const auto whole = Url::parse(text);
   if (!whole || !can_be_host(whole->host())) {

@@ -80,10 +80,11 @@ class CrawlCommand {
     if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
     // An archive is mended when it is opened: nothing else may refuse the run behind it.
     if (auto opened = open_warc(*options); !opened) return give_up(opened.error().message, kExitNothing);
-    say_whose_database(options->seeds);
     for (const Url& given : options->seeds) given_sites_.insert(given.site_key());
+    const WallTime opened_at = clock_.wall_now();
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
     if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
+    say_whose_database((*crawl)->store(), opened_at);
     if (extraction_) {
       if (auto fits = extraction_->go_on_from((*crawl)->store()); !fits) return give_up(fits.error().message, kExitNothing);
     }
@@ -107,18 +108,19 @@ class CrawlCommand {
     return files.check();
   }
   // The usual database is in the folder where the command runs. A second site there is told that it has another.
-  void say_whose_database(const std::vector<Url>& seeds) const {
+  // `opened_at`: what was met since then is this crawl's own.
+  void say_whose_database(UrlStore& store, WallTime opened_at) const {
     if (arguments_.quiet || arguments_.database != CrawlArguments{}.database) return;
-    auto store = open_url_store_to_look(arguments_.database);
-    if (!store) return;
+    const WallTime before = std::chrono::floor<std::chrono::milliseconds>(opened_at);
     std::string other;
     bool is_known = false;
     int looked = 0;
-    (void)(*store)->scan(1, [&](const UrlRecord& record) {
+    (void)store.scan(1, [&](const UrlRecord& record) {
+      if (record.ctime >= before) return false;
       const auto url = record.referrer == 0 ? Url::parse(record.url) : Result<Url>(fail(Errc::not_found, ""));
       if (url) {
-        const auto is_of_it = [&](const Url& seed) { return seed.host_and_port() == url->host_and_port(); };
-        is_known = std::ranges::any_of(seeds, is_of_it);
+        const std::string place = fmt::format("//{}", url->host_and_port());
+        is_known = std::ranges::any_of(given_sites_, [&](const std::string& site) { return site.ends_with(place); });
         if (other.empty()) other = url->host_and_port();
       }
       return !is_known && ++looked < kMostLookedAt;

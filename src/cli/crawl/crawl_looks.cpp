@@ -87,7 +87,11 @@ int run_check(const CrawlCheckArguments& arguments) {
   if (!result) return complain_about(result.error().message);
   const auto written = write_check(**store, *result, format.value_or(CheckFormat::text), arguments.output, kVersion);
   if (!written) return complain_about(written.error().message);
-  return !result->is_good() || (arguments.strict && result->warnings() > 0) ? kExitBroken : kExitFinished;
+  const bool is_good = result->is_good() && !(arguments.strict && result->warnings() > 0);
+  // What people read ends with it. Whoever has only the exit status and standard error, as jobs do, hears of it, too.
+  const bool is_told = arguments.output == "-" && format.value_or(CheckFormat::text) == CheckFormat::text;
+  if (!is_good && !is_told) fmt::print(stderr, "argiope: {}\n", words_on_check(*result));
+  return is_good ? kExitFinished : kExitBroken;
 }
 
 std::function<int()> add_check(CLI::App& crawl) {

@@ -71,8 +71,7 @@ void add_options(CLI::App& command, WorkArguments& work) {
   add_span(command, "--timeout", work.timeout, "Stop a job that takes longer; it has failed (default: never)", {milliseconds{1}});
   add_span(command, "--lease", work.lease, "Set the queues' lease: a job whose worker is silent for this long is run again",
            {milliseconds{100}, std::chrono::days{12}});
-  command.add_option("--ok-status", work.ok_status, "Exit statuses that are no failure, such as 0,1 (default: 0; of argiope crawl 0,1)")
-      ->check(whole_number(0, 255))->delimiter(',')->allow_extra_args(false)->type_name("N,N");
+  add_ok_status(command, work.ok_status);
   command.add_option("--name", work.name, "The worker's name in the store (default: host:process)")->type_name("TEXT");
   command.add_flag("--until-empty", work.until_empty, "End when nothing is ready or running, and no retry is due soon");
   add_span_with_default(command, "--linger", work.linger, "With --until-empty: wait for retries that are due within this time");

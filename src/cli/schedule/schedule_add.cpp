@@ -107,8 +107,7 @@ void add_options(CLI::App& command, AddArguments& add) {
   command.add_option("--body", add.body, "What is sent")->type_name("TEXT")->needs("--http")->group(what);
   command.add_option("--expect", add.expect, "A status that is success: 204, 3xx (repeatable; default: 2xx)")->type_name("STATUS")->allow_extra_args(false)->needs("--http")->group(what);
   command.add_option("--directory", add.directory, "The directory in which the command runs (default: here)")->type_name("DIR")->group(what);
-  command.add_option("--ok-status", add.ok_status, "Exit statuses of the command that are no failure, such as 0,1 (default: 0; of argiope crawl 0,1)")
-      ->check(whole_number(0, 255))->delimiter(',')->allow_extra_args(false)->type_name("N,N")->group(what);
+  add_ok_status(command, add.ok_status)->group(what);
   command.add_option("--timeout", add.timeout, "A command or request that takes longer has failed")->type_name("SPAN")->group(what);
   command.add_option("--queue", add.queue, "Put a job into this queue; with a command or request: the executor that runs it (default: default)")->type_name("NAME")->group(what);
   command.add_option("--function", add.function, "The function that the worker of that queue calls")->type_name("NAME")->needs("--queue")->group(what);

@@ -54,6 +54,7 @@ struct RunArguments {
   std::size_t concurrency = 16;
   std::vector<std::string> queues;  // worked off by `command`
   std::vector<std::string> command;
+  std::vector<int> ok_status;
   bool create = false;
   bool allow_private = false;
   std::string user_agent = "argiope";
@@ -72,6 +73,7 @@ void add_options(CLI::App& command, RunArguments& run) {
       ->type_name("NAME[=N]")->allow_extra_args(false);
   command.add_option("--work", run.queues, "Run the command after -- for the jobs of this queue, as argiope job work does (repeatable)")
       ->type_name("QUEUE")->allow_extra_args(false);
+  add_ok_status(command, run.ok_status)->needs("--work");
   command.add_flag("--create", run.create, "Make the queue of --work even if another has nearly the same name");
   command.add_flag("--allow-private", run.allow_private, "Let requests connect to private and loopback addresses");
   command.add_option("--user-agent", run.user_agent, "The User-Agent of requests")->type_name("TEXT")->capture_default_str();
@@ -277,7 +279,7 @@ class RunCommand {
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
     if (!arguments_.queues.empty())
-      worker.add_default(watched(as_command({.args = arguments_.command, .grace = kGrace})));
+      worker.add_default(watched(as_command({.args = arguments_.command, .grace = kGrace, .ok_status = arguments_.ok_status})));
 
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> working;
@@ -296,7 +298,7 @@ class RunCommand {
       const Result<void> ended = co_await working;
       if (result) result = ended;
     }
-    if (hurry_) co_await hurry_;
+    if (hurry_) (void)co_await hurry_;  // it only ends the jobs sooner
     watch.cancel();
     if (progress) progress.cancel();
     for (const int number : {SIGINT, SIGTERM}) loop.remove_signal_handler(number);

@@ -23,6 +23,7 @@
 #include "cli/number_option.hpp"
 #include "cli/simulate/text_report.hpp"
 #include "config/internal/configuration.hpp"
+#include "serve/base/internal/own_queues.hpp"
 #include "simulate/internal/simulation.hpp"
 
 namespace argiope {
@@ -108,9 +109,10 @@ Result<SimulationOptions> options_of(const SimulateArguments& arguments) {
   return options;
 }
 
-// The queues and schedules of a store. Those that are paused, or cannot be read, fire nothing.
+// The queues and schedules of a store, without the daemon's own queues. Schedules that are paused, or cannot be read, fire nothing.
 Coro<Result<int>> take_from(Book& book, Configuration& into) {
   for (StoredQueue& queue : co_await or_return(book.queues())) {
+    if (is_own_queue(queue.name)) continue;
     into.queues.push_back({.name = std::move(queue.name), .config = std::move(queue.config)});
   }
   for (ScheduleId after = 0;;) {

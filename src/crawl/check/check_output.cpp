@@ -38,9 +38,7 @@ Result<void> write_text(UrlStore& store, const CheckResult& result, OutputFile& 
     if (!visited) return visited;
     if (count > kPlacesShown) file.write(fmt::format("      and {} more\n", count - kPlacesShown));
   }
-  file.write(fmt::format("{}{} and {} in {} to {}\n", result.findings.empty() ? "" : "\n", counted(result.errors(), "error"),
-                         counted(result.warnings(), "warning"), counted(result.links, "link"), counted(result.urls, "URL")));
-  if (result.unread > 0) file.write(words_on_unread(result) + "\n");
+  file.write(fmt::format("{}{}\n", result.findings.empty() ? "" : "\n", words_on_check(result)));
   return {};
 }
 
@@ -123,6 +121,13 @@ std::optional<CheckFormat> check_format_of(std::string_view file) noexcept {
     if (file.ends_with(ending)) return format;
   }
   return std::nullopt;
+}
+
+std::string words_on_check(const CheckResult& result) {
+  std::string words = fmt::format("{} and {} in {} to {}", counted(result.errors(), "error"), counted(result.warnings(), "warning"),
+                                  counted(result.links, "link"), counted(result.urls, "URL"));
+  if (result.unread > 0) words += "; " + words_on_unread(result);
+  return words;
 }
 
 Result<void> write_check(UrlStore& store, const CheckResult& result, CheckFormat format, const std::string& path,

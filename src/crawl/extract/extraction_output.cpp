@@ -310,10 +310,19 @@ bool ExtractionOutput::note_page(std::string_view url, WallTime fetched_at, std:
   return at >= last_fetch_ - kLongestBefore && last_pages_.size() < kMostLastPages;
 }
 
+// So a power cut leaves a file of which nothing was synced. Only a mark can say that it is one of ours.
+bool ExtractionOutput::note_hole_in_front(std::string_view front, std::string_view of_ours) {
+  const std::size_t hole = front.find('\0');
+  if (hole == std::string_view::npos || !of_ours.starts_with(front.substr(0, hole))) return false;
+  damage_ = 0;
+  return true;
+}
+
 // From the end to the front, line by line. What is behind the last line break is a line that was torn, or has lost its end alone.
 Result<void> ExtractionOutput::check_jsonl() {
   bool failed = false;
   const std::string front = read_at(0, std::min<std::uint64_t>(size_, kJsonFront.size()), failed);
+  if (!failed && note_hole_in_front(front, kJsonFront)) return {};
   if (!failed && !kJsonFront.starts_with(front)) return not_ours("no crawl has written it");
   std::string text;  // from `begin` on, as far as it is not read yet
   std::uint64_t begin = size_;
@@ -387,6 +396,7 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
   const std::string& header = writer.header();
   const std::string front = read_at(0, std::min<std::uint64_t>(size_, header.size()), failed);
   if (failed) return trouble("reading");
+  if (note_hole_in_front(front, header)) return {};
   if (front != header) {
     end_ = 0;
     return header.starts_with(front) ? Result<void>{} : not_ours("has other columns");

@@ -108,6 +108,7 @@ class ExtractionOutput {
   Result<void> check(const RecordWriter& writer);
   Result<void> check_csv(const RecordWriter& writer);
   Result<void> check_jsonl();
+  bool note_hole_in_front(std::string_view front, std::string_view of_ours);
   Result<void> check_torn_json(std::string_view line, std::uint64_t begin);
   Result<void> note_json(std::string_view line, std::uint64_t begin, bool& more);
   std::uint64_t find_end(const std::optional<OutputMark>& mark, const DonePages& done) const;

@@ -271,10 +271,12 @@ class DateReader {
     }
     return 0;
   }
-  // "+01", "-0800", " +0100", but not " - 14", which may be the end of a span.
+  // "+01", "-0800", " +0100", " +01:00", but not " - 14", which may be the end of a span, nor " -14:30".
   bool is_offset(std::size_t place) const {
     if ((!is_sign(place, '+') && !is_sign(place, '-')) || !is_number(place + 1, 1, 4)) return false;
-    return !tokens_[place].spaced || tokens_[place + 1].text.size() == 4;
+    const DateToken& number = tokens_[place + 1];
+    if (!tokens_[place].spaced || number.text.size() == 4) return true;
+    return is_sign(place, '+') && !number.spaced && number.text.size() == 2 && is_sign(place + 2, ':') && is_number(place + 3, 2, 2);
   }
 
   // A month's name is noted, words that say nothing are taken out; any other word makes it no date.
@@ -340,11 +342,14 @@ class DateReader {
     if (numbers.size() != 3) return wrong("this is no date");
     has_day_ = true;
     if (numbers[0].text.size() == 4) {
+      if (numbers[1].text.size() > 2 || numbers[2].text.size() > 2) return wrong("this is no date");
       year_ = numbers[0].value;
       month_ = numbers[1].value;
       day_ = numbers[2].value;
       return {};
     }
+    const auto is_short = [](const DateToken& number) { return number.text.size() <= 2; };
+    if (!is_short(numbers[0]) || !is_short(numbers[1])) return wrong("this is no date");
     if (numbers[2].text.size() != 4 && numbers[2].text.size() != 2) return wrong("this is no date");
     year_ = full_year(numbers[2]);
     const bool either = sign != '.' && numbers[0].value <= 12 && numbers[1].value <= 12 && numbers[0].value != numbers[1].value;

@@ -46,6 +46,11 @@ std::size_t digits_at(std::string_view text) {
   return count;
 }
 
+// "-", "–", "—", as in "5,-".
+bool begins_with_dash(std::string_view text) {
+  return text.starts_with('-') || text.starts_with("\xe2\x80\x93") || text.starts_with("\xe2\x80\x94");
+}
+
 // A number's groups of digits, and what separates them.
 struct Groups {
   std::vector<std::string_view> digits;
@@ -53,6 +58,7 @@ struct Groups {
   std::size_t length = 0;  // in bytes
   bool goes_on = false;    // behind the last separator's kind come digits that are no group of thousands
   bool is_typeset = false;  // with other spaces than those of a keyboard
+  bool has_dash = false;  // "1.299,-": a comma and a dash in the place of a fraction
 };
 
 // From the first digit on.
@@ -69,6 +75,7 @@ Groups groups_at(std::string_view text) {
     const bool joins = separator->kind == '.' || separator->kind == ',' ? next > 0 : next == 3 && count <= 3;
     if (!joins) {
       groups.goes_on = next > 0 && groups.separators.ends_with(separator->kind);
+      groups.has_dash = separator->kind == ',' && begins_with_dash(text.substr(groups.length + separator->length));
       return groups;
     }
     groups.separators += separator->kind;
@@ -101,18 +108,41 @@ bool is_list(const Groups& groups) {
   return std::ranges::is_sorted(digits, std::less_equal{}) || std::ranges::is_sorted(digits, std::greater_equal{});
 }
 
-// "M" of "1.5M", "Mio" of "1,5 Mio": what is behind a number and makes another one of it.
+// Words behind a number that make another one of it, in lower case: English, German, the Romance and Nordic languages, Dutch,
+// Polish, Czech, Russian, Turkish, Indonesian, Vietnamese.
+constexpr std::string_view kMultipliers =
+    "hundred thousand million millions billion billions trillion bn mn lakh lakhs crore crores "
+    "tsd tausend mio mrd milliarde milliarden millionen billionen mille milliard milliards "
+    "mil millón millones mila milione milioni miliardo miliardi mln mlrd milhão milhões bilhão bilhões "
+    "duizend miljoen miljard tusen miljoner miljarder mkr mdkr tkr mia "
+    "tys tis mld тыс тысяч тысячи млн млрд миллион миллиона миллионов миллиард миллиардов "
+    "milyon milyar ribu juta miliar nghìn triệu tỷ";
+// The same in Chinese, Japanese and Korean, and fractions: what follows them may be of the same word.
+constexpr std::string_view kMultiplyingSigns = "千 仟 万 萬 億 亿 兆 천 만 억 조 ½ ⅓ ⅔ ¼ ¾ ⅛ ⅜ ⅝ ⅞";
+
+template <class Fits>
+bool any_token(std::string_view list, Fits fits) {
+  bool found = false;
+  for_each_token(list, is_space, [&](std::string_view token) { found = found || fits(token); });
+  return found;
+}
+
+// "M" of "1.5M", "Mio" of "1,5 Mio", "½" of "1½": what is behind a number and makes another one of it.
 bool is_multiplied(std::string_view behind) {
   constexpr std::string_view kLetters = "kKMB";
-  constexpr std::string_view kWords[] = {"bn",      "mn",       "mio",       "mrd",        "tsd",     "million",    "millions", "billion",
-                                         "billions", "thousand", "trillion", "milliarde",  "milliard", "millionen", "lakh",     "lakhs",
-                                         "crore",    "crores",   "hundred",  "milliarden", "milliards"};
   const auto word_at = [](std::string_view text) {
-    return text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, is_alnum) - text.begin()));
+    const auto in_word = [](char c) { return is_alnum(c) || static_cast<unsigned char>(c) >= 0x80; };
+    return text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, in_word) - text.begin()));
   };
-  if (const std::string_view attached = word_at(behind); attached.size() == 1 && kLetters.contains(attached[0])) return true;
+  if (behind.size() > 0 && kLetters.contains(behind[0]) && (behind.size() == 1 || !is_alnum(behind[1]))) return true;
+  while (!behind.empty()) {
+    const auto space = separator_at(behind);
+    if (!space || space->kind != ' ') break;
+    behind.remove_prefix(space->length);
+  }
   const std::string_view word = word_at(trim_space(behind));
-  return std::ranges::any_of(kWords, [&](std::string_view one) { return equals_lower(word, one); });
+  return any_token(kMultipliers, [&](std::string_view one) { return equals_lower(word, one); }) ||
+         any_token(kMultiplyingSigns, [&](std::string_view sign) { return word.starts_with(sign); });
 }
 
 // How many groups are before the decimal point, where all of them make one number. nullopt: they make none, as those of a date, an
@@ -124,7 +154,7 @@ std::optional<std::size_t> whole_groups(const Groups& groups, char decimal) {
   if (count == 1) return count;
   const char last = separators.back();
   const bool is_point = decimal == '\0' ? last == '.' || last == ',' : last == decimal;
-  const bool is_thousands = decimal == '\0' ? count > 2 || last != '.' : last != decimal;
+  const bool is_thousands = decimal == '\0' ? count > 2 || last != '.' || groups.has_dash : last != decimal;
   if (is_thousands && are_whole(groups, count)) return count;
   const bool is_alone = separators.find(last) == separators.size() - 1;
   return is_point && is_alone && are_whole(groups, count - 1) ? std::optional(count - 1) : std::nullopt;

@@ -15,7 +15,7 @@ namespace argiope {
 // digits separates thousands; several of one kind do that always. `decimal` ('.' or ',') says it for pages where that is not so.
 // nullopt where there is no number, or one of more than 40 digits, and where the first digits are those of several numbers: a date
 // (31.12.2027), an address (192.168.10.1), a list (36,37,38; 128 256 512), a telephone number. So is a number that what is behind it
-// multiplies: 1.5M, 3 Mio.
+// multiplies: 1.5M, 3 Mio, 1½. Before a dash in the place of cents a point separates thousands: 1.299,- is 1299.
 std::optional<std::string> number_in(std::string_view text, char decimal = '\0');
 // The same where it is whole, and fits 64 bits: "1.234,00" is 1234 too, "1e3" is 1000.
 std::optional<std::string> integer_in(std::string_view text, char decimal = '\0');

@@ -22,6 +22,9 @@ inline constexpr std::string_view kForeignDemand = "foreign-fragments";  // chec
 inline constexpr std::string_view kFactsDemand = "facts";                // keep_facts
 inline constexpr std::string_view kWordsDemand = "words";                // DuplicateOptions::keep_simhashes
 
+// The kind of an archive's demand: it keeps what pages are not, too.
+inline constexpr std::string_view kArchiveDemand = "archive";
+
 // That of a sink that writes to `path`: CrawlSink::demand(). `how` is what else must be the same.
 std::string demand_of_sink(std::string_view kind, const std::string& path, std::string_view how = {});
 

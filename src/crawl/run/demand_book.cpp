@@ -80,10 +80,13 @@ bool DemandBook::asks(const UrlRecord& record) const noexcept {
 }
 
 void DemandBook::note_left(const UrlRecord& record) {
-  if (!may_miss_ || record.state != UrlState::done || !is_page_answer(record)) return;
+  if (!may_miss_ || record.state != UrlState::done) return;
   for (const Demand& demand : demands_) {
     if (demand.is_kept || !demand.misses(record)) continue;
-    ++left_[demand.name.substr(0, demand.name.find('/'))];
+    const std::string kind = demand.name.substr(0, demand.name.find('/'));
+    // An archive lacks redirects and errors as well: without them a replay does not find what is behind.
+    const bool is_archived = record.status_code != 0 && record.reason != UrlReason::checked && record.reason != UrlReason::asset;
+    if (is_page_answer(record) || (kind == kArchiveDemand && is_archived)) ++left_[kind];
   }
 }
 

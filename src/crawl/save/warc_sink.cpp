@@ -227,7 +227,7 @@ Result<std::shared_ptr<WarcSink>> WarcSink::open(const WarcOptions& options, con
     if (place.ends_with(ending)) place.resize(place.size() - ending.size());
   }
   return std::shared_ptr<WarcSink>(
-      new WarcSink(std::make_unique<Impl>(std::move(*archive), demand_of_sink("archive", place), options.sync)));
+      new WarcSink(std::make_unique<Impl>(std::move(*archive), demand_of_sink(kArchiveDemand, place), options.sync)));
 }
 
 Result<void> WarcSink::take(const Exchange& exchange) { return impl_->take(exchange); }

@@ -7,13 +7,13 @@
 #include "base/internal/base64.hpp"
 #include "project/fetch/internal/page_fetcher.hpp"
 #include "project/fetch/page_encoding.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::string_view kDataScheme = "data:";
 constexpr std::string_view kUsualDataType = "text/plain;charset=US-ASCII";
 
 // Takes ";base64" from the end of a media type, spaces and all. False: it is not there.
@@ -46,8 +46,6 @@ std::optional<std::string> from_forgiving_base64(std::string text) {
 }
 
 }  // namespace
-
-bool is_data_url(std::string_view url) noexcept { return starts_with_lower(url, kDataScheme); }
 
 PageResponse answer_of_data_url(std::string_view url) {
   PageResponse response;

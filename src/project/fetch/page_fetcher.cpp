@@ -15,6 +15,7 @@
 #include "crawl/hosts/internal/host_question.hpp"
 #include "crawl/render/internal/part_rules.hpp"
 #include "project/fetch/page_encoding.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 #include "web/http/internal/http_date.hpp"
 #include "web/http/internal/reason_phrase.hpp"
 #include "web/text/internal/ascii.hpp"

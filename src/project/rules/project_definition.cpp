@@ -231,6 +231,8 @@ void read_project_name(JsonMembers& in, ProjectDefinition& project) {
   }
 }
 
+bool has_credentials(const Url& url) { return !url.username().empty() || !url.password().empty(); }
+
 Result<Url> parse_start(std::string_view text) {
   auto url = Url::parse(text);
   if (!url) return fail(Errc::invalid_input, fmt::format("{}: {}", in_quotes(text), url.error().message));
@@ -299,7 +301,7 @@ void read_processor(const JsonValue& value, ProjectProcessor& processor) {
   if (webhook->errors()) return;
   const auto url = parse_start(text);
   if (!url) return webhook->refuse(url.error().message);
-  if (!url->username().empty() || !url->password().empty()) {
+  if (has_credentials(*url)) {
     return webhook->refuse("it has a name or password, which all would see who may see the project; secret_file or secret_env signs requests");
   }
   processor.webhook = url->href();
@@ -577,7 +579,10 @@ void check_starts(const JsonValue& form, const ProjectDefinition& project) {
   const auto check_start = [&](const JsonValue& entry, const Url& url) {
     const auto place = map->find(url.href()).place;
     if (place == ProjectMap::Place::no_rule) entry.complain("no rule matches it");
-    if (place == ProjectMap::Place::off_scope) entry.complain("it is out of the project's scope");
+    if (place != ProjectMap::Place::off_scope) return;
+    if (!has_credentials(url)) return entry.complain("it is out of the project's scope");
+    entry.refuse("it has a name or password, which would be part of its name and no other page's; a header sends them for all "
+                 "pages: [project.request] headers = { Authorization = \"Basic …\" }");
   };
   if (!start->is_list()) return check_start(*start, project.start.front());
   std::size_t i = 0;

@@ -9,6 +9,7 @@
 #include "project/process/internal/asked_pages.hpp"
 #include "project/process/internal/processor_messages.hpp"
 #include "project/rules/internal/ask_words.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 #include "project/run/internal/round_alarms.hpp"
 #include "project/run/page_engine_impl.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 #include "project/run/page_engine_impl.hpp"
 
 namespace argiope {

@@ -13,6 +13,7 @@
 #include "base/internal/utf8.hpp"
 #include "project/process/internal/asked_pages.hpp"
 #include "project/rules/internal/ask_words.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 #include "project/run/page_engine_impl.hpp"
 
 namespace argiope {

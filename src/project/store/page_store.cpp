@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/internal/fingerprint.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 #include "project/store/page_store_reads.hpp"
 #include "project/store/page_store_rows.hpp"
 #include "project/store/page_store_writer.hpp"

@@ -226,9 +226,9 @@ void write_decision(JsonWriter& json, const AskDecision& decision) {
 
 // Of one of several, which is refused by itself.
 Result<std::string> page_text(const JsonValue& entry) {
-  static constexpr JsonLeftAlone kLeftAlone[] = {{"", "context"}};
+  static constexpr JsonLeftAlone kContext[] = {{"", "context"}};
   JsonErrors errors;
-  refuse_repeated_within(entry.telling(errors), kLeftAlone);
+  refuse_repeated_within(entry.telling(errors), kContext);
   if (errors) return std::unexpected(errors.error());
   return entry.json();
 }

@@ -1,6 +1,7 @@
 // Queues: their policies, how many jobs they hold, pauses, kicks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
@@ -11,6 +12,18 @@
 #include "serve/watch/counters.hpp"
 
 namespace argiope {
+
+std::vector<std::string> names_of(const std::vector<StoredQueue>& queues) {
+  std::vector<std::string> names;
+  names.reserve(queues.size());
+  for (const StoredQueue& queue : queues) names.push_back(queue.name);
+  return names;
+}
+
+StateCounts counts_in(const std::vector<NamedCounts>& sorted, std::string_view queue) {
+  const auto found = std::ranges::lower_bound(sorted, queue, {}, &NamedCounts::first);
+  return found != sorted.end() && found->first == queue ? found->second : StateCounts{};
+}
 namespace {
 
 constexpr std::int64_t kMostKicked = 10'000;
@@ -44,13 +57,6 @@ Coro<Result<ServerResponse>> answer_with(ApiState& api, std::string name) {
   co_return ServerResponse::json(200, std::move(body));
 }
 
-std::vector<std::string> names_of(const std::vector<StoredQueue>& queues) {
-  std::vector<std::string> names;
-  names.reserve(queues.size());
-  for (const StoredQueue& queue : queues) names.push_back(queue.name);
-  return names;
-}
-
 // By name.
 Coro<Result<ServerResponse>> list_queues(ApiState& api, ApiCall& call) {
   ApiQuery query(call);
@@ -66,9 +72,7 @@ Coro<Result<ServerResponse>> list_queues(ApiState& api, ApiCall& call) {
   co_return json_answer([&](JsonWriter& json) {
     json.array("queues", [&] {
       for (const StoredQueue& queue : queues) {
-        const auto found = std::ranges::lower_bound(counts, queue.name, {}, &NamedCounts::first);
-        const bool counted = found != counts.end() && found->first == queue.name;
-        write(api, json, queue, counted ? found->second : StateCounts{});
+        write(api, json, queue, counts_in(counts, queue.name));
       }
     });
     json.member("next", more ? std::optional(queues.back().name) : std::nullopt);

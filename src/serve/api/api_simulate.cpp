@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"
 #include "serve/api/api_state.hpp"
+#include "serve/base/internal/own_queues.hpp"
 
 namespace argiope {
 namespace {
@@ -24,10 +24,9 @@ constexpr std::size_t kMostLookedAt = 20'000;  // waiting jobs, of all queues
 constexpr double kMostArrivals = 1e6;          // a second
 constexpr Duration kLongestRun = std::chrono::days{366};
 constexpr Duration kLongestSpan = std::chrono::days{366};
-// Rates of a shorter time say little.
-constexpr std::uint64_t kLeastCounted = 60;  // seconds
-constexpr std::size_t kMostSimulations = 8;    // that wait or are being answered
-constexpr Duration kUntilThreadIsFree = std::chrono::milliseconds{20};
+// What came in fewer minutes came once, or by hand: it says nothing of how often more comes.
+constexpr std::uint64_t kLeastMinutes = 3;
+constexpr std::size_t kMostSimulations = 8;  // that wait or are being answered
 
 // --- what is there -------------------------------------------------------------------------------------------------------
 
@@ -54,13 +53,16 @@ std::unordered_map<std::string, std::size_t> workers_waiting(const ApiState& api
 void expect_as_counted(const Tally& tally, const QueueTally& counted, WhatIfQueue& queue) {
   const auto total = [&](Tallied kind) { return static_cast<double>(counted.totals[static_cast<std::size_t>(kind)]); };
   const double put = std::max(0.0, total(Tallied::added) - static_cast<double>(counted.scheduled));
-  queue.jobs.arrivals_per_second = put / static_cast<double>(std::max(tally.seconds(), kLeastCounted));
+  queue.counted = {static_cast<std::uint64_t>(put), counted.minutes_put, counted.runs.count()};
+  if (counted.minutes_put >= kLeastMinutes) {
+    queue.jobs.arrivals_per_second = put / static_cast<double>(tally.seconds());
+  }
   const double failed = total(Tallied::retried) + total(Tallied::buried) + total(Tallied::expired) -
                         static_cast<double>(counted.buried_by_expiry);
   const double ended = failed + total(Tallied::done);
   if (ended > 0) queue.failures = failed / ended;
-  if (const std::uint64_t runs = counted.runs.count(); runs > 0) {
-    queue.mean_duration = from_seconds(counted.runs.sum / static_cast<double>(runs));
+  if (queue.counted.runs > 0) {
+    queue.mean_duration = from_seconds(counted.runs.sum / static_cast<double>(queue.counted.runs));
   }
 }
 
@@ -88,15 +90,19 @@ Coro<Result<void>> expect_waiting(ApiState& api, const StoredQueue& stored, Stat
   co_return Result<void>{};
 }
 
+// The daemon's own queues are no business of whoever plans: nobody puts into them, and nothing else works on them.
+bool is_simulated(const Caller& caller, std::string_view queue) {
+  return caller.may_use(queue) && !is_own_queue(queue);
+}
+
 Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, WhatIf& question) {
   auto stored = co_await or_return(api.book().queues());
-  std::erase_if(stored, [&](const StoredQueue& queue) { return !call.caller.may_use(queue.name); });
+  std::erase_if(stored, [&](const StoredQueue& queue) { return !is_simulated(call.caller, queue.name); });
   if (stored.size() > kMostSimulated) {
     co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} queues", kMostSimulated));
   }
   std::ranges::sort(stored, {}, &StoredQueue::name);
-  std::vector<std::string> names;
-  for (const StoredQueue& queue : stored) names.push_back(queue.name);
+  const std::vector<std::string> names = names_of(stored);
   const auto counts = co_await or_return(api.book().counts_of(names));
   const auto waiting = workers_waiting(api, names);
   const std::size_t most = kMostLookedAt / std::max<std::size_t>(stored.size(), 1) / 3 + 1;
@@ -104,13 +110,12 @@ Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, W
     WhatIfQueue& added = question.queues.emplace_back();
     added.name = queue.name;
     added.config = queue.config;
-    const auto found = std::ranges::lower_bound(counts, queue.name, {}, &NamedCounts::first);
-    const bool counted = found != counts.end() && found->first == queue.name;
-    const StateCounts its = counted ? found->second : StateCounts{};
+    const StateCounts its = counts_in(counts, queue.name);
     added.workers = workers_of(api, queue.name, its.running, waiting.at(queue.name));
     if (with_waiting) co_await or_return(expect_waiting(api, queue, its, most, added.jobs));
   }
   const Tally& tally = api.events.tally();
+  question.counted_seconds = tally.seconds();
   tally.for_each_queue([&](std::string_view name, const QueueTally& its) {
     const auto found = std::ranges::lower_bound(question.queues, name, {}, &WhatIfQueue::name);
     if (found != question.queues.end() && found->name == name) expect_as_counted(tally, its, *found);
@@ -138,6 +143,7 @@ Coro<Result<void>> add_schedules(ApiState& api, ApiCall& call, WhatIf& question)
       after = status.id;
       auto schedule = rest_of(std::move(status));
       if (!schedule || !call.caller.may_use(schedule->name, schedule->job.queue)) continue;
+      if (!is_simulated(call.caller, schedule->job.queue)) continue;
       if (question.schedules.size() == kMostSchedules) {
         co_return call.refuse(ProblemType::too_large, fmt::format("there are more than {} schedules", kMostSchedules));
       }
@@ -209,6 +215,7 @@ void change_queues(ApiCall& call, const JsonValue& list, WhatIf& question) {
     if (name == nullptr) return entry.refuse("it needs a name");
     const std::string text = name->text(1, kMostNameBytes);
     if (!call.caller.may_use(text)) return forbid(call, *name, fmt::format("the token may not use queue {}", in_quotes(text)));
+    if (is_own_queue(text)) return name->complain("not one of the daemon's own queues, which no what-if has");
     if (!entry.errors()) change_queue(in, queue_named(question, text));
   });
 }
@@ -225,6 +232,7 @@ void change_schedules(ApiCall& call, const JsonValue& list, WhatIf& question) {
       return forbid(call, entry, "the token may not use a schedule of that name, or its queue");
     }
     std::erase_if(question.schedules, [&](const Schedule& old) { return old.name == schedule->name; });
+    if (is_own_queue(schedule->job.queue)) return entry.refuse("the daemon alone puts jobs into its own queues");
     question.schedules.push_back(*std::move(schedule));
   });
 }
@@ -287,6 +295,11 @@ void write(JsonWriter& json, const WhatIfQueue& queue) {
     const bool known = queue.mean_duration.has_value();
     json.member("duration_ms", known ? std::optional(to_seconds(*queue.mean_duration) * 1'000) : std::nullopt);
     json.member("failures", queue.failures);
+    json.object("counted", [&] {
+      json.member("put", queue.counted.put);
+      json.member("minutes", queue.counted.minutes);
+      json.member("runs", queue.counted.runs);
+    });
   });
 }
 
@@ -312,33 +325,25 @@ std::optional<Problem> why_not_simulate(const ApiState& api, const Caller& calle
   return problem(ProblemType::too_many, fmt::format("{} what-ifs wait already, as many as may", kMostSimulations));
 }
 
-// The thread is at one what-if at a time, also where nobody waits for its answer any more.
-class OnlyOne {
- public:
-  explicit OnlyOne(std::shared_ptr<std::atomic<bool>> busy) noexcept : busy_(std::move(busy)) {}
-  OnlyOne(const OnlyOne&) = delete;
-  ~OnlyOne() { busy_->store(false); }
-
- private:
-  const std::shared_ptr<std::atomic<bool>> busy_;
-};
+// The thread does one thing after the other: it may still be at a what-if for whose answer nobody waits any more.
+Future<void> until_thread_is_free(ApiState& api) {
+  if (!api.simulator) api.simulator.emplace(1);
+  return run_in_executor(*api.simulator, [] {});
+}
 
 // On a thread of its own: who leaves, and who stops the daemon, ends it. The system is given back what it has taken of memory.
-Coro<Result<std::string>> simulated(ApiState& api, std::shared_ptr<WhatIf> question, std::shared_ptr<OnlyOne> only) {
+Coro<Result<std::string>> simulated(ApiState& api, std::shared_ptr<WhatIf> question) {
   struct Abandoned {
     std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
     ~Abandoned() { *flag = true; }
   } abandoned;
   question->abandoned = [left = abandoned.flag, stopped = api.simulations_stopped] { return *left || *stopped; };
-  if (!api.simulator) api.simulator.emplace(1);
-  auto result = co_await run_in_executor(
-      *api.simulator, [question, ask = api.options.what_if, only = std::move(only)]() mutable -> Result<std::string> {
-        const std::shared_ptr<OnlyOne> until_the_end = std::move(only);
-        auto report = ask(*question);
-        ::malloc_trim(0);
-        return report;
-      });
-  co_return result;
+  co_return co_await run_in_executor(*api.simulator,
+                                     [question, ask = api.options.what_if]() -> Result<std::string> {
+                                       auto report = ask(*question);
+                                       ::malloc_trim(0);
+                                       return report;
+                                     });
 }
 
 Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
@@ -346,12 +351,12 @@ Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
   if (auto why_not = why_not_simulate(api, call.caller)) co_return call.refuse(*std::move(why_not));
   const SimulationPlace place(api, call.caller.name);
   const auto turn = co_await api.simulation_turn.scoped();
-  while (api.simulating->exchange(true)) co_await sleep(kUntilThreadIsFree);
-  auto only = std::make_shared<OnlyOne>(api.simulating);
+  co_await until_thread_is_free(api);
   const auto question = std::make_shared<WhatIf>(co_await or_return(read_question(api, call)));
   if (api.stopped) co_return call.refuse(ProblemType::draining, "the daemon is stopping");
-  const std::string report = co_await or_return(simulated(api, question, std::move(only)));
+  const std::string report = co_await or_return(simulated(api, question));
   co_return json_answer([&](JsonWriter& json) {
+    json.member("counted_s", question->counted_seconds);
     json.array("assumed", [&] {
       for (const WhatIfQueue& queue : question->queues) write(json, queue);
     });

@@ -78,11 +78,10 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   ReadTurns read_turns;
   bool stopped = false;
   std::uint64_t requests = 0;
-  // What-if questions: whose wait or are being answered, whose turn it is, whether the thread is at one, and that no more is wanted
-  // of it. The thread that answers comes last, so that it ends first.
+  // What-if questions: whose wait or are being answered, whose turn it is, and that no more is wanted of the thread. The thread
+  // that answers comes last, so that it ends first.
   CallerCounts simulations_of;
   Semaphore simulation_turn{1};
-  std::shared_ptr<std::atomic<bool>> simulating = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<std::atomic<bool>> simulations_stopped = std::make_shared<std::atomic<bool>>(false);
   std::optional<ThreadPoolExecutor> simulator;
 };
@@ -142,6 +141,10 @@ std::vector<ApiRoute> project_routes();
 std::vector<ApiRoute> project_page_routes();
 std::vector<ApiRoute> host_routes();
 std::vector<ApiRoute> all_routes();
+
+std::vector<std::string> names_of(const std::vector<StoredQueue>& queues);
+// Zeros for a queue that has none. `sorted`: by name, as Book::counts_of gives them.
+StateCounts counts_in(const std::vector<NamedCounts>& sorted, std::string_view queue);
 
 // Cursors: what `limit` of a query may be.
 inline constexpr std::uint64_t kMostInPage = 1'000;

@@ -53,11 +53,10 @@ Part part_of_member(Part part, std::string_view name) {
   return found != std::end(kParts) ? found->member : Part::other;
 }
 
-std::string shown_address(std::string_view text) {
+// Of what has no host anything might be the secret.
+std::string site_of_webhook(std::string_view text) {
   const auto url = Url::parse(text);
-  if (!url) return std::string(kHiddenText);
-  const std::string site = url->site_key();
-  return url->href() == site + '/' ? std::string(text) : site + "/…";
+  return url && !url->host().empty() ? without_path(text) : std::string(kHiddenText);
 }
 
 const Secret* secret_of(Part part, std::string_view name) {
@@ -75,7 +74,7 @@ std::string shown_as(Secret::Shown shown, std::string_view text) {
   using enum Secret::Shown;
   switch (shown) {
     case nothing: return std::string(kHiddenText);
-    case site: return shown_address(text);
+    case site: return site_of_webhook(text);
     case but_user: return shown_without_user(text);
   }
   std::unreachable();

@@ -159,17 +159,17 @@ std::string Metrics::State::label_among(std::unordered_set<std::string>& named, 
 }
 
 void Metrics::State::write_states(MetricsPage& page, const MaySee& may_see) {
-  constexpr std::array kStates{JobState::ready, JobState::delayed, JobState::running,
-                               JobState::done,  JobState::buried,  JobState::cancelled};
+  constexpr std::array kOfMetrics{JobState::ready, JobState::delayed, JobState::running,
+                                  JobState::done,  JobState::buried,  JobState::cancelled};
   std::map<std::string, StateCounts> of_label;
   sources.events.snapshot().for_each_queue([&](std::string_view queue, StateCounts counts) {
     if (may_see && !may_see(queue)) return;
     StateCounts& sum = of_label[label_of(queue)];
-    for (const JobState state : kStates) sum.of(state) += counts.of(state);
+    for (const JobState state : kOfMetrics) sum.of(state) += counts.of(state);
   });
   auto& family = page.family("argiope_jobs", MetricType::Gauge, "Jobs in the store, by state");
   for (auto& [queue, counts] : of_label) {
-    for (const JobState state : kStates) {
+    for (const JobState state : kOfMetrics) {
       MetricsPage::gauge(family, {{"queue", queue}, {"state", std::string(to_string(state))}},
                   static_cast<double>(counts.of(state)));
     }
@@ -391,7 +391,7 @@ void Metrics::State::write_of_all(MetricsPage& page) {
   write_process(page, sources.started_at);
 }
 
-Metrics::Metrics(MetricsSources sources) : state_(std::make_unique<State>(State{std::move(sources), {}, {}, {}})) {}
+Metrics::Metrics(MetricsSources sources) : state_(std::make_unique<State>(State{std::move(sources), {}, {}, {}, {}})) {}
 
 Metrics::~Metrics() = default;
 

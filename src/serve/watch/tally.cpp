@@ -13,6 +13,7 @@ namespace argiope {
 namespace {
 
 constexpr Duration kSecond = std::chrono::seconds{1};
+constexpr std::uint64_t kMinute = 60;  // seconds
 
 constexpr std::uint32_t bit(JobEventKind kind) noexcept { return static_cast<std::uint32_t>(kind); }
 constexpr std::uint32_t bit(ScheduleEventKind kind) noexcept { return static_cast<std::uint32_t>(kind); }
@@ -82,6 +83,7 @@ void Tally::note(const JobEvent& event) {
   if (!kind) return;
   Counted& queue = queue_named(event.queue);
   count(queue, *kind);
+  if (*kind == Tallied::added) count_put(queue);
   if (*kind == Tallied::buried && event.id == expired_) ++queue.buried_by_expiry;
   expired_ = *kind == Tallied::expired ? event.id : 0;
   if (*kind == Tallied::leased) {
@@ -94,7 +96,7 @@ void Tally::note(const JobEvent& event) {
 void Tally::note(const ScheduleEvent& event) {
   switch (event.kind) {
     case ScheduleEventKind::job_submitted:
-      ++queue_named(event.queue).scheduled;
+      count_scheduled(queue_named(event.queue));
       return lateness_.observe(event.at - event.planned);
     case ScheduleEventKind::job_missed:
     case ScheduleEventKind::job_max_instances: missed_ += event.count; return;
@@ -108,6 +110,18 @@ void Tally::count(Counted& queue, Tallied kind) {
   if (queue.second != second_) catch_up(queue, second_);
   ++queue.totals[place];
   ++queue.seconds[second_ % queue.seconds.size()][place];
+}
+
+void Tally::count_put(Counted& queue) {
+  const std::uint64_t minute = second_ / kMinute;
+  if (minute != std::exchange(queue.minute, minute)) queue.put_in_minute = 0;
+  if (++queue.put_in_minute == 1) ++queue.minutes_put;
+}
+
+// A schedule is told of after its job was, which was counted as anybody's.
+void Tally::count_scheduled(Counted& queue) {
+  ++queue.scheduled;
+  if (queue.put_in_minute > 0 && --queue.put_in_minute == 0) --queue.minutes_put;
 }
 
 // The seconds in which nothing was heard of the queue.

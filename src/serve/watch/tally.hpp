@@ -42,6 +42,7 @@ struct SpanHistogram {
 struct QueueTally {
   PerTallied<std::uint64_t> totals{};
   std::uint64_t scheduled = 0;         // of those added, by schedules
+  std::uint64_t minutes_put = 0;       // in so many minutes a job came that no schedule had put
   std::uint64_t buried_by_expiry = 0;  // of those buried; counted as expired, too
   SpanHistogram waits;                 // from when a job could have run until it was leased
   SpanHistogram runs;                  // from its lease to the run's end
@@ -88,6 +89,8 @@ class Tally {
     // The last seconds, this one included, each in its place modulo the number of places.
     std::array<PerTallied<std::uint32_t>, kRateSeconds + 1> seconds{};
     std::uint64_t second = 0;
+    std::uint64_t minute = 0;         // in which a job came last
+    std::uint64_t put_in_minute = 0;  // in it, and by no schedule
   };
   struct Name : std::hash<std::string_view> {
     using is_transparent = void;
@@ -96,6 +99,8 @@ class Tally {
   void note(const JobEvent& event);
   void note(const ScheduleEvent& event);
   void count(Counted& queue, Tallied kind);
+  void count_put(Counted& queue);
+  void count_scheduled(Counted& queue);
   void began(Counted& queue, const JobEvent& event);
   void ended(Counted& queue, const JobEvent& event);
   Counted& queue_named(std::string_view name);

@@ -13,7 +13,7 @@ constexpr std::uint64_t kReferencesFormat = 1;
 constexpr std::size_t kReferencesCheck = 4;  // bytes
 
 void append_kept_number(std::uint64_t number, std::string& out) {
-  for (; number >= 0x80; number >>= 7) out += static_cast<char>(number & 0x7f | 0x80);
+  for (; number >= 0x80; number >>= 7) out += static_cast<char>((number & 0x7f) | 0x80);
   out += static_cast<char>(number);
 }
 

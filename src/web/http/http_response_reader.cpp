@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/internal/utf8.hpp"
 #include "web/http/internal/reason_phrase.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
@@ -337,29 +338,31 @@ Result<void> HttpResponseReader::take_field(std::string_view line) {
 
 void HttpResponseReader::keep_field(std::string_view name, std::string_view value) {
   if (limits_.keep_fields) response_.fields.emplace_back(name, value);
-  enum class Kept : std::uint8_t { first, reference, list, types, lines };
+  enum class Kept : std::uint8_t { first, validator, reference, list, types, lines };
   HttpHeaders& headers = response_.headers;
   const struct {
     std::string_view name;
     std::string* text;
     Kept kept;
-  } fields[] = {{"etag", &headers.etag, Kept::first},
+  } fields[] = {{"etag", &headers.etag, Kept::validator},
                 {"location", &headers.location, Kept::reference},
                 {"connection", &connection_, Kept::list},
                 {"set-cookie", &headers.set_cookie, Kept::lines},
                 {"retry-after", &headers.retry_after, Kept::first},
                 {"content-type", &headers.content_type, Kept::types},
                 {"x-robots-tag", &headers.robots_tag, Kept::lines},
-                {"last-modified", &headers.last_modified, Kept::first},
+                {"last-modified", &headers.last_modified, Kept::validator},
                 {"content-length", &content_length_, Kept::list},
                 {"content-encoding", &headers.content_encoding, Kept::list},
                 {"www-authenticate", &headers.authenticate, Kept::lines},
                 {"transfer-encoding", &transfer_encoding_, Kept::list}};
   for (const auto& field : fields) {
     if (!equals_lower(name, field.name)) continue;
-    if (field.kept == Kept::types && *field.text == value) return;
-    if (field.kept == Kept::list || field.kept == Kept::types) return append_to_list(*field.text, value);
-    if (field.kept == Kept::first || field.kept == Kept::reference) {
+    // These three are stored and printed. A validator must be sent back as it came, or not at all.
+    if (field.kept == Kept::validator && !is_utf8(value)) return;
+    if (field.kept == Kept::types) return add_type(value);
+    if (field.kept == Kept::list) return append_to_list(*field.text, value);
+    if (field.kept != Kept::lines) {
       if (!field.text->empty()) return;  // of repeated fields the first counts
       *field.text = field.kept == Kept::reference ? reference_of_bytes(value) : std::string(value);
       return;
@@ -368,6 +371,12 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
     *field.text += value;
     return;
   }
+}
+
+void HttpResponseReader::add_type(std::string_view value) {
+  std::string& type = response_.headers.content_type;
+  const std::string text = to_valid_utf8(value);
+  if (type != text) append_to_list(type, text);
 }
 
 // --- what the body is

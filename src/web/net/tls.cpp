@@ -91,15 +91,15 @@ WallTime expiry_of(const X509* certificate) {
 
 // What OpenSSL reads and writes during one call of a layer. Buffers of its own would keep their size for as long as the
 // connection lasts.
-struct Wire {
+struct BytesOfCall {
   std::string_view came;
   std::string* to_peer = nullptr;
 };
 
-Wire& wire_of(BIO* bio) noexcept { return *static_cast<Wire*>(::BIO_get_data(bio)); }
+BytesOfCall& bytes_of(BIO* bio) noexcept { return *static_cast<BytesOfCall*>(::BIO_get_data(bio)); }
 
 int read_wire(BIO* bio, char* out, int size) noexcept {
-  std::string_view& came = wire_of(bio).came;
+  std::string_view& came = bytes_of(bio).came;
   ::BIO_clear_retry_flags(bio);
   if (came.empty()) {
     ::BIO_set_retry_read(bio);
@@ -112,7 +112,7 @@ int read_wire(BIO* bio, char* out, int size) noexcept {
 
 int write_wire(BIO* bio, const char* bytes, int size) noexcept {
   ::BIO_clear_retry_flags(bio);
-  std::string* const to_peer = wire_of(bio).to_peer;
+  std::string* const to_peer = bytes_of(bio).to_peer;
   if (to_peer == nullptr) return -1;
   to_peer->append(bytes, static_cast<std::size_t>(size));
   return size;
@@ -181,13 +181,13 @@ class TlsLayer final : public detail::StreamLayer {
  private:
   class OnWire {
    public:
-    OnWire(Wire& wire, std::string_view came, std::string& to_peer) noexcept : wire_(wire) { wire_ = {came, &to_peer}; }
+    OnWire(BytesOfCall& wire, std::string_view came, std::string& to_peer) noexcept : wire_(wire) { wire_ = {came, &to_peer}; }
     ~OnWire() { wire_ = {}; }
     OnWire(const OnWire&) = delete;
     OnWire& operator=(const OnWire&) = delete;
 
    private:
-    Wire& wire_;
+    BytesOfCall& wire_;
   };
 
   // All that have come whole, up to what SSL_get_error() says then.
@@ -208,7 +208,7 @@ class TlsLayer final : public detail::StreamLayer {
     if (is_alpha(came.front())) fail_connection(std::errc::wrong_protocol_type);
   }
 
-  Wire wire_;
+  BytesOfCall wire_;
   const std::unique_ptr<SSL, FreeTls> tls_;
   bool has_begun_ = false;
 };

@@ -495,6 +495,18 @@ std::string without_credentials(std::string_view text) {
   return fmt::format("{}…{}", text.substr(0, begin), text.substr(begin + at));
 }
 
+std::string without_path(std::string_view text) {
+  if (const auto url = Url::parse(text); url && !url->host().empty()) {
+    const std::string site = url->site_key();
+    return url->href() == site + '/' ? std::string(text) : site + "/…";
+  }
+  std::string shown = without_credentials(text);
+  const std::size_t slashes = shown.find("//");
+  const std::size_t end = shown.find_first_of("/?#\\", slashes == std::string::npos ? 0 : slashes + 2);
+  if (end < shown.size() && shown.substr(end) != "/") shown.replace(end, std::string::npos, "/…");
+  return shown;
+}
+
 std::string without_query(const Url& url) { return url.site_key().append(url.pathname()); }
 
 void Url::strip_credentials() noexcept {

@@ -226,7 +226,11 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
   if (pattern.empty() || pattern == kExpression) return bad_pattern(pattern, "is empty");
   if (is_space(pattern.front()) || is_space(pattern.back())) return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
   if (!pattern.starts_with(kExpression)) return GlobTranslator(pattern).translate();
-  return std::string(pattern.substr(kExpression.size()));
+  const std::string_view expression = pattern.substr(kExpression.size());
+  // These would be found in no URL.
+  if (has_other_than_ascii(expression)) return bad_pattern(pattern, "must be ASCII: URLs write other letters as %C3%BC, in capitals");
+  if (expression.starts_with("^/")) return bad_pattern(pattern, "begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");
+  return std::string(expression);
 }
 
 struct UrlPatterns::Set {

@@ -16,6 +16,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,12 @@
 #include "argiope/base/detail/intrusive_list.hpp"
 #include "argiope/base/detail/ring_buffer.hpp"
 #include "argiope/base/random.hpp"
+
+// Deleted for what is no Duration, with what to write.
+#define ARGIOPE_SAY_THE_UNIT                                                                \
+  ARGIOPE_DELETED(                                                                          \
+      "a time is a whole number with its unit: write 1s, 50ms or 2min, and 500ms for 0.5s " \
+      "(using namespace std::chrono_literals)")
 
 namespace argiope {
 
@@ -41,6 +48,10 @@ template <class T>
 class Task;
 
 namespace detail {
+
+// A number, and 0.5s, which would have to be rounded.
+template <class T>
+concept NoDuration = !std::is_convertible_v<T, Duration>;
 
 class TaskCore;
 class FutureCore;
@@ -177,6 +188,8 @@ class EventLoop {
                    const std::source_location& where = std::source_location::current());
   Handle call_later(Duration delay, std::move_only_function<void()> function,
                     const std::source_location& where = std::source_location::current());
+  template <detail::NoDuration T>
+  void call_later(T, std::move_only_function<void()>) ARGIOPE_SAY_THE_UNIT;
   Handle call_at(TimePoint when, std::move_only_function<void()> function,
                  const std::source_location& where = std::source_location::current());
   // As call_soon, from any thread; wakes the loop. Functions of one thread run in its order.
@@ -261,6 +274,8 @@ class EventLoop {
   void set_debug(bool on);
   bool get_debug() const noexcept { return debug_; }
   void set_slow_callback_duration(Duration at_least);
+  template <detail::NoDuration T>
+  void set_slow_callback_duration(T) ARGIOPE_SAY_THE_UNIT;
   Duration slow_callback_duration() const noexcept;
   // The default logs them as warnings.
   using WarningHandler = std::function<void(std::string_view message)>;

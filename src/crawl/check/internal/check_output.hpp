@@ -18,6 +18,9 @@ std::optional<CheckFormat> parse_check_format(std::string_view name) noexcept;
 // By the name's ending: .txt, .json, .csv, .xml (JUnit) and .sarif.
 std::optional<CheckFormat> check_format_of(std::string_view file) noexcept;
 
+// "1 error and 0 warnings in 2 links to 3 URLs", and how many pages are unread, if any.
+std::string words_on_check(const CheckResult& result);
+
 // Writes the findings of `result` to `path`, or with "-" to standard output; `version` is the program's. The file is there whole
 // or not at all.
 //

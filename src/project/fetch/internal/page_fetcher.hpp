@@ -44,8 +44,6 @@ std::string_view fetch_error_kind(const Error& error) noexcept;
 // Whether it is no failure of a server's, but what we do not ask: a private address, a request that cannot be made.
 bool is_refused_by_us(const Error& error) noexcept;
 
-// Whether a URL is a `data:` one.
-bool is_data_url(std::string_view url) noexcept;
 // Answers a `data:` URL (RFC 2397, and the Fetch Standard where that says less); nothing is sent. One that is none has the error
 // "refused".
 PageResponse answer_of_data_url(std::string_view url);

@@ -40,6 +40,11 @@ struct WhatIfQueue {
   // How long a job runs: an exponential distribution with this mean. Not known: a second, always.
   std::optional<Duration> mean_duration;
   double failures = 0;  // the share of attempts that fail
+  // From what the daemon reckons: jobs that no schedule has put, in how many minutes they came, and runs that have ended.
+  struct Counted {
+    std::uint64_t put = 0, minutes = 0, runs = 0;
+  };
+  Counted counted;
 };
 
 struct WhatIf {
@@ -50,6 +55,7 @@ struct WhatIf {
   std::uint64_t most_jobs = 100'000;  // that have not ended; with more it ends early, and says so
   std::vector<WhatIfQueue> queues;
   std::vector<Schedule> schedules;  // as if they were added at `from`
+  std::uint64_t counted_seconds = 0;  // for how long WhatIfQueue::counted was counted
   // Asked now and then: true ends it early.
   std::function<bool()> abandoned;
 };

@@ -97,6 +97,7 @@ class HttpResponseReader {
   Result<void> parse_status(std::string_view line);
   Result<void> take_field(std::string_view line);
   void keep_field(std::string_view name, std::string_view value);
+  void add_type(std::string_view value);
   Result<void> count_field();
   Result<void> end_head();
   // Of the head that has ended: whether there is never a body behind it.

@@ -5,7 +5,7 @@
 //   https://example.org/**     with a scheme: compared with the URL
 //   *.example.org/img/*        with a slash, and no scheme: compared with what follows the scheme
 //   *.pdf                      without a slash: compared with the URL, and "*" goes beyond slashes, too
-//   re:[?&]session=            found anywhere in the URL
+//   re:[?&]session=            found anywhere in the URL; refused where it can be found in none (^/, letters beyond ASCII)
 //
 // In a glob "*" is any text without a slash (behind a "?": any text), "**" any text ("**/" also none), "?" one character but a
 // slash, "{a,b}" either, "[a-z]" one of these and "[!a-z]" another one; "\" takes what follows as it is. A glob covers the URL
