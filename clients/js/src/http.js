@@ -137,7 +137,8 @@ export async function problemOf(response) {
   const after = response.headers.get("retry-after") ?? "";
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const retryAfterMs = /^\d+$/.test(after) ? Number(after) * 1000 : undefined;
-  return new ApiError({ request_id: requestId, status: response.status, ...problem }, retryAfterMs);
+  // What a proxy's JSON calls status may be anything.
+  return new ApiError({ request_id: requestId, ...problem, status: response.status }, retryAfterMs);
 }
 
 export const json = (response) => response.json();

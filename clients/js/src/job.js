@@ -6,6 +6,7 @@ import { delayOf, endOf, shown } from "./time.js";
 
 const MOST_ERROR_LENGTH = 4000;
 const MOST_MESSAGE_LENGTH = 250;
+const MOST_STACK_LENGTH = 2000; // that is looked through for the place: a stack may be any text
 
 export class Job {
   #controller = new AbortController();
@@ -128,6 +129,7 @@ export function cancelled(token) {
 // "TypeError: no such address (mail.js:12:5)".
 function describe(error) {
   if (!(error instanceof Error)) return `threw ${shown(error)}`;
-  const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec(String(error.stack ?? "").slice(String(error.message).length))?.[1];
+  const calls = String(error.stack ?? "").slice(String(error.message).length, String(error.message).length + MOST_STACK_LENGTH);
+  const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec(calls)?.[1];
   return `${error.name}: ${error.message}${place ? ` (${place})` : ""}`;
 }

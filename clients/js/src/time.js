@@ -1,8 +1,11 @@
 // Time, so that tests can bring their own: now() in milliseconds, timers, and what is made of them.
 
+// A timer that is set for longer ends at once. Whatever waits for longer looks at the time again, or ends after these 24 days.
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export const realTime = {
   now: () => performance.now(),
-  setTimeout: (run, ms) => setTimeout(run, ms),
+  setTimeout: (run, ms) => setTimeout(run, Math.min(ms, LONGEST_TIMER_MS)),
   clearTimeout: (timer) => clearTimeout(timer),
 };
 

@@ -8,6 +8,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { inspect } from "node:util";
 import { fileURLToPath } from "node:url";
 import { Client, newJob, Unreachable, Worker } from "../src/index.js";
+import { realTime } from "../src/time.js";
 
 const PYTHON = fileURLToPath(new URL("../../python", import.meta.url));
 let daemon, url, client;
@@ -289,6 +290,19 @@ describe("when things go wrong", () => {
     const { id } = await client.put(queue);
     await assert.rejects(faulty("drop").jobs.setDue(id, { delayMs: 1 }), (error) => error instanceof Unreachable && error.sent);
     await assert.rejects(faulty("drop").put(queue, "x", { idempotencyKey: "" }), Unreachable);
+  });
+
+  test("the status is that of HTTP, whatever a proxy's JSON calls so", async () => {
+    for (const body of ['{"status":"error","message":"no upstream"}', '{"status":200}', "null", "[]"]) {
+      const proxied = new Client(url, { fetch: async () => new Response(body, { status: 503 }), retryForMs: 0 });
+      await assert.rejects(proxied.jobs.get(1), { status: 503 }, body);
+    }
+  });
+
+  test("limits that no timer takes do not end at once", (context) => {
+    const set = context.mock.method(globalThis, "setTimeout", () => 0);
+    for (const ms of [1000, 2 ** 31, Number.MAX_SAFE_INTEGER, Infinity]) realTime.setTimeout(() => {}, ms);
+    assert.deepEqual(set.mock.calls.map((call) => call.arguments[1]), [1000, 2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1]);
   });
 
   test("nobody is waited for no longer than it was told", async () => {

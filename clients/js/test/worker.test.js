@@ -63,6 +63,7 @@ describe("how a run ends", () => {
     "an error whose name throws": () => Object.defineProperty(new Error("x"), "name", { get: () => { throw new Error("no"); } }),
     "an error whose message throws": () => Object.defineProperty(new Bury("x"), "message", { get: () => { throw new Error("no"); } }),
     "a proxy that refuses": () => new Proxy({}, { get: () => { throw new Error("no"); }, getPrototypeOf: () => { throw new Error("no"); } }),
+    "an error whose stack is one long word": () => Object.assign(new Error("x"), { stack: "a".repeat(10_000_000) }),
     "an error whose stack is no text": () => Object.assign(new Error("x"), { stack: 7, message: 8 }),
   };
   for (const [name, make] of Object.entries(odd)) {

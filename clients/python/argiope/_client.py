@@ -223,7 +223,8 @@ class Client:
         ca_file: Optional[str] = None,
     ) -> None:
         self._endpoint = Endpoint(url, token)
-        self._timeout, self._retry_for = seconds(timeout), seconds(retry_for)
+        # A socket takes no longer one, and what is waited for beside it comes on top.
+        self._timeout, self._retry_for = min(seconds(timeout), threading.TIMEOUT_MAX / 2), seconds(retry_for)
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: Deque[_Connection] = deque()
         self._process = os.getpid()  # whose connections they are

@@ -75,7 +75,7 @@ def problem_of(response: Response) -> ApiError:
         problem = response.json()
     if not isinstance(problem, dict):
         problem = {"title": response.body[:200].decode("utf-8", "replace").strip() or f"status {response.status}"}
-    problem.setdefault("status", response.status)
+    problem["status"] = response.status  # what a proxy's JSON calls so may be anything
     problem.setdefault("request_id", response.headers.get("x-request-id"))
     after = response.headers.get("retry-after", "")
     return ApiError.of(problem, float(after) if is_number(after) else None)

@@ -206,6 +206,10 @@ class WhenThingsGoWrong(ServerTest):
         self.assertEqual(self.client.put("mail", "once").id, 1)
         self.assertEqual((len(self.daemon.jobs), len(self.posts())), (1, 2))
 
+    def test_limits_that_no_socket_takes_are_waited_for(self):
+        for timeout in (1e10, 1e300, float("inf"), datetime.timedelta.max):
+            self.assertEqual(self.connect(timeout=timeout).put("mail", "x").outcome, "added")
+
     def test_a_put_of_the_same_key_is_put_once(self):
         for _ in range(2):
             self.assertEqual(self.client.put("mail", "once", idempotency_key="order 7").id, 1)

@@ -194,6 +194,12 @@ class Problems(unittest.TestCase):
         self.assertIsInstance(self.of(502, b"<html>", **{"content-type": "text/html"}), Unavailable)
         self.assertEqual(self.of(418, b"teapot").detail, "teapot")
 
+    def test_the_status_is_that_of_http_whatever_a_proxys_json_calls_so(self):
+        for status in (b'"error"', b"null", b"200", b"1e400", b"[1]", b"{}"):
+            error = self.of(503, b'{"status":' + status + b',"message":"no upstream"}', **{"content-type": "application/json"})
+            self.assertIsInstance(error, Unavailable)
+            self.assertEqual(error.status, 503)
+
 
 class WhatIsSentAgain(unittest.TestCase):
     def wait(self, call, error):
