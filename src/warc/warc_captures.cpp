@@ -187,6 +187,7 @@ Result<bool> WarcCaptures::read_records(WarcReader& reader, FileReading& file, s
     if (auto line = capture_of(record, name)) {
       line->offset += behind;
       add(*line);
+      add_id(record.head.field("WARC-Record-ID"), line->offset);
     }
   }
 }
@@ -244,6 +245,10 @@ void WarcCaptures::add(const CdxjLine& capture) {
   const bool is_earlier =
       !first_page_ || std::tuple(place.file, place.offset) < std::tuple(first_page_->file, first_page_->offset);
   if (is_earlier && !is_robots_url(url)) first_page_ = {place.file, place.offset, url};
+}
+
+void WarcCaptures::add_id(std::string_view record_id, std::uint64_t offset) {
+  if (!record_id.empty()) by_id_.add(fingerprint(record_id), {last_file(), offset});
 }
 
 // Of the same second the later one, but a revisit behind what it may repeat.
@@ -328,24 +333,33 @@ Result<void> WarcCaptures::Reader::read_original(const WarcHead& revisit) {
   const auto found = read_referred(revisit);
   if (!found) return std::unexpected(found.error());
   if (*found) return {};
+  const std::string_view url = revisit.field("WARC-Refers-To-Target-URI");
   return fail(Errc::not_found, fmt::format("the page that it repeats ({}) is in none of these files",
-                                           digest.empty() ? revisit.field("WARC-Refers-To-Target-URI") : digest));
+                                           !digest.empty() ? digest : !url.empty() ? url : revisit.field("WARC-Refers-To")));
 }
 
-// What a revisit refers to by URL and date, as those of other writers do whose digests are of other kinds, or who write none.
+// What a revisit refers to by id, or by URL and date, as those of other writers do whose digests are of other kinds, or who write none.
 Result<bool> WarcCaptures::Reader::read_referred(const WarcHead& revisit) {
+  const std::string_view id = revisit.field("WARC-Refers-To");
+  if (const auto place = id.empty() ? std::nullopt : captures_.by_id_.find(fingerprint(id))) {
+    const auto read = read_repeated(revisit, place->file, place->offset);
+    if (!read || *read) return read;
+  }
   const std::string_view named = revisit.field("WARC-Refers-To-Target-URI");
   const std::string url = asked_url(std::string(named.empty() ? revisit.field("WARC-Target-URI") : named));
   const std::uint64_t time = time_as_number(cdx_timestamp(revisit.field("WARC-Refers-To-Date")));
   for (const Place& place : captures_.captures_of(url, time)) {
-    if (auto read = read_record(place.file, place.offset); !read) return std::unexpected(std::move(read.error()));
-    const bool is_itself = record_.head.field("WARC-Record-ID") == revisit.field("WARC-Record-ID") &&
-                           !revisit.field("WARC-Record-ID").empty();
-    const bool differs =
-        digests_differ(revisit.field("WARC-Payload-Digest"), record_.head.field("WARC-Payload-Digest"));
-    if (!is_itself && !differs) return true;
+    const auto read = read_repeated(revisit, place.file, place.offset);
+    if (!read || *read) return read;
   }
   return false;
+}
+
+Result<bool> WarcCaptures::Reader::read_repeated(const WarcHead& revisit, std::uint32_t file, std::uint64_t offset) {
+  if (auto read = read_record(file, offset); !read) return std::unexpected(std::move(read.error()));
+  const std::string_view id = revisit.field("WARC-Record-ID");
+  const bool is_itself = !id.empty() && record_.head.field("WARC-Record-ID") == id;
+  return !is_itself && !digests_differ(revisit.field("WARC-Payload-Digest"), record_.head.field("WARC-Payload-Digest"));
 }
 
 Result<WarcReader*> WarcCaptures::Reader::reader_of(std::uint32_t file, bool is_unpacked) {

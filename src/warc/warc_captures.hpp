@@ -26,7 +26,8 @@ struct WarcMessage {
   std::string truncated;  // WARC-Truncated
 };
 
-// Memory:  some 60 bytes a URL, and 40 for each of its older captures, to which revisits may refer.
+// Memory:  some 60 bytes a URL, 40 for each of its older captures, to which revisits may refer, and 16 for each id of a capture of
+//          which no index tells.
 // Threads: reading from any, each with readers of its own.
 class WarcCaptures {
  public:
@@ -66,6 +67,7 @@ class WarcCaptures {
   // Goes on behind a record that cannot be read. False: no record follows.
   static Result<bool> read_past(WarcReader& reader, const Error& trouble, FileReading& file);
   void add(const CdxjLine& capture);
+  void add_id(std::string_view record_id, std::uint64_t offset);
   // Keeps a capture that is not the newest of its URL.
   void add_older(const std::string& url, const Place& place);
   // The newest capture of the URL that is no revisit; null: none.
@@ -83,6 +85,7 @@ class WarcCaptures {
   std::unordered_map<std::uint64_t, Place> originals_;  // the same of URLs whose newest capture is a revisit
   std::unordered_map<std::uint64_t, Place> older_;      // by the fingerprint of URL and time: those that are not the newest
   PayloadTable payloads_;
+  PayloadTable by_id_;  // by the fingerprint of WARC-Record-ID
   std::vector<Url> seeds_;
   std::optional<FirstPage> first_page_;
 };
@@ -104,6 +107,8 @@ class WarcCaptures::Reader {
   // Reads what a revisit repeats, which may be a revisit too.
   Result<void> read_original(const WarcHead& revisit);
   Result<bool> read_referred(const WarcHead& revisit);
+  // Reads the record of a place, if it may be what the revisit repeats.
+  Result<bool> read_repeated(const WarcHead& revisit, std::uint32_t file, std::uint64_t offset);
 
   const WarcCaptures& captures_;
   std::vector<std::unique_ptr<WarcReader>> readers_;  // of the files, and of what was unpacked

@@ -106,8 +106,8 @@ TEST(CrawlArguments, ADomainOfTheWhitelistIsSpelledAsUrlsSpellIt) {
 }
 
 TEST(CrawlArguments, APortOfTheWhitelistIsPartOfIt) {
-  EXPECT_EQ(taken({"a.org", "-w", "B.org:8080", "-w", "[::1]:81", "-w", "c.org:80"}).whitelist,
-            (std::vector<std::string>{"b.org:8080", "[::1]:81", "c.org:80"}));
+  EXPECT_EQ(taken({"a.org", "-w", "B.org:8080", "-w", "[::1]:81", "-w", "c.org:80", "-w", "d.org."}).whitelist,
+            (std::vector<std::string>{"b.org:8080", "[::1]:81", "c.org:80", "d.org"}));
 }
 
 TEST(CrawlArguments, WhatIsLeftOutIsSpelledAsUrlsAndServersSpellIt) {

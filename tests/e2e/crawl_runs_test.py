@@ -103,6 +103,13 @@ class LateOptions(EndToEnd):
             file.unlink()
         self.assertEqual(self.crawl(self.url, '--warc', archive, '--age', 0)['status'], {'200': 2})
 
+    def test_an_archive_that_lacks_an_error_says_so_too(self):
+        class Gone(Tagged):
+            PAGES = {'/': '<a href=/gone>g</a>'}
+        self.url = f'http://127.0.0.1:{self.serve(Gone).server_port}/'
+        self.known_site('known.db')
+        self.assertEqual(self.crawl(self.url, '--warc', self.folder / 'site')['unseen'], {'archive': 2})
+
     def test_records_are_those_of_all_pages_or_it_says_what_is_missing(self):
         self.known_site('known.db')
         fields = ['--field', 'h=css:h1', '--output', self.folder / 'a.jsonl']

@@ -1,4 +1,5 @@
 // Requests answered from archives: ours, and those of others.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -263,6 +264,28 @@ TEST_F(WarcReplayTest, FindsRevisitsByDigestsOfAnyKindAndByAnyOlderCapture) {
     EXPECT_EQ(response_.body, body) << page;
   }
   EXPECT_FALSE(ask(replay, "http://a.test/8")) << "a circle";
+}
+
+TEST_F(WarcReplayTest, FindsWhatARevisitRefersToByItsId) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n\r\n";
+  const auto ids = [](std::string_view own, std::string_view other) {
+    return fmt::format("WARC-Record-ID: <urn:x:{}>\r\nWARC-Refers-To: <urn:x:{}>\r\n", own, other);
+  };
+  add("http://a.test/1", ok + "hello", "2026-01-01T00:00:00Z", "response", "WARC-Record-ID: <urn:x:one>\r\n");
+  add("http://a.test/2", ok, "2026-01-02T00:00:00Z", "revisit", ids("two", "one"));
+  add("http://a.test/3", ok, "2026-01-02T00:00:00Z", "revisit", ids("three", "two"));
+  add("http://a.test/4", ok, "2026-01-02T00:00:00Z", "revisit", ids("four", "none"));
+  add("http://a.test/5", ok, "2026-01-02T00:00:00Z", "revisit", ids("five", "five"));
+  const auto replay = open({written()});
+  for (const char* page : {"2", "3"}) {
+    const auto sent = ask(replay, std::string("http://a.test/") + page);
+    ASSERT_TRUE(sent) << page << ": " << sent.error().message;
+    EXPECT_EQ(response_.body, "hello") << page;
+  }
+  const auto lost = ask(replay, "http://a.test/4");
+  ASSERT_FALSE(lost);
+  EXPECT_THAT(lost.error().message, HasSubstr("(<urn:x:none>) is in none of these files"));
+  EXPECT_FALSE(ask(replay, "http://a.test/5")) << "itself";
 }
 
 // Records of others, plain, with anything between them.
