@@ -346,7 +346,7 @@ TEST_F(SaveSinkTest, AnotherCrawlsMirrorIsNotTakenForThisOnes) {
 }
 
 TEST_F(SaveSinkTest, WhatIsTakenAwayWhileItIsWrittenEndsTheCrawl) {
-  for (const std::string gone : {path_, own("index"), own("pages-1")}) {
+  for (const std::string& gone : {path_, own("index"), own("pages-1")}) {
     const auto sink = open();
     ASSERT_TRUE(show(*sink, {"http://a.test/", "x"}));
     ASSERT_TRUE(sink->keep());

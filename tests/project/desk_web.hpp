@@ -184,7 +184,7 @@ struct DeskRig {
   // Both; what begin() said.
   Coro<HostDesk::Answer> visit(std::string url, bool asks_robots = true) {
     HostDesk::Answer answer = co_await begun(url, asks_robots);
-    if (answer.leave == HostDesk::Leave::go) co_await sent(url);
+    if (answer.leave == HostDesk::Leave::go) (void)co_await sent(url);
     co_return answer;
   }
   template <class Body>

@@ -534,7 +534,7 @@ TEST(HostDesk, ReadsRobotsUnverifiedForPagesThatAskSoAndForThemAlone) {
   rig.run([&]() -> Coro<void> {
     const auto enter = [&](std::string url, bool verifies) -> Coro<Leave> {
       const auto answer = co_await rig.begun(url, true, kNever, verifies);
-      if (answer.leave == Leave::go) co_await rig.sent(url);
+      if (answer.leave == Leave::go) (void)co_await rig.sent(url);
       co_return answer.leave;
     };
     EXPECT_EQ(co_await enter("https://a.test/1", false), Leave::go);
@@ -734,19 +734,19 @@ TEST(HostDesk, LetsWhatWasRedirectedGoFirst) {
     auto waits = rig.loop.create_task([](DeskRig& desk_rig, std::string& said) -> Coro<void> {
       co_await desk_rig.begun("http://a.test/");
       said += "begun ";
-      co_await desk_rig.sent("http://a.test/");
+      (void)co_await desk_rig.sent("http://a.test/");
     }(rig, order));
     auto hops = rig.loop.create_task([](DeskRig& desk_rig, const Url& to, std::string& said) -> Coro<void> {
       EXPECT_EQ((co_await desk_rig.desk->enter(1, to, true, kNever)).leave, Leave::go);
       said += "hop ";
-      co_await desk_rig.sent("http://a.test/");
+      (void)co_await desk_rig.sent("http://a.test/");
     }(rig, url, order));
     co_await sleep(1s);
     // One that cannot wait so long.
     const auto late = co_await rig.desk->enter(1, url, true, rig.loop.time() + 1s);
     EXPECT_EQ(late.leave, Leave::wait);
     EXPECT_EQ(late.words, "others were redirected to it before");
-    co_await rig.sent("http://a.test/");
+    (void)co_await rig.sent("http://a.test/");
     co_await hops;
     co_await waits;
   });

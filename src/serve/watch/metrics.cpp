@@ -391,7 +391,7 @@ void Metrics::State::write_of_all(MetricsPage& page) {
   write_process(page, sources.started_at);
 }
 
-Metrics::Metrics(MetricsSources sources) : state_(std::make_unique<State>(State{std::move(sources), {}, {}, {}, {}})) {}
+Metrics::Metrics(MetricsSources sources) : state_(std::make_unique<State>(State{.sources = std::move(sources)})) {}
 
 Metrics::~Metrics() = default;
 
