@@ -161,7 +161,7 @@ function Plots({ report, version }) {
       seconds=${seconds} format=${brief} label="" version=${version} />` : html`<p class="calm">Nothing ever waits.</p>`}</section></div>`;
 }
 
-// From what its numbers are reckoned.
+// From what its numbers are reckoned. `perSecond`: what was made of it; null where another number was written.
 function reckonedFrom({ put, minutes, runs }, perSecond) {
   const once = put > 0 && perSecond === 0 ? `, in ${plural(minutes, 'minute')}: no rate is made of that` : '';
   return put + runs === 0 ? 'nothing counted yet' : `${plural(put, 'job')} put${once}; ${plural(runs, 'run')}`;
@@ -174,7 +174,7 @@ function QueueRow({ assumed, found, texts, change }) {
   const isBad = found && (found.trend === 'piles_up' || found.trend === 'not_worked');
   return html`<tr data-row tabindex="-1"><td class="full"><a data-open class="clip short" title=${assumed.name}
       href=${to('queues', assumed.name)}><${Name} of=${assumed.name} /></a><div class="muted small">
-      ${reckonedFrom(assumed.counted, assumed.arrivals_per_second)}</div></td>
+      ${reckonedFrom(assumed.counted, texts.arrivals_per_second?.trim() ? null : assumed.arrivals_per_second)}</div></td>
     <td class="number" data-name="waiting now">${brief(assumed.waiting)}</td>${fields.map(edit)}
     <td class="number" data-name="put">${brief(found?.put)}</td>
     <td class="number" data-name="most waiting" title=${found?.most_waiting_at}>${brief(found?.most_waiting)}</td>
