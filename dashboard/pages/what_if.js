@@ -91,8 +91,8 @@ const trends = {
 };
 const Line = ({ kind = 'warn', children }) => html`<li data-kind=${kind}><${Icon} name="alert" /><div>${children}</div></li>`;
 // By the clocks that the page's head names; and by the schedule's own, where those are others.
-const At = ({ at, zone, shownIn }) => html`<span class="nowrap">${instant(at) ? moment(instant(at)) : '–'}</span>
-  ${instant(at) && zone !== shownIn && html`<div class="muted small nowrap">${writtenDay(at)} ${writtenClock(at)} in ${zone}</div>`}`;
+const At = ({ at, zone, shownIn }) => html`<div><span class="nowrap">${instant(at) ? moment(instant(at)) : '–'}</span>
+  ${instant(at) && zone !== shownIn && html`<div class="muted small">${writtenDay(at)} ${writtenClock(at)} in ${zone}</div>`}</div>`;
 
 // What is worth a sentence, the worst first.
 function findingsOf(report) {
@@ -161,7 +161,7 @@ function Plots({ report, version }) {
       seconds=${seconds} format=${brief} label="" version=${version} />` : html`<p class="calm">Nothing ever waits.</p>`}</section></div>`;
 }
 
-// From what its numbers are reckoned.
+// From what its numbers are reckoned. `perSecond`: what was made of it; null where another number was written.
 function reckonedFrom({ put, minutes, runs }, perSecond) {
   const once = put > 0 && perSecond === 0 ? `, in ${plural(minutes, 'minute')}: no rate is made of that` : '';
   return put + runs === 0 ? 'nothing counted yet' : `${plural(put, 'job')} put${once}; ${plural(runs, 'run')}`;
@@ -172,9 +172,9 @@ function QueueRow({ assumed, found, texts, change }) {
       value=${texts[field.name] ?? ''} placeholder=${field.textOf?.(assumed) ?? 'as it is'} autocomplete="off"
       data-changed=${Boolean(texts[field.name]?.trim())} onInput=${(e) => change({ ...texts, [field.name]: e.target.value })} /></td>`;
   const isBad = found && (found.trend === 'piles_up' || found.trend === 'not_worked');
-  return html`<tr data-row tabindex="-1"><td class="full"><a data-open class="clip short" title=${assumed.name}
+  return html`<tr data-row tabindex="-1"><td class="full"><div><a data-open class="clip short" title=${assumed.name}
       href=${to('queues', assumed.name)}><${Name} of=${assumed.name} /></a><div class="muted small">
-      ${reckonedFrom(assumed.counted, assumed.arrivals_per_second)}</div></td>
+      ${reckonedFrom(assumed.counted, texts.arrivals_per_second?.trim() ? null : assumed.arrivals_per_second)}</div></div></td>
     <td class="number" data-name="waiting now">${brief(assumed.waiting)}</td>${fields.map(edit)}
     <td class="number" data-name="put">${brief(found?.put)}</td>
     <td class="number" data-name="most waiting" title=${found?.most_waiting_at}>${brief(found?.most_waiting)}</td>
@@ -259,7 +259,7 @@ function Simulating({ spanText, isFirst }) {
   }, []);
   const bar = seconds > 0 && html`<p class="calm"><progress max=${kLongest} value=${Math.min(seconds, kLongest)}
       aria-label="Time taken" /><span>${plural(seconds, 'second')} of ${kLongest} at most; then it ends early, and says how far it came.</span></p>`;
-  if (!isFirst) return bar && html`<section class="card">${bar}</section>`;
+  if (!isFirst) return bar && html`<section class="card simulating">${bar}</section>`;
   return html`<section class="card"><${Empty} title="Simulating …"><p>The real scheduler runs through ${spanText} in virtual time.</p>${bar}<//></section>`;
 }
 
