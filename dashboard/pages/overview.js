@@ -127,7 +127,7 @@ function Glance({ live }) {
   return html`<section class="card" aria-labelledby="glance"><header><h2 id="glance">Queues</h2><div class="head-actions">
       <${OwnSwitch} names=${every.map(([name]) => name)} shows=${showsOwn} set=${setShowsOwn} /><a class="small"
       href=${to('queues')}>all ${count(all.length)}</a></div></header>
-    <div class="scroll" tabindex="0" role="group" aria-labelledby="glance"><table class="cards"><thead><tr><th>Queue</th>
+    <div class="scroll" tabindex="0" role="group" aria-labelledby="glance"><table class="cards close"><thead><tr><th>Queue</th>
         <th>Now</th><th class="number">Ready</th><th class="number">Running</th><th class="number">Done /s</th>
         <th>Last minute</th></tr></thead>
     <tbody>${shown.map((name) => html`<${QueueRow} key=${name} name=${name} counts=${live.snapshot.queues.get(name)}

@@ -207,7 +207,7 @@ function ScheduleRow({ found, shownIn, isOut, turn }) {
     <td class="number" data-name="runs">${brief(found.runs)}</td>
     <td class="number" data-name="missed">${found.missed ? html`<span class="bad">${brief(found.missed)}</span>` : '0'}</td>
     <td class="number" data-name="skipped">${found.skipped ? html`<span class="bad">${brief(found.skipped)}</span>` : '0'}</td>
-    <td class="number" data-name="late, 99 of 100 within">${span(found.lateness.p99_ms)}</td>
+    <td class="number" data-name="late, p99">${span(found.lateness.p99_ms)}</td>
     <td data-name="first"><${At} at=${found.first} zone=${found.zone} shownIn=${shownIn} /></td>
     <td class="full"><div class="row-actions"><button aria-pressed=${isOut} onClick=${turn}>${isOut ? 'Take in' : 'Leave out'}
         </button></div></td></tr>`;
