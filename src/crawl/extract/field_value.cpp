@@ -134,7 +134,7 @@ bool is_multiplied(std::string_view behind) {
     const auto in_word = [](char c) { return is_alnum(c) || static_cast<unsigned char>(c) >= 0x80; };
     return text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, in_word) - text.begin()));
   };
-  if (behind.size() > 0 && kLetters.contains(behind[0]) && (behind.size() == 1 || !is_alnum(behind[1]))) return true;
+  if (!behind.empty() && kLetters.contains(behind[0]) && (behind.size() == 1 || !is_alnum(behind[1]))) return true;
   while (!behind.empty()) {
     const auto space = separator_at(behind);
     if (!space || space->kind != ' ') break;
