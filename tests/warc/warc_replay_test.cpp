@@ -284,7 +284,7 @@ TEST_F(WarcReplayTest, FindsWhatARevisitRefersToByItsId) {
   }
   const auto lost = ask(replay, "http://a.test/4");
   ASSERT_FALSE(lost);
-  EXPECT_THAT(lost.error().message, HasSubstr("(<urn:x:none>) is in none of these files"));
+  EXPECT_THAT(lost.error().message, HasSubstr("(urn:x:none) is in none of these files"));
   EXPECT_FALSE(ask(replay, "http://a.test/5")) << "itself";
 }
 
