@@ -135,8 +135,8 @@ export class Worker {
   #ownsName = false;
 
   async #begin(queues) {
-    this.#isRunning = true;
     this.#client = this.#makeClient();
+    this.#isRunning = true;
     this.#queues = queues;
     this.#held = new Map();
     this.#waiting = [];
