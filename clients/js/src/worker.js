@@ -294,10 +294,10 @@ export class Worker {
     return failed(job, error);
   }
 
-  // A log of the program's own may throw; the worker goes on.
-  #tell(message) {
+  // A log of the program's own may throw, or be an async function that does; the worker goes on.
+  async #tell(message) {
     try {
-      this.log(message);
+      await this.log(message);
     } catch {
       // There is nowhere else to say it.
     }
