@@ -33,7 +33,13 @@ async function putReplies(response) {
   return { replies: replies.map(replyOf), completion: completion && replyOf(completion) };
 }
 
-const member = (name) => async (response) => (await response.json())[name];
+// The answer, where it has that member; one that has not, as a proxy's, is none of the daemon's.
+const having = (name) => async (response) => {
+  const answer = await response.json();
+  if (answer?.[name] === undefined) throw new TypeError(`an answer without ${JSON.stringify(name)}, which is none of the API's`);
+  return answer;
+};
+const member = (name) => async (response) => (await having(name)(response))[name];
 
 async function* all(page, name, filter) {
   let after;
@@ -140,7 +146,7 @@ class Leases {
     let text = jsonOf({ queues, most, wait_ms: waitMs, worker }, "a request");
     if (texts.length > 0) text = `${text.slice(0, -1)},"settle":[${texts.join(",")}]}`;
     const key = idempotencyKey ?? (texts.length === 0 ? newKey() : undefined);
-    return this.#http.send("POST", "/v1/leases", { text, waitMs, signal, key });
+    return this.#http.send("POST", "/v1/leases", { text, waitMs, signal, key, read: having("leases") });
   }
   async renew(leases, worker) {
     const body = { leases: leases.map((lease) => (typeof lease === "number" ? { token: lease } : lease)), worker };

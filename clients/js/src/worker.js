@@ -135,8 +135,8 @@ export class Worker {
   #ownsName = false;
 
   async #begin(queues) {
-    this.#isRunning = true;
     this.#client = this.#makeClient();
+    this.#isRunning = true;
     this.#queues = queues;
     this.#held = new Map();
     this.#waiting = [];
@@ -294,10 +294,10 @@ export class Worker {
     return failed(job, error);
   }
 
-  // A log of the program's own may throw; the worker goes on.
-  #tell(message) {
+  // A log of the program's own may throw, or be an async function that does; the worker goes on.
+  async #tell(message) {
     try {
-      this.log(message);
+      await this.log(message);
     } catch {
       // There is nowhere else to say it.
     }

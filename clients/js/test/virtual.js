@@ -80,6 +80,7 @@ export class FakeDaemon {
     const { pathname } = new URL(url);
     const fault = this.#nextFault(pathname);
     if (this.isDown || fault === "refuse") throw lost("ECONNREFUSED");
+    if (fault instanceof Response) return fault;
     if (typeof fault === "number") return answer(fault, { type: `urn:argiope:problem:of_${fault}`, status: fault });
     const result = await this.#once(headers["Idempotency-Key"], method, pathname, body ? JSON.parse(body) : {}, signal);
     if (this.isDown || fault === "drop") throw lost("ECONNRESET");

@@ -1,7 +1,7 @@
 // What a worker does, in virtual time, against a daemon in memory.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Bury, Retry, Snooze } from "../src/index.js";
+import { Bury, Retry, Snooze, Worker } from "../src/index.js";
 import { virtually } from "./virtual.js";
 
 const many = (daemon, count, more) => Array.from({ length: count }, (_, at) => daemon.put("q", String(at), more));
@@ -90,17 +90,20 @@ describe("how a run ends", () => {
     }
   }));
 
-  test("a log that throws stops nothing", virtually(async ({ daemon, worker }) => {
-    many(daemon, 2, { max_attempts: 1 });
-    const it = worker((job) => {
-      if (job.payload === "0") throw new Error("x");
-    });
-    it.log = () => {
-      throw new Error("no log");
-    };
-    await it.run();
-    assert.deepEqual(daemon.states(), ["ready", "done"]);
-  }));
+  const no = () => {
+    throw new Error("no log");
+  };
+  for (const log of [no, async () => no()]) {
+    test(`a log that throws stops nothing: ${log}`, virtually(async ({ daemon, worker }) => {
+      many(daemon, 2, { max_attempts: 1 });
+      const it = worker((job) => {
+        if (job.payload === "0") throw new Error("x");
+      });
+      it.log = log;
+      await it.run();
+      assert.deepEqual(daemon.states(), ["ready", "done"]);
+    }));
+  }
 
   test("results that JSON would change in silence fail the run", virtually(async (world) => {
     for (const result of [NaN, { a: [Infinity] }, () => 1, Symbol("s")]) {
@@ -400,6 +403,27 @@ describe("when the daemon is away", () => {
     assert.deepEqual([...daemon.jobs.values()].map((job) => job.attempts), [1, 1, 1, 1]);
     assert.ok(time.now() - began < 30_000);
   }));
+
+  test("answers of others than the daemon are waited out", virtually(async ({ time, daemon, worker, logged }) => {
+    for (const [path, body] of [["/v1/leases", "{}"], ["/v1/leases", "null"], ["/v1/leases/settle", '{"status":"ok"}']]) {
+      const before = daemon.requests.length;
+      many(daemon, 1);
+      daemon.faults.push([path, new Response(body, { status: 200 })]);
+      const it = worker(() => {}, { untilEmpty: false });
+      const running = it.run();
+      await time.sleep(10_000);
+      it.stop();
+      await running;
+      assert.equal(it.counts.done, 1, body);
+      assert.match(logged.splice(0).join(" "), /an answer without/, path);
+      assert.ok(daemon.requests.length - before < 10);
+    }
+  }));
+
+  test("an address that is none is said each time", async () => {
+    const it = new Worker("no address").job("q", () => {});
+    for (let time = 0; time < 2; time++) await assert.rejects(it.run(), { code: "ERR_INVALID_URL" });
+  });
 
   test("a refusal ends the worker and is thrown", virtually(async ({ daemon, worker }) => {
     daemon.faults.push(401);

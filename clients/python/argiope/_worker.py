@@ -171,8 +171,8 @@ class Worker:
     def _begin(self, queues: List[str]) -> None:
         if self._owns_name and self._named_in != os.getpid():
             self.name, self._named_in = _own_name(), os.getpid()
-        self._loop = asyncio.get_running_loop()
         self._client = self._given_client or self._make_client()
+        self._loop = asyncio.get_running_loop()
         self._leased_from = queues
         self._held: Dict[int, Job] = {}  # every lease that it has, in the order of leasing
         self._threads = Threads(self._concurrency, self._loop, run_plain, self._end, self._fail)

@@ -1021,6 +1021,13 @@ class OddEnds(WorkerTest):
         self.assertAlmostEqual(asyncio.get_running_loop().time() - began, 2, 0)
         self.assertEqual(self.requests("POST", "/v1/leases")[0]["queues"], ["q"])
 
+    async def test_an_address_that_is_none_is_said_each_time(self):
+        worker = Worker("ftp://nowhere")
+        worker.job("q")(lambda job: None)
+        for _ in range(2):
+            with self.assertRaisesRegex(ValueError, "a URL like"):
+                await worker.run_async()
+
     async def test_a_worker_has_another_name_in_each_process(self):
         for given, name in ((None, None), ("mine", "mine")):
             worker = self.worker(name=given)
