@@ -407,7 +407,7 @@ class Rights(Daemons):
 
     def verbs(self):
         """All that the parser knows."""
-        text = (ROOT / 'src' / 'serve' / 'beanstalkd_parser.cpp').read_text()
+        text = (ROOT / 'src' / 'serve' / 'beanstalkd' / 'beanstalkd_parser.cpp').read_text()
         words = re.search(r'kWords = \{\{(.*?)\}\};', text, re.S)[1]
         return set(re.findall(r'\{"([a-z-]+) ?", Shape::', words))
 
