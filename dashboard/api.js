@@ -37,11 +37,18 @@ class ApiError extends Error {
     this.requestId = problem.request_id ?? '';
     this.#untold = new Set(this.errors);
   }
-  // What is wrong with the member of that pointer, or of one below it. Whoever asks tells it, at its field.
+  // Whether it is of the member of that pointer, or of one below it.
+  isOf(pointer) {
+    return this.#find(pointer) !== undefined;
+  }
+  // What is wrong with that member. It is asked for by the field that shows it.
   at(pointer) {
-    const found = this.errors.find((e) => e.pointer === pointer || String(e.pointer).startsWith(`${pointer}/`));
+    const found = this.#find(pointer);
     this.#untold.delete(found);
     return found?.detail ?? null;
+  }
+  #find(pointer) {
+    return this.errors.find((e) => e.pointer === pointer || String(e.pointer).startsWith(`${pointer}/`));
   }
   // Of `errors`, those that no field tells.
   get untold() {

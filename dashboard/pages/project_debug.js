@@ -473,7 +473,7 @@ export function ProjectDebug({ project, reload, params }) {
     <div class="stack">
       <${Ask} ask=${ask} set=${setAsk} rules=${[...new Set([...ruleNames, ...functionsIn(draft.script)])]} run=${run} tries=${tries} back=${tries.before.length ? back : null}
           kept=${isKept(ask) && { isUsual: isChanged }} />
-      ${tries.error && !lineOfError(tries.error.message).line && html`<${Problem} error=${tries.error} retry=${tries.error.at('/response') && (() => run(ask, 'anew'))} retryText="Fetch anew" />`}
+      ${tries.error && !lineOfError(tries.error.message).line && html`<${Problem} error=${tries.error} retry=${tries.error.isOf('/response') && (() => run(ask, 'anew'))} retryText="Fetch anew" />`}
       ${tries.answer ? html`<${Answer} answer=${tries.answer} tools=${tools} walk=${walk} lines=${lines} />` : html`<section class="card"><${Empty} title="Nothing was tried yet">
           <p>Run fetches one page, by robots.txt and its host's limits, and shows what the draft makes of it.</p><//></section>`}
     </div>
