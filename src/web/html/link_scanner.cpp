@@ -73,6 +73,7 @@ std::string_view to_string(LinkKind kind) noexcept {
     case LinkKind::other: return "other";
     case LinkKind::frame: return "frame";
     case LinkKind::refresh: return "refresh";
+    case LinkKind::mention: return "mention";
     case LinkKind::image: return "image";
     case LinkKind::script: return "script";
     case LinkKind::stylesheet: return "stylesheet";
