@@ -21,7 +21,7 @@ void compare_with_the_scanner(std::string_view html) {
   scan_links(html, {.agent = "argiope"}, scanned);
   const PageSurvey survey = survey_page(html, {.agent = "argiope"});
   std::vector<SurveyedLink> links;
-  std::ranges::copy_if(survey.links, std::back_inserter(links), [](const auto& link) { return !is_asset(link.kind); });
+  std::ranges::copy_if(survey.links, std::back_inserter(links), [](const auto& link) { return is_followed(link.kind); });
   if (survey.dropped > 0) return;
   require(links.size() == scanned.links.size());
   for (std::size_t i = 0; i < links.size(); ++i) {

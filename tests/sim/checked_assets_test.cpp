@@ -38,6 +38,20 @@ TEST(CheckedAssets, AreAskedByHeadWhereverTheyAre) {
   EXPECT_TRUE(report.left_out.empty()) << "an asset that was checked is not left out";
 }
 
+TEST(CheckedAssets, MentionsAreAskedAndNotFollowedUnlessTheyMustNotBe) {
+  CheckedSite site;
+  site.page("/", "<q cite=quoted></q><link rel=me href=http://host1.test/me><link rel='me nofollow' href=no>"
+                 "<link rel=preconnect href=http://host1.test/><a href=mute>x</a>");
+  site.page("/mute", "<meta name=robots content=nofollow><q cite=not></q>");
+  site.page("/quoted", "<a href=further>x</a>");
+  site.file("/me", "text/html", "<a href=further>x</a>", 1);
+  EXPECT_TRUE(site.run().finished);
+  EXPECT_THAT(site.asked(), UnorderedElementsAre("GET 0/", "HEAD 0/quoted", "HEAD 1/me", "GET 0/mute"));
+  const auto links = site.links(kHome);
+  ASSERT_EQ(links.size(), 4u);
+  EXPECT_EQ(links[0].kind, "mention");
+}
+
 TEST(CheckedAssets, OfStyleSheetsAreFoundInTheirBodies) {
   CheckedSite site;
   site.page("/", "<link rel=stylesheet href=/css/a.css><link rel=stylesheet href=http://host1.test/far.css>");

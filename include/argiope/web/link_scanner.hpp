@@ -30,7 +30,9 @@ enum class LinkKind : std::uint8_t {
   other,    // link with another rel that names a document: author, help, license, search, index, up, …
   frame,    // iframe src, frame src
   refresh,  // meta http-equiv=refresh
-  // Assets: what a browser fetches to show the page. scan_links() reports none of them.
+  // scan_links() reports none of the following.
+  mention,  // cite, longdesc, link with an unknown rel, links in srcdoc: checked, but not followed
+  // Assets: what a browser fetches to show the page.
   image,
   script,
   stylesheet,
@@ -40,6 +42,7 @@ enum class LinkKind : std::uint8_t {
   css,       // url() in a style
   resource,  // link rel=preload, manifest …
 };
+constexpr bool is_followed(LinkKind kind) noexcept { return kind < LinkKind::mention; }
 constexpr bool is_asset(LinkKind kind) noexcept { return kind >= LinkKind::image; }
 // As written in reports, e.g. "anchor".
 std::string_view to_string(LinkKind kind) noexcept;

@@ -32,6 +32,8 @@ std::string canonical_of(const Url& page, std::string_view in_markup, std::strin
 
 bool is_on_the_web(const Url& url) { return url.scheme() == "http" || url.scheme() == "https"; }
 
+bool is_checked_mention(const SurveyedLink& link) noexcept { return link.kind == LinkKind::mention && !link.nofollow; }
+
 }  // namespace
 
 void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
@@ -73,7 +75,10 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   options.max_links = std::min(options_.max_links_per_page, kMostKeptLinks);
   const std::string& agent = visit.ticket.host->policy->product_token;
   options.agent = agent;
-  const PageSurvey survey = survey_page(html, options);
+  PageSurvey survey = survey_page(html, options);
+  if (survey.robots.nofollow || parse_robots_tag(response.headers.robots_tag, agent).nofollow) {
+    for (SurveyedLink& link : survey.links) link.nofollow = true;
+  }
   LinkResolver resolver;
   resolver.begin(visit.request.url, survey.base_href, charset.name);
   if (options_.keep_facts && !task.off_scope) {
@@ -137,7 +142,7 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
   KeptLink kept = kept_link(link, html, status, noted_);
   if (status != UrlStatus::ok || !is_on_the_web(noted_)) return kept;
   noted_.strip_fragment();
-  const bool found = options_.check_assets && is_asset(link.kind);
+  const bool found = options_.check_assets && (is_asset(link.kind) || is_checked_mention(link));
   kept.target = found ? discover_asset(from, noted_, batch) : shared_.id_of(shared_.fingerprint_of(noted_.href()));
   if (!found && shared_.duplicates && shared_.duplicates->strip(noted_, other_url_)) {
     if (const auto stripped = shared_.id_of(shared_.fingerprint_of(other_url_.href()))) kept.target = stripped;

@@ -9,7 +9,7 @@ namespace argiope {
 namespace {
 
 // Another number when scan_references() finds others, or they are written otherwise.
-constexpr std::uint64_t kReferencesFormat = 1;
+constexpr std::uint64_t kReferencesFormat = 2;
 constexpr std::size_t kReferencesCheck = 4;  // bytes
 
 void append_kept_number(std::uint64_t number, std::string& out) {

@@ -13,6 +13,7 @@
 #include "web/html/internal/html_entities.hpp"
 #include "web/html/internal/html_walker.hpp"
 #include "web/html/link_rules.hpp"
+#include "web/html/url_table.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -113,8 +114,8 @@ class LinkNotes {
     const char* const p = read(wanted);
     if (p == nullptr || !wanted[0].found || !wanted[1].found) return p;
     const std::string_view relations = rel(wanted[1]);
-    LinkKind kind;
-    if (kind_of_rel(relations, kind)) add_link(wanted[0].raw, kind, has_word(relations, "nofollow"));
+    const LinkRelation* const followed = followed_relation(relations);
+    if (followed != nullptr) add_link(wanted[0].raw, *followed->kind, has_word(relations, "nofollow"));
     return p;
   }
 

@@ -1,6 +1,7 @@
 #include "web/html/internal/page_references.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -8,9 +9,9 @@
 #include "argiope/web/charset.hpp"
 #include "web/html/internal/css_references.hpp"
 #include "web/html/internal/html_entities.hpp"
-#include "web/html/internal/html_walker.hpp"
 #include "web/html/link_notes.hpp"
 #include "web/html/link_rules.hpp"
+#include "web/html/tag_reader.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -19,168 +20,27 @@ namespace {
 using Syntax = ReferenceSyntax;
 using Role = ReferenceRole;
 
-struct UrlAttribute {
-  std::string_view name;
-  Syntax syntax = Syntax::url;
-  Role role = Role::link;
-};
-
-// Of any element.
-constexpr UrlAttribute kEverywhere[] = {
-    {"style", Syntax::css, Role::object}, {"background", Syntax::url, Role::image}, {"cite"}};
-
-constexpr UrlAttribute kOfAnchor[] = {{"href"}};
-// The last ones are what scripts that show pictures late read: a widespread habit.
-constexpr UrlAttribute kOfImage[] = {{"src", Syntax::url, Role::image},
-                                     {"srcset", Syntax::srcset, Role::image},
-                                     {"lowsrc", Syntax::url, Role::image},
-                                     {"longdesc"},
-                                     {"crossorigin", Syntax::drop},
-                                     {"data-src", Syntax::url, Role::image},
-                                     {"data-srcset", Syntax::srcset, Role::image}};
-constexpr UrlAttribute kOfSource[] = {{"src", Syntax::url, Role::media},
-                                      {"srcset", Syntax::srcset, Role::image},
-                                      {"data-src", Syntax::url, Role::media},
-                                      {"data-srcset", Syntax::srcset, Role::image}};
-constexpr UrlAttribute kOfMedia[] = {{"src", Syntax::url, Role::media},
-                                     {"poster", Syntax::url, Role::image},
-                                     {"crossorigin", Syntax::drop}};
-constexpr UrlAttribute kOfScript[] = {
-    {"src", Syntax::url, Role::script}, {"integrity", Syntax::drop}, {"crossorigin", Syntax::drop}};
-constexpr UrlAttribute kOfFrame[] = {{"src"}, {"longdesc"}};
-constexpr UrlAttribute kOfIframe[] = {{"src"}, {"srcdoc", Syntax::html}, {"longdesc"}};
-constexpr UrlAttribute kOfEmbed[] = {{"src", Syntax::url, Role::object}};
-constexpr UrlAttribute kOfObject[] = {{"data", Syntax::url, Role::object}};
-constexpr UrlAttribute kOfForm[] = {{"action", Syntax::url, Role::form}};
-constexpr UrlAttribute kOfInput[] = {{"src", Syntax::url, Role::image}, {"formaction", Syntax::url, Role::form}};
-constexpr UrlAttribute kOfBase[] = {{"href", Syntax::base}};
-
-// What there is to know of an HTML element.
-struct PageElement {
-  enum class Kind : std::uint8_t {
-    unknown,
-    plain,
-    raw_text,
-    script,
-    style,
-    plaintext,
-    link,
-    meta,
-    head,
-    template_,
-    foreign_root
-  };
-  Kind kind = Kind::unknown;
-  std::span<const UrlAttribute> attributes{};
-};
-
-PageElement element_named(std::string_view name) noexcept {
-  using enum PageElement::Kind;
-  if (name.size() > 8) return {equals_lower(name, "plaintext") ? plaintext : unknown};
-  switch (pack_name(name)) {
-    case pack_name("a"):
-    case pack_name("area"): return {plain, kOfAnchor};
-    case pack_name("img"):
-    case pack_name("image"): return {plain, kOfImage};
-    case pack_name("source"): return {plain, kOfSource};
-    case pack_name("audio"):
-    case pack_name("bgsound"):
-    case pack_name("track"):
-    case pack_name("video"): return {plain, kOfMedia};
-    case pack_name("frame"): return {plain, kOfFrame};
-    case pack_name("embed"): return {plain, kOfEmbed};
-    case pack_name("object"): return {plain, kOfObject};
-    case pack_name("form"): return {plain, kOfForm};
-    case pack_name("button"):
-    case pack_name("input"): return {plain, kOfInput};
-    case pack_name("base"): return {plain, kOfBase};
-    case pack_name("iframe"): return {raw_text, kOfIframe};
-    case pack_name("title"):
-    case pack_name("textarea"):
-    case pack_name("noembed"):
-    case pack_name("noframes"):
-    case pack_name("xmp"): return {raw_text};
-    case pack_name("script"): return {script, kOfScript};
-    case pack_name("style"): return {style};
-    case pack_name("template"): return {template_};
-    case pack_name("link"): return {link};
-    case pack_name("meta"): return {meta};
-    case pack_name("head"):
-    case pack_name("html"): return {head};
-    case pack_name("svg"):
-    case pack_name("math"): return {foreign_root};
-    default: return {};
+// The names of all elements of which more than a rare attribute matters.
+constexpr TagBeginnings kMayBeKnown = [] {
+  TagBeginnings known = {"head",     "html",    "iframe",   "link",  "math",      "meta",  "base",  "noembed",
+                         "noframes", "svg",     "template", "title", "plaintext", "script", "style", "textarea",
+                         "xmp"};
+  for (const ElementUrl& url : kElementUrls) {
+    if (url.row >= std::to_address(kRareAttributes.end())) known.add(url.element);
   }
-}
-
-// The names that element_named() knows.
-constexpr TagBeginnings kMayBeKnown = {
-    "a",      "area",   "audio", "base",  "bgsound",  "button", "embed", "form",    "frame",    "head",   "html",
-    "iframe", "image",  "img",   "input", "link",     "math",   "meta",  "noembed", "noframes", "object", "plaintext",
-    "script", "source", "style", "svg",   "template", "textarea", "title", "track",  "video",    "xmp"};
-
-// What an SVG or MathML element names by `href`. None: it is no element that loads anything, as a rule a part of the page.
-Role role_in_svg(std::string_view name) noexcept {
-  if (equals_lower(name, "image") || equals_lower(name, "feimage")) return Role::image;
-  if (equals_lower(name, "script")) return Role::script;
-  return equals_lower(name, "use") || equals_lower(name, "mpath") || equals_lower(name, "textpath") ? Role::object
-                                                                                                    : Role::link;
-}
-
-// Relations of `link` that are no links. The first in this order counts.
-struct RelationRole {
-  std::string_view name;
-  Role role;
-};
-constexpr RelationRole kRelationRoles[] = {
-    {"stylesheet", Role::stylesheet},
-    {"icon", Role::image},
-    {"apple-touch-icon", Role::image},
-    {"apple-touch-icon-precomposed", Role::image},
-    {"apple-touch-startup-image", Role::image},
-    {"mask-icon", Role::image},
-    {"fluid-icon", Role::image},
-    {"image_src", Role::image},
-    {"modulepreload", Role::script},
-    {"preload", Role::object},
-    {"prefetch", Role::hint},
-    {"prerender", Role::hint},
-    {"subresource", Role::hint},
-    {"canonical", Role::fixed},
-    {"shortlink", Role::fixed},
-    {"preconnect", Role::fixed},
-    {"dns-prefetch", Role::fixed},
-    {"manifest", Role::fixed},
-    {"pingback", Role::fixed},
-    {"webmention", Role::fixed},
-    {"edituri", Role::fixed},
-    {"wlwmanifest", Role::fixed},
-};
-
-Role role_of_link(std::string_view rel, std::string_view as) {
-  const auto found =
-      std::ranges::find_if(kRelationRoles, [rel](const RelationRole& known) { return has_word(rel, known.name); });
-  if (found == std::end(kRelationRoles)) return Role::link;
-  if (found->name != "preload") return found->role;
-  if (equals_lower(as, "style")) return Role::stylesheet;
-  if (equals_lower(as, "script")) return Role::script;
-  return equals_lower(as, "image") ? Role::image : Role::object;
-}
+  return known;
+}();
 
 // One scan. Of a tag that matters all attributes are read first.
-class ReferenceScan : public HtmlWalker<ReferenceScan> {
+class ReferenceScan : public TagReader<ReferenceScan> {
  public:
-  ReferenceScan(std::string_view html, PageReferences& out) noexcept : HtmlWalker(html), out_(out) {}
+  ReferenceScan(std::string_view html, PageReferences& out) noexcept : TagReader(html), out_(out) {}
   // Also notes links.
   ReferenceScan(std::string_view html, PageReferences& out, const ScanOptions& options, ScanResult& links) noexcept
-      : HtmlWalker(html), out_(out), links_(std::in_place, begin_, end_, options, links) {}
+      : TagReader(html), out_(out), links_(std::in_place, begin_, end_, options, links) {}
 
  private:
-  friend HtmlWalker;
-  struct Attribute {
-    std::string_view name;
-    std::string_view raw;
-  };
+  friend HtmlWalker<ReferenceScan>;
 
   bool wants(const char*) const noexcept { return true; }
 
@@ -188,39 +48,40 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
     if (!kMayBeKnown.may_be(name) && !foreign_.entered()) return unknown_tag(name);
     const char* const p = behind_name(name);
     const std::string_view tag(name, p);
-    const PageElement element = element_named(tag);
-    const bool in_foreign = foreign_.entered() || element.kind == PageElement::Kind::foreign_root;
-    if (element.kind == PageElement::Kind::unknown && !in_foreign) return unknown_tag(name);
+    const TagKind kind = tag_kind(tag);
+    const bool in_foreign = foreign_.entered() || kind == TagKind::foreign_root;
+    if (kind == TagKind::plain && !in_foreign && urls_of_element(tag).empty()) return unknown_tag(name);
     begin_tag(name);
     const char* const behind_tag = read_attributes(p);
     if (behind_tag == nullptr) return nullptr;
     if (in_foreign && foreign_.start_tag(tag, self_closing_)) return foreign_tag(tag, behind_tag);
-    const char* const behind_element = html_element(element, tag, behind_tag);
+    const char* const behind_element = html_element(kind, tag, behind_tag);
     end_tag_references();
     return behind_element;
   }
 
-  // Most tags: they matter only where an attribute may be one that any element has.
+  // Most tags: they matter only where an attribute may be a rare one.
   const char* unknown_tag(const char* name) {
     const char* const behind_tag = skip_tag(name);
-    if (behind_tag == nullptr || !may_have_everywhere(name, behind_tag)) return behind_tag;
+    if (behind_tag == nullptr || !may_have_rare(name, behind_tag)) return behind_tag;
     begin_tag(name);
-    read_attributes(behind_name(name));
-    add_all(kEverywhere);
+    const char* const p = behind_name(name);
+    read_attributes(p);
+    add_all({name, p});
     end_tag_references();
     return behind_tag;
   }
 
   // Whether a '=' of the tag stands behind the name of such an attribute.
-  static bool may_have_everywhere(const char* p, const char* end) noexcept {
+  static bool may_have_rare(const char* p, const char* end) noexcept {
     for (const char* equals = p; (equals = find_byte(equals, end, '=')) != end; ++equals) {
       const char* last = equals;
       while (last != p && is_tag_char(last[-1], kTagSpace)) --last;
       const std::string_view before(p, last);
-      for (const UrlAttribute& attribute : kEverywhere) {
-        const std::size_t size = attribute.name.size();
-        if (before.size() < size || to_lower(before.back()) != attribute.name.back()) continue;
-        if (equals_lower(before.substr(before.size() - size), attribute.name)) return true;
+      for (const UrlAttribute& attribute : kRareAttributes) {
+        const std::string_view rare = attribute.attribute;
+        if (before.size() < rare.size() || to_lower(before.back()) != rare.back()) continue;
+        if (equals_lower(before.substr(before.size() - rare.size()), rare)) return true;
       }
     }
     return false;
@@ -238,20 +99,19 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
     });
   }
 
-  const char* html_element(const PageElement& element, std::string_view tag, const char* behind_tag) {
-    using enum PageElement::Kind;
+  const char* html_element(TagKind kind, std::string_view tag, const char* behind_tag) {
     note_links(tag, behind_tag);
-    add_all(kEverywhere);
-    add_all(element.attributes);
-    switch (element.kind) {
-      case link: add_link(); break;
-      case meta: add_meta(); break;
-      case head: note_head(tag, behind_tag); break;
-      case raw_text: return HtmlWalker::raw_text(behind_tag, tag);
-      case script: return HtmlWalker::script(behind_tag);
-      case style: return style_element(behind_tag, tag);
-      case plaintext: return nullptr;
-      case template_: open_template(); break;
+    add_all(tag);
+    switch (kind) {
+      case TagKind::link: add_link(); break;
+      case TagKind::meta: add_policy(); break;
+      case TagKind::head: note_head(tag, behind_tag); break;
+      case TagKind::raw_text:
+      case TagKind::title: return HtmlWalker::raw_text(behind_tag, tag);
+      case TagKind::script: return HtmlWalker::script(behind_tag);
+      case TagKind::style: return style_element(behind_tag, tag);
+      case TagKind::plaintext: return nullptr;
+      case TagKind::template_: open_template(); break;
       default: break;
     }
     return behind_tag;
@@ -262,11 +122,11 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
     out_.head = offset(behind_tag);
   }
 
+  // One without an end is applied as far as it goes.
   const char* style_element(const char* behind_tag, std::string_view tag) {
     const char* const end = raw_text_end(behind_tag, tag);
-    if (end == nullptr) return nullptr;
-    add_style({behind_tag, end}, false);
-    return skip_tag(end + 2);
+    add_style({behind_tag, end == nullptr ? end_ : end}, false);
+    return end == nullptr ? nullptr : skip_tag(end + 2);
   }
   // The text of a style element.
   void add_style(std::string_view text, bool is_escaped) {
@@ -294,43 +154,24 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
   // Markup of SVG and MathML; a style element's text is markup too, in which characters may be escaped.
   const char* foreign_tag(std::string_view tag, const char* behind_tag) {
     if (equals_lower(tag, "a")) note_links(tag, behind_tag);
-    add_all(kEverywhere);
-    const Role role = role_in_svg(tag);
-    const UrlAttribute links[] = {{"href", Syntax::url, role}, {"xlink:href", Syntax::url, role}};
-    add_all(links);
+    each_foreign_url(tag, [this](const UrlAttribute& row, const Attribute& found) { add_attribute(found, row); });
     if (equals_lower(tag, "style") && !self_closing_) {
-      const char* const end = find_byte(behind_tag, end_, '<');
-      const std::string_view section = rest(end);
-      constexpr std::string_view kCdata = "<![CDATA[";
-      if (section.starts_with(kCdata)) {
-        add_style(section.substr(kCdata.size(), section.find("]]>") - kCdata.size()), false);
-      } else {
-        add_style({behind_tag, end}, true);
-      }
+      const ForeignStyle style = foreign_style(behind_tag);
+      add_style(style.text, style.is_escaped);
     }
     end_tag_references();
     return behind_tag;
   }
 
   void add_link() {
-    const Role role = role_of_link(plain_value("rel"), plain_value("as"));
-    const UrlAttribute wanted[] = {{"href", Syntax::url, role},
-                                   {"imagesrcset", Syntax::srcset, Role::image},
-                                   {"integrity", Syntax::drop},
-                                   {"crossorigin", Syntax::drop}};
-    add_all(wanted);
+    const Attribute* const href = attribute("href");
+    if (href == nullptr) return;
+    add_attribute(*href, {.syntax = Syntax::url, .role = relation_of_link(words_of("rel"), words_of("as")).role});
   }
 
-  void add_meta() {
-    const Attribute* const equiv = attribute("http-equiv");
-    if (equiv == nullptr) return;
-    const std::string_view name = trim_space(equiv->raw);
-    if (equals_lower(name, "refresh")) {
-      const UrlAttribute content[] = {{"content", Syntax::refresh}};
-      add_all(content);
-    } else if (equals_lower(name, "content-security-policy")) {
-      add(equiv->raw, Syntax::policy, Role::fixed);
-    }
+  void add_policy() {
+    if (!says("http-equiv", "content-security-policy")) return;
+    add(attribute("http-equiv")->raw, Syntax::policy, Role::fixed);
   }
 
   // --- what was read of a tag
@@ -338,31 +179,14 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
     tag_ = static_cast<std::uint32_t>(offset(name));
     first_ = out_.found.size();
   }
-  const char* read_attributes(const char* p) {
-    attributes_.clear();
-    return attributes(p, [this](std::string_view name, std::string_view raw) { attributes_.push_back({name, raw}); });
-  }
   // The edits of a tag are made in the order of its bytes.
   void end_tag_references() {
     const auto of_tag = std::span(out_.found).subspan(first_);
     if (of_tag.size() > 1) std::ranges::sort(of_tag, {}, &PageReference::begin);
   }
 
-  const Attribute* attribute(std::string_view lower) const noexcept {
-    const auto found = std::ranges::find_if(attributes_, [lower](const Attribute& a) { return equals_lower(a.name, lower); });
-    return found == attributes_.end() ? nullptr : &*found;
-  }
-  // Of keywords, in which nobody writes character references.
-  std::string_view plain_value(std::string_view lower) const noexcept {
-    const Attribute* const found = attribute(lower);
-    return found == nullptr ? std::string_view{} : found->raw;
-  }
-
-  void add_all(std::span<const UrlAttribute> wanted) {
-    for (const UrlAttribute& one : wanted) {
-      const Attribute* const found = attribute(one.name);
-      if (found != nullptr) add_attribute(*found, one);
-    }
+  void add_all(std::string_view tag) {
+    each_url(tag, [this](const UrlAttribute& row, const Attribute& found) { add_attribute(found, row); });
   }
 
   void add_attribute(const Attribute& found, const UrlAttribute& wanted) {
@@ -406,7 +230,6 @@ class ReferenceScan : public HtmlWalker<ReferenceScan> {
 
   PageReferences& out_;
   std::optional<LinkNotes> links_;
-  std::vector<Attribute> attributes_;
   std::uint32_t tag_ = 0;
   std::size_t first_ = 0;  // of this tag's references
   bool has_base_ = false;

@@ -17,7 +17,6 @@
 namespace argiope {
 namespace {
 
-constexpr int kDeepestPage = 3;
 constexpr std::string_view kNoPolicy = "not-content-security-policy";
 
 // Of one well-formed character of UTF-8; U+FFFD for a byte that is none.

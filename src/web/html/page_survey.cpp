@@ -2,88 +2,39 @@
 #include "web/html/internal/page_survey.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/internal/utf8.hpp"
 #include "web/html/inner_text.hpp"
 #include "web/html/internal/html_entities.hpp"
-#include "web/html/internal/html_walker.hpp"
 #include "web/html/internal/page_references.hpp"
 #include "web/html/link_rules.hpp"
+#include "web/html/tag_reader.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
 
-struct AssetAttribute {
-  std::string_view element, attribute;
-  LinkKind kind;
-};
-constexpr AssetAttribute kAssetAttributes[] = {
-    {"img", "src", LinkKind::image},         {"script", "src", LinkKind::script},
-    {"video", "src", LinkKind::media},       {"video", "poster", LinkKind::image},
-    {"audio", "src", LinkKind::media},       {"source", "src", LinkKind::media},
-    {"track", "src", LinkKind::media},       {"embed", "src", LinkKind::embedded},
-    {"object", "data", LinkKind::embedded},  {"body", "background", LinkKind::image},
-    {"table", "background", LinkKind::image}, {"td", "background", LinkKind::image},
-    {"th", "background", LinkKind::image},
-};
-// Of SVG, where `href` may be written `xlink:href`.
-constexpr AssetAttribute kSvgAssets[] = {
-    {"image", "href", LinkKind::image},
-    {"feimage", "href", LinkKind::image},
-    {"use", "href", LinkKind::image},
-    {"script", "href", LinkKind::script},
-};
-
-struct AssetRelation {
-  std::string_view word;
-  LinkKind kind;
-};
-constexpr AssetRelation kAssetRelations[] = {
-    {"stylesheet", LinkKind::stylesheet},    {"icon", LinkKind::icon},
-    {"apple-touch-icon", LinkKind::icon},    {"apple-touch-icon-precomposed", LinkKind::icon},
-    {"mask-icon", LinkKind::icon},           {"apple-touch-startup-image", LinkKind::icon},
-    {"manifest", LinkKind::resource},        {"preload", LinkKind::resource},
-    {"modulepreload", LinkKind::resource},   {"prefetch", LinkKind::resource},
-};
-
-// Elements whose content is text up to their end tag.
-constexpr std::string_view kTextElements[] = {"title", "textarea", "style",    "script", "iframe",
-                                              "xmp",   "noembed",  "noframes", "plaintext"};
-
 // One survey. What it does with a tag is here; how tags are found is the walker's.
-class Surveyor : public HtmlWalker<Surveyor> {
+class Surveyor : public TagReader<Surveyor> {
  public:
-  Surveyor(std::string_view html, const SurveyOptions& options, PageSurvey& survey) noexcept
-      : HtmlWalker(html), line_at_(begin_), options_(options), survey_(survey) {}
+  // `depth`: in so many pages that attributes hold.
+  Surveyor(std::string_view html, const SurveyOptions& options, int depth, PageSurvey& survey) noexcept
+      : TagReader(html), line_at_(begin_), options_(options), depth_(depth), survey_(survey) {}
 
  private:
-  friend HtmlWalker;
-  struct Attribute {
-    std::string_view name, raw;
-  };
+  friend HtmlWalker<Surveyor>;
 
   bool wants(const char*) const noexcept { return true; }
 
-  // From behind a tag's name to behind its '>', into attributes_.
-  const char* read_attributes(const char* p) {
-    attributes_.clear();
-    return attributes(p, [this](std::string_view name, std::string_view raw) { attributes_.push_back({name, raw}); });
-  }
-
-  // Of the tag that was read last; the first of a name counts.
-  const Attribute* find(std::string_view name) const {
-    const auto found = std::ranges::find_if(attributes_, [&](const Attribute& a) { return equals_lower(a.name, name); });
-    return found == attributes_.end() ? nullptr : &*found;
-  }
   std::string_view text_of(std::string_view name) {
-    const Attribute* const attribute = find(name);
-    return attribute == nullptr ? std::string_view{} : value(attribute->raw.substr(0, options_.max_value_bytes));
+    const Attribute* const found = attribute(name);
+    return found == nullptr ? std::string_view{} : value(found->raw.substr(0, options_.max_value_bytes));
   }
   // What attribute text stands for.
   std::string_view value(std::string_view raw) {
-    if (find_byte(raw.data(), raw.data() + raw.size(), '&', '\0', '\r') == raw.data() + raw.size()) return raw;
+    if (is_attribute_value(raw)) return raw;
     std::vector<char> decoded;
     append_attribute_value(raw, decoded);
     return survey_.decoded.emplace_back(decoded.data(), decoded.size());
@@ -95,21 +46,19 @@ class Surveyor : public HtmlWalker<Surveyor> {
     p = read_attributes(name.data() + name.size());
     if (p == nullptr) return nullptr;
     note_id(name);
-    const bool root = equals_lower(name, "svg") || equals_lower(name, "math");
-    if ((foreign_.entered() || root) && foreign_.start_tag(name, self_closing_)) {
+    const TagKind kind = tag_kind(name);
+    if ((foreign_.entered() || kind == TagKind::foreign_root) && foreign_.start_tag(name, self_closing_)) {
       foreign_element(name, p);
       return p;
     }
-    element(name, p);
-    const bool is_text = std::ranges::any_of(kTextElements, [&](std::string_view one) { return equals_lower(name, one); });
-    return is_text ? text_element(name, p) : p;
+    return element(kind, name, p);
   }
 
   void note_id(std::string_view name) {
-    const Attribute* const id = find("id");
+    const Attribute* const id = attribute("id");
     if (id != nullptr) add_id(id->raw);
     if (!equals_lower(name, "a")) return;
-    if (const Attribute* const old = find("name")) add_id(old->raw);
+    if (const Attribute* const old = attribute("name")) add_id(old->raw);
   }
   void add_id(std::string_view raw) {
     if (raw.empty()) return;
@@ -120,91 +69,93 @@ class Surveyor : public HtmlWalker<Surveyor> {
     }
   }
 
-  void element(std::string_view name, const char* behind_tag) {
-    if (equals_lower(name, "a")) return hyperlink(LinkKind::anchor, behind_tag);
-    if (equals_lower(name, "area")) return hyperlink(LinkKind::area, nullptr);
-    if (equals_lower(name, "link")) return link();
-    if (equals_lower(name, "template")) open_template();
-    if (!in_template() && equals_lower(name, "meta")) return meta();
-    if (!in_template() && equals_lower(name, "base")) return base();
-    if (equals_lower(name, "frame") || equals_lower(name, "iframe")) return add_attribute("src", LinkKind::frame);
+  // Says where to go on.
+  const char* element(TagKind kind, std::string_view name, const char* behind_tag) {
+    if (kind == TagKind::link) link();
+    if (kind == TagKind::meta && !in_template()) meta();
+    if (kind == TagKind::base && !in_template()) base();
+    if (kind == TagKind::template_) open_template();
     if (!in_template() && equals_lower(name, "h1")) heading(behind_tag);
-    if (equals_lower(name, "input") && equals_lower(trim_space(text_of("type")), "image")) {
-      add_attribute("src", LinkKind::image);
+    each_url(name, [&](const UrlAttribute& row, const Attribute& found) { add_row(row, found.raw, behind_tag); });
+    switch (kind) {
+      case TagKind::raw_text: return raw_text(behind_tag, name);
+      case TagKind::script: return script(behind_tag);
+      case TagKind::title:
+      case TagKind::style: return text_element(kind, name, behind_tag);
+      case TagKind::plaintext: return nullptr;
+      default: return behind_tag;
     }
-    for (const AssetAttribute& asset : kAssetAttributes) {
-      if (equals_lower(name, asset.element)) add_attribute(asset.attribute, asset.kind);
-    }
-    if (equals_lower(name, "img") || equals_lower(name, "source")) add_srcset("srcset", LinkKind::image);
-    style_attribute();
   }
 
   void foreign_element(std::string_view name, const char* behind_tag) {
-    if (equals_lower(name, "a")) return hyperlink(LinkKind::anchor, behind_tag);
-    for (const AssetAttribute& asset : kSvgAssets) {
-      if (!equals_lower(name, asset.element)) continue;
-      const Attribute* href = find("href");
-      if (href == nullptr) href = find("xlink:href");
+    each_foreign_url(name, [&](const UrlAttribute& row, const Attribute& found) {
       // What begins with "#" is in this very picture.
-      if (href != nullptr && !href->raw.starts_with('#')) add(href->raw, asset.kind);
-    }
-    style_attribute();
+      if (is_followed(*row.kind) || !found.raw.starts_with('#')) add_row(row, found.raw, behind_tag);
+    });
+    if (!equals_lower(name, "style") || self_closing_) return;
+    const ForeignStyle found = foreign_style(behind_tag);
+    const std::string_view css = found.is_escaped ? value(found.text) : found.text;
+    style(css, css.data() == found.text.data());
   }
 
-  void hyperlink(LinkKind kind, const char* behind_tag) {
-    const Attribute* href = find("href");
-    if (href == nullptr && foreign_.active()) href = find("xlink:href");
-    if (href == nullptr) return style_attribute();
-    const std::string_view relations = text_of("rel");
-    if (SurveyedLink* const link = add(href->raw, kind)) {
-      link->rel = relations;
-      link->nofollow = has_word(relations, "nofollow");
-      if (behind_tag == nullptr) link->label = text_of("alt");
-      if (behind_tag != nullptr) link->behind = static_cast<std::size_t>(behind_tag - begin_);
+  // What an attribute says by a row of the table.
+  void add_row(const UrlAttribute& row, std::string_view raw, const char* behind_tag) {
+    if (!row.kind) return;
+    const LinkKind kind = *row.kind;
+    switch (row.syntax) {
+      case ReferenceSyntax::url:
+        if (SurveyedLink* const added = add(raw, kind)) describe(*added, behind_tag);
+        return;
+      case ReferenceSyntax::srcset: return add_srcset(raw, kind);
+      case ReferenceSyntax::css: return style_attribute(raw);
+      case ReferenceSyntax::html: return inner_page(raw, kind);
+      case ReferenceSyntax::refresh:
+        if (const std::string_view url = refresh_url(value(raw)); !url.empty()) add_value(url, kind);
+        return;
+      case ReferenceSyntax::base:
+      case ReferenceSyntax::policy:
+      case ReferenceSyntax::drop: return;
     }
-    style_attribute();
+  }
+
+  void describe(SurveyedLink& link, const char* behind_tag) {
+    if (link.kind == LinkKind::image || link.kind == LinkKind::area) link.label = text_of("alt");
+    if (link.kind == LinkKind::anchor) link.behind = static_cast<std::size_t>(behind_tag - begin_);
+    if (link.kind == LinkKind::anchor || link.kind == LinkKind::area) add_relations(link, text_of("rel"));
+  }
+  static void add_relations(SurveyedLink& link, std::string_view relations) {
+    link.rel = relations;
+    link.nofollow = has_word(relations, "nofollow");
   }
 
   void link() {
-    const Attribute* const href = find("href");
-    const Attribute* const rel = find("rel");
-    if (rel == nullptr) return;
+    const Attribute* const href = attribute("href");
+    if (href == nullptr) return;
     const std::string_view relations = text_of("rel");
-    if (href != nullptr) {
-      LinkKind kind{};
-      const bool is_link = kind_of_rel(relations, kind);
-      const auto asset = std::ranges::find_if(
-          kAssetRelations, [&](const AssetRelation& one) { return has_word(relations, one.word); });
-      if (is_link || asset != std::end(kAssetRelations)) {
-        SurveyedLink* const added = add(href->raw, is_link ? kind : asset->kind);
-        if (added != nullptr) added->rel = relations;
-        if (added != nullptr && find("type") != nullptr) added->type = text_of("type");
-        if (added != nullptr) added->nofollow = has_word(relations, "nofollow");
-        const bool is_canonical = has_word(relations, "canonical") && !in_template();
-        if (is_canonical && survey_.canonical.empty()) survey_.canonical = value(href->raw);
-      }
-    }
-    add_srcset("imagesrcset", LinkKind::resource);
+    const std::optional<LinkKind> kind = relation_of_link(relations, {}).kind;
+    const bool is_canonical = has_word(relations, "canonical") && !in_template();
+    if (is_canonical && survey_.canonical.empty()) survey_.canonical = value(href->raw);
+    SurveyedLink* const added = kind ? add(href->raw, *kind) : nullptr;
+    if (added == nullptr) return;
+    add_relations(*added, relations);
+    added->type = text_of("type");
   }
 
   void meta() {
-    const Attribute* const content = find("content");
+    const Attribute* const content = attribute("content");
     if (content == nullptr) return;
     const std::string_view name = text_of("name");
     if (addresses_us(name)) survey_.robots.add(value(content->raw));
     if (equals_lower(trim_space(name), "description")) {
       if (survey_.descriptions++ == 0) survey_.description = collapsed(text_of("content"));
     }
-    if (find("http-equiv") == nullptr || !equals_lower(text_of("http-equiv"), "refresh")) return;
-    const std::string_view url = refresh_url(value(content->raw));
-    if (!url.empty()) add_value(url, LinkKind::refresh);
   }
   bool addresses_us(std::string_view name) const {
     return equals_lower(name, "robots") || (!options_.agent.empty() && equals_ignoring_case(name, options_.agent));
   }
 
   void base() {
-    const Attribute* const href = find("href");
+    const Attribute* const href = attribute("href");
     if (href == nullptr || std::exchange(has_base_, true)) return;
     if (href->raw.size() > options_.max_value_bytes) {
       ++survey_.dropped;
@@ -219,14 +170,12 @@ class Surveyor : public HtmlWalker<Surveyor> {
                                  options_.max_text_bytes);
   }
 
-  // From behind the start tag of an element with text to behind its end tag.
-  const char* text_element(std::string_view name, const char* p) {
-    if (equals_lower(name, "plaintext")) return nullptr;
-    if (equals_lower(name, "script")) return script(p);
+  // From behind the start tag of a title or style to behind its end tag.
+  const char* text_element(TagKind kind, std::string_view name, const char* p) {
     const char* const end = raw_text_end(p, name);
     const std::string_view text(p, end == nullptr ? end_ : end);
-    if (equals_lower(name, "style")) style(text);
-    if (equals_lower(name, "title") && !in_template() && survey_.titles++ == 0) {
+    if (kind == TagKind::style) style(text, true);
+    if (kind == TagKind::title && !in_template() && survey_.titles++ == 0) {
       survey_.title = collapsed(value(text.substr(0, options_.max_value_bytes)));
     }
     return end == nullptr ? nullptr : skip_tag(end + 2);
@@ -241,34 +190,35 @@ class Surveyor : public HtmlWalker<Surveyor> {
       add(survey_.decoded.emplace_back(part_url(text, part)), part);
     }
   }
-  void style(std::string_view css) {
+  // `is_in_page`: else it was decoded, and is told of by the line of its tag.
+  void style(std::string_view css, bool is_in_page) {
     add_parts(css, ReferenceSyntax::css, [&](std::string_view url, const ReferencePart& part) {
-      tag_ = std::max(tag_, css.data() + part.begin);
+      if (is_in_page) tag_ = std::max(tag_, css.data() + part.begin);
       add_value(url, part.role == ReferenceRole::stylesheet ? LinkKind::stylesheet : LinkKind::css);
     });
   }
-  void style_attribute() {
-    const Attribute* const attribute = find("style");
-    if (attribute == nullptr || attribute->raw.size() > options_.max_value_bytes) return;
-    add_parts(value(attribute->raw), ReferenceSyntax::css,
+  void style_attribute(std::string_view raw) {
+    if (raw.size() > options_.max_value_bytes) return;
+    add_parts(value(raw), ReferenceSyntax::css,
               [&](std::string_view url, const ReferencePart&) { add_value(url, LinkKind::css); });
   }
-
-  void add_attribute(std::string_view attribute, LinkKind kind) {
-    const Attribute* const found = find(attribute);
-    if (found == nullptr) return;
-    SurveyedLink* const link = add(found->raw, kind);
-    if (link != nullptr && kind == LinkKind::image) link->label = text_of("alt");
-  }
-  void add_srcset(std::string_view attribute, LinkKind kind) {
-    const Attribute* const found = find(attribute);
-    if (found == nullptr) return;
-    if (found->raw.size() > options_.max_value_bytes) {
-      ++survey_.dropped;
-      return;
-    }
-    add_parts(value(found->raw), ReferenceSyntax::srcset,
+  void add_srcset(std::string_view raw, LinkKind kind) {
+    if (raw.size() > options_.max_value_bytes) return void(++survey_.dropped);
+    add_parts(value(raw), ReferenceSyntax::srcset,
               [&](std::string_view url, const ReferencePart&) { add_value(url, kind); });
+  }
+  // Its links are of kind `link`: a crawl does not follow them.
+  void inner_page(std::string_view raw, LinkKind link) {
+    if (depth_ == kDeepestPage) return;
+    if (raw.size() > options_.max_value_bytes) return void(++survey_.dropped);
+    SurveyOptions options = options_;
+    options.max_links = room();
+    PageSurvey inner;
+    Surveyor(value(raw), options, depth_ + 1, inner).run();
+    survey_.dropped += inner.dropped;
+    for (const SurveyedLink& one : inner.links) {
+      add_value(survey_.decoded.emplace_back(one.url), is_followed(one.kind) ? link : one.kind);
+    }
   }
 
   std::size_t room() const noexcept { return options_.max_links - std::min(options_.max_links, survey_.links.size()); }
@@ -304,8 +254,8 @@ class Surveyor : public HtmlWalker<Surveyor> {
   const char* line_at_;        // lines_ line feeds are before it
   std::uint32_t lines_ = 0;
   const SurveyOptions& options_;
+  const int depth_;
   PageSurvey& survey_;
-  std::vector<Attribute> attributes_;  // of the tag that was read last
   std::vector<ReferencePart> parts_;
   bool has_base_ = false;
 };
@@ -314,7 +264,7 @@ class Surveyor : public HtmlWalker<Surveyor> {
 
 PageSurvey survey_page(std::string_view html, const SurveyOptions& options) {
   PageSurvey survey;
-  Surveyor(html, options, survey).run();
+  Surveyor(html, options, 0, survey).run();
   return survey;
 }
 

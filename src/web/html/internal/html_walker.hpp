@@ -49,10 +49,11 @@ constexpr bool is_tag_char(char c, std::uint8_t what) noexcept {
 class TagBeginnings {
  public:
   constexpr TagBeginnings(std::initializer_list<std::string_view> names) noexcept {
-    for (const std::string_view name : names) {
-      const std::string_view seconds = name.size() > 1 ? name.substr(1, 1) : std::string_view(" \t\n\f\r/>");
-      for (const char second : seconds) table_[name[0] % 32] |= 1u << (second % 32);
-    }
+    for (const std::string_view name : names) add(name);
+  }
+  constexpr void add(std::string_view name) noexcept {
+    const std::string_view seconds = name.size() > 1 ? name.substr(1, 1) : std::string_view(" \t\n\f\r/>");
+    for (const char second : seconds) table_[name[0] % 32] |= 1u << (second % 32);
   }
   // `name` has a second byte.
   constexpr bool may_be(const char* name) const noexcept {

@@ -1,7 +1,7 @@
 // Everywhere an HTML page or a style sheet names a URL, with its place in the bytes: links, and what the page is shown with. So
 // that a page can be saved with other URLs in it and every other byte as it was.
 //
-// What lives here knows which attributes hold URLs, and of what kind. What becomes of each URL is page_rewriter.hpp's
+// Which attributes hold URLs, and of what kind, is url_table.hpp's to say. What becomes of each URL is page_rewriter.hpp's
 // caller's to say; the links that a crawl follows are link_scanner.hpp's, which looks at less and is faster.
 #pragma once
 
@@ -71,6 +71,9 @@ struct PageReferences {
 
 // A page with more bytes than this is not looked at: it has no references.
 inline constexpr std::size_t kMaxScannedPage = std::size_t{1} << 30;
+
+// Pages in attributes of pages in attributes (srcdoc) are read to this depth.
+inline constexpr int kDeepestPage = 3;
 
 // `html`: UTF-8, or any bytes whose ASCII is ASCII. Replaces what `references` held; `found` is in the order of the bytes.
 //
