@@ -600,6 +600,8 @@ class Answers(Daemons):
             (f'GET /metrics HTTP/1.1\r\n{head}\r\n', 401, 'unauthorized'),
             (f'POST /v1/jobs HTTP/1.1\r\n{head}Content-Length: 9\r\n\r\n', 401, 'unauthorized'),
             (f'POST /v1/next HTTP/1.1\r\n{authorized}Content-Length: 99999999\r\n\r\n', 413, 'too_large'),
+            (f'POST /v1/next HTTP/1.1\r\n{authorized}Content-Length: 4194305\r\n\r\n', 413, 'too_large'),
+            (f'POST /v1/simulate HTTP/1.1\r\n{authorized}Content-Length: 4194305\r\n\r\n', 413, 'too_large'),
             (f'POST /v1/next HTTP/1.1\r\n{authorized}Transfer-Encoding: chunked\r\n\r\nnone\r\n', 400, 'invalid_input'),
             (f'POST /v1/next HTTP/1.1\r\n{authorized}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{{}}', 415,
              'unsupported_coding'),

@@ -13,6 +13,7 @@
 #include "jobs/internal/job_json.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/base/internal/own_queues.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -178,10 +179,9 @@ Result<WantedJobs> read_asked(ApiCall& call) {
   return asked;
 }
 
-char small_letter(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 // Whether the word is in the text; capital letters of ASCII are as good as small ones.
 bool says_word(std::string_view text, std::string_view word) {
-  return !std::ranges::search(text, word, {}, small_letter, small_letter).empty();
+  return !std::ranges::search(text, word, {}, to_lower, to_lower).empty();
 }
 bool is_asked_for(const JobRecord& record, const WantedJobs& asked) {
   if (!asked.own && is_own_queue(record.queue)) return false;
