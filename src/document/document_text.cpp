@@ -285,6 +285,8 @@ bool is_collapsed(std::string_view text) noexcept {
 
 }  // namespace
 
+bool is_block(std::string_view name) noexcept { return break_at(name) != Break::none; }
+
 std::string raw_text(const DocumentTree& tree, NodeIndex node) {
   const TreeNode& row = tree.nodes[node];
   std::string text;

@@ -22,6 +22,9 @@ enum class TextShape : std::uint8_t {
   one_line,  // whatever would begin a line is a space
   lines,     // blocks begin lines, paragraphs have an empty line between them, `pre` stays as it is
 };
+// Whether a browser shows an element of this name in lines of its own, or as a cell.
+bool is_block(std::string_view name) noexcept;
+
 // `left_out`: by node, what is passed over with all that is in it; null: nothing.
 using LeftOut = std::vector<bool>;
 std::string shown_text(const DocumentTree& tree, NodeIndex node, TextShape shape, const LeftOut* left_out = nullptr);

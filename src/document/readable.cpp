@@ -199,9 +199,10 @@ class ArticleFinder {
       if (row.kind == TreeNode::Kind::element) {
         if (left_out_[node] || is_code(row.text)) skip_until = std::max(skip_until, row.end);
         if (row.text == "a" && row.end > link_until) {
-          link_until = row.end;
           const TreeAttribute* const href = tree_.find_attribute(node, "href");
           is_within_page = href != nullptr && href->value.starts_with('#');
+          const bool leads_nowhere = href == nullptr || starts_with_lower(href->value, "javascript:");
+          link_until = leads_nowhere ? link_until : row.end;
         }
       }
       if (row.kind != TreeNode::Kind::text || node < skip_until) continue;
@@ -226,11 +227,11 @@ class ArticleFinder {
     const std::string_view name = tree_.nodes[node].text;
     if (name == "p" || name == "pre" || name == "blockquote" || name == "td") return true;
     if (name != "div" && name != "section") return false;
-    // One that holds text itself, and no blocks.
+    // One that holds text itself, be it in elements of a line.
     std::size_t own = 0;
     for (NodeIndex child = node + 1; child < tree_.nodes[node].end; child = tree_.nodes[child].end) {
       const TreeNode& row = tree_.nodes[child];
-      if (row.kind == TreeNode::Kind::text) own += trim_space(row.text).size();
+      if (row.kind == TreeNode::Kind::text || (tree_.is_element(child) && !is_block(row.text))) own += text_[child];
     }
     return own >= kLeastParagraph;
   }

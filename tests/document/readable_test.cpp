@@ -129,6 +129,23 @@ TEST(ReadableArticle, OfAPageWithNextToNoTextIsThat) {
   EXPECT_EQ(article_in("<body><ol><li>one</li><li>two</li></ol>").text.substr(0, 3), "one");
 }
 
+// Editors and word processors write so: no paragraph, and all text in elements of a line.
+TEST(ReadableArticle, WhoseTextIsInSpansOfNestedDivsIsWhole) {
+  std::string page = "<body><nav>" + links(20, "Section name") + "</nav><div class=chapter><div><div>";
+  for (int i = 0; i < 6; ++i) page += "<div><div><span>body" + std::to_string(i) + " " + std::string(kSentence) + "</span></div></div>";
+  page += "</div></div><div class=notes><p>note " + std::string(kSentence) + "</p></div></div>";
+  const ReadableArticle article = article_in(page);
+  for (const char* const part : {"body0", "body3", "body5"}) EXPECT_TRUE(has(article.text, part)) << part;
+  EXPECT_FALSE(has(article.text, "Section name"));
+}
+
+TEST(ReadableArticle, MayBeInAnAnchorThatLeadsNowhere) {
+  for (const char* const anchor : {"<a name=top>", "<a href=javascript:>", "<a href='JavaScript:void(0)'>"}) {
+    const std::string page = std::string("<body>") + anchor + paragraphs(4, "body") + "</a>";
+    EXPECT_TRUE(has(article_in(page).text, "body3")) << anchor;
+  }
+}
+
 TEST(ReadableArticle, HasNoUrlForItsAuthor) {
   const ReadableArticle article = article_in(
       "<meta property=article:author content=https://www.facebook.com/ann><script type='application/ld+json'>"
