@@ -41,6 +41,7 @@
 #include "crawl/report/internal/graph_export.hpp"
 #include "crawl/report/internal/site_report.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/internal/unlinked_urls.hpp"
 #include "store/internal/url_export.hpp"
 
 namespace argiope {
@@ -301,11 +302,7 @@ class CrawlCommand {
       }
     }
     if (!arguments_.export_broken_file.empty()) {
-      const auto rules = arguments_.report.judge.rules();
-      const auto is_wanted = [&](const UrlRecord& record) { return is_broken(record, rules->accept_status); };
-      if (auto written = export_broken(store, arguments_.export_broken_file, is_wanted); !written) {
-        status = complain(written.error().message, kExitNothing);
-      }
+      if (auto written = write_broken(store); !written) status = complain(written.error().message, kExitNothing);
     }
     if (auto reported = write_reports(store); !reported) status = complain(reported.error().message, kExitNothing);
     const std::string nothing = nothing_worked(store, report);
@@ -332,6 +329,16 @@ class CrawlCommand {
     // Last: who runs this as a job keeps the last line of standard error.
     if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr)));
     return status;
+  }
+
+  // Those that the report tells.
+  Result<void> write_broken(UrlStore& store) {
+    const auto rules = arguments_.report.judge.rules();
+    const auto unlinked = find_unlinked(store, rules->accept_status);
+    if (!unlinked) return std::unexpected(unlinked.error());
+    return export_broken(store, arguments_.export_broken_file, [&](const UrlRecord& record) {
+      return is_broken(record, rules->accept_status) && !unlinked->contains(record.url_id);
+    });
   }
 
   // What is written at the end of links and pages; what was found wrong is in check_ then. Rules and names were found right before
