@@ -327,6 +327,25 @@ class Links(EndToEnd):
         self.assertEqual(self.run_crawl(given, '--check-links', '--fail-on-broken').returncode, 1)
         self.assertEqual(self.night(url), ['broken /given < '], 'it was given')
 
+    def test_findings_say_what_is_new_since_the_night_before_and_on_which_page_it_is(self):
+        pages, server = self.changing_site(start='<a href=/a>a</a> <a href=/x>x</a>', a='<a href=/x>x</a>')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        for check in ([], ['--check-links']):
+            self.database = self.folder / f'{len(check)}.db'
+            pages['/'] = '<a href=/a>a</a> <a href=/x>x</a>'
+
+            def told(*more):
+                result = self.run_crawl(url, *check, '--fail-on-broken', '--age', '0', '--quiet', '--summary', 'json', *more)
+                self.assertEqual(result.returncode, 1 if result.stderr else 0, result.stderr)
+                return json.loads(result.stdout).get('findings_new'), result.stderr.replace(url, '/').removeprefix('argiope: ').strip()
+            what, kind, also = ('error', ', broken: {}', ' and 1 more page') if check else ('broken link', '', '')
+            self.assertEqual(told(), (None, f'1 {what}{kind.format(1)} (2 pages read in this run); the first: /x on /{also}'))
+            self.assertEqual(told(), (0, f'1 {what}, none new{kind.format(1)} (2 pages read in this run); the first: /x on /{also}'))
+            pages['/'] += ' <a href=/y>y</a>'
+            news = f'2 {what}s, 1 new{kind.format(2)} (2 pages read in this run); the first new one: /y on /'
+            self.assertEqual(told(), (1, news))
+            self.assertEqual(told(), (0, news.replace('1 new', 'none new').replace('first new one: /y on /', f'first: /x on /{also}')))
+
     def test_a_check_that_was_stopped_goes_on_and_asks_nothing_twice(self):
         pages, server = self.changing_site(start=''.join(f'<a href=/{i}>x</a>' for i in range(9)), **{str(i): 'x' for i in range(9)})
         url = f'http://127.0.0.1:{server.server_port}/'

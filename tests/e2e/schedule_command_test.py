@@ -370,7 +370,7 @@ class Running(Schedules):
         self.schedule('run', '--until-idle', '--fail-on-failed')
         entry = self.json('history', 'links')[0]
         self.assertEqual(entry['outcome'], 'done')
-        self.assertRegex(entry['error'], r'^argiope: 1 error, broken: 1 .*; the first: http://127\.0\.0\.1:\d+/gone$')
+        self.assertRegex(entry['error'], r'^argiope: 1 error, broken: 1 .*; the first: (http://127\.0\.0\.1:\d+/)gone on \1$')
         self.assertIn('Finished after', self.schedule('output', 'links'))
 
     def test_a_run_that_comes_too_late_is_missed(self):
