@@ -277,7 +277,8 @@ std::string words_on_findings(const CrawlReport& report, const CheckResult* chec
     if (count > 0) text += fmt::format(", {}: {}", to_string(kind), count);
   }
   if (check && check->unread > 0) text += fmt::format(", unread: {}", counted(check->unread, "page"));
-  text += fmt::format(" ({} read in this run)", counted(report.stats.pages, "page"));
+  const bool was_due = !report.finished || report.taken_up > 0;
+  text += was_due ? fmt::format(" ({} read in this run)", counted(report.stats.pages, "page")) : " (nothing was due in this run)";
   if (news.first.empty()) return text;
   return text + fmt::format("; {}: {}", news.fresh.value_or(0) > 0 ? "the first new one" : "the first", news.first);
 }
