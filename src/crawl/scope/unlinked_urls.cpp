@@ -18,7 +18,8 @@ constexpr int kMostLeaps = 20;  // redirects in a row
 bool still_leads(const UrlRecord& record) {
   if (record.state != UrlState::done) return true;
   const std::string& type = record.content_type;
-  return !has_lost_links(record) && (record.reason == UrlReason::sitemap || type.empty() || is_html(type) || is_xml(type));
+  const bool has_links = record.reason == UrlReason::sitemap || type.empty() || is_html(type) || is_xml(type);
+  return has_links && !has_lost_links(record);
 }
 
 class UnlinkedSearch {
@@ -85,7 +86,8 @@ class UnlinkedSearch {
 
   Result<void> read_redirects() {
     return store_.scan_links([&](const UrlLinks& links) {
-      if (links.redirect && has(links.url_id, kRedirects) && !links.targets.empty()) redirects_[links.url_id] = links.targets.front();
+      const bool redirects = links.redirect && has(links.url_id, kRedirects);
+      if (redirects && !links.targets.empty()) redirects_[links.url_id] = links.targets.front();
       return true;
     });
   }
