@@ -118,6 +118,12 @@ std::string summary_of_crawl(std::string_view report) {
   return {};
 }
 
+// A crawl that has asked nothing says so, for that is no good news.
+std::string remark_of_crawl(const ProcessOutput& output) {
+  std::string said = last_line(output.err);
+  return said.starts_with("argiope: nothing was due") ? said : summary_of_crawl(output.out);
+}
+
 bool is_ok(const CommandOptions& options, int status) {
   if (options.ok_status.empty()) return status == 0 || (status == 1 && is_our_crawl(options.args));
   return std::ranges::find(options.ok_status, status) != options.ok_status.end();
@@ -161,7 +167,7 @@ Coro<void> run_command(JobContext& context, const CommandOptions& options) {
   const int status = process.returncode().value_or(-1);
   if (is_ok(options, status)) {
     if (status != 0) context.finding(words_on(status, options, output));
-    if (status == 0 && is_our_crawl(options.args)) context.remark(summary_of_crawl(output.out));
+    if (status == 0 && is_our_crawl(options.args)) context.remark(remark_of_crawl(output));
     context.set_result(std::move(output.out));
     co_return;
   }

@@ -89,6 +89,14 @@ TEST_F(CommandJobTest, KnowsTheFindingsOfACrawl) {
   EXPECT_EQ(crawl("serve", "1").state, JobState::buried);
 }
 
+TEST_F(CommandJobTest, ThatACrawlHadNothingToAskIsItsRemark) {
+  TemporaryFolder folder;
+  const std::string argiope = folder.file("argiope");
+  std::ofstream(argiope) << "#!/bin/sh\necho 'Finished after 0 s: 0 pages'; echo 'argiope: nothing was due, and so on' >&2\n";
+  std::filesystem::permissions(argiope, std::filesystem::perms::owner_all);
+  EXPECT_EQ(run({.args = {argiope, "crawl"}}).error, "argiope: nothing was due, and so on");
+}
+
 TEST_F(CommandJobTest, OfACrawlThatSaysNothingBesidesItsReportTheSummaryIsTheRemark) {
   TemporaryFolder folder;
   const std::string argiope = folder.file("argiope");

@@ -190,18 +190,24 @@ class Links(EndToEnd):
         self.assertEqual([(finding['kind'], finding['url']) for finding in told['findings']], [('fragment', there + '#missing')])
 
     def changing_site(self, **pages):
-        """A site whose pages are those of a dict, which the test changes; the dict, and its address. Pages have no validators."""
+        """A site whose pages are those of a dict, which the test changes; the dict, and its address. Pages have no validators. A page
+        that is a path redirects there for good, and one that is a number answers with that status alone."""
         pages = {f'/{name}'.replace('/start', '/'): text for name, text in pages.items()}
 
         class Changing(PageHandler):
             def do_GET(self):
-                found = self.path in pages
-                self.reply(200 if found else 404, pages.get(self.path, '').encode())
-
-            def do_HEAD(self):
-                self.send_response(200 if self.path in pages else 404)
-                self.send_header('Content-Length', '0')
+                page = pages.get(self.path, 404)
+                body = page.encode() if isinstance(page, str) and not page.startswith('/') else b''
+                self.send_response(page if isinstance(page, int) else 200 if body else 301)
+                if not body and isinstance(page, str):
+                    self.send_header('Location', page)
+                self.send_header('Content-Type', {'.css': 'text/css', '.xml': 'application/xml'}.get(self.path[-4:], 'text/html'))
+                self.send_header('Content-Length', str(len(body)))
                 self.end_headers()
+                if self.command == 'GET':
+                    self.wfile.write(body)
+
+            do_HEAD = do_GET
         return pages, self.serve(Changing)
 
     def run_crawl(self, url, *arguments):
@@ -223,6 +229,122 @@ class Links(EndToEnd):
         self.assertEqual(self.run_crawl(url, *recipe).returncode, 0)
         del pages['/a']
         self.assertEqual(self.run_crawl(url, *recipe).returncode, 1, 'a page is gone since')
+
+    def night(self, url, *arguments):
+        """Crawls once more, and gives what is wrong, "kind path < pages", as each output and the exit status agree on it."""
+        files = {name: self.folder / name for name in ('links.json', 'links.csv', 'links.xml', 'broken.csv', 'report.html')}
+        result = self.run_crawl(url, '--check-links', '--fail-on-broken', '--age', '0', '--quiet', '--summary', 'json', '--html',
+                                files['report.html'], '--check-output', files['links.json'], '--check-output', files['links.csv'],
+                                '--check-output', files['links.xml'], '--export-broken', files['broken.csv'], *arguments)
+        told, summary = json.loads(files['links.json'].read_text()), json.loads(result.stdout)
+        self.assertEqual(result.returncode, 1 if told['errors'] else 0, result.stderr)
+        broken = {finding['url'] for finding in told['findings'] if finding['kind'] == 'broken'}
+        self.assertEqual(summary['broken'], len(broken), 'the crawl by itself says the same')
+        self.assertEqual({row['url'] for row in csv.DictReader(io.StringIO(files['broken.csv'].read_text()))}, broken)
+        links = csv.DictReader(io.StringIO(files['links.csv'].read_text()))
+        self.assertEqual({row['url'] for row in links if row['kind'] == 'broken'}, broken)
+        self.assertEqual(files['links.xml'].read_text().count('<failure '), told['errors'])
+        self.assertEqual('No broken links.' in files['report.html'].read_text(), not told['findings'])
+        self.assertEqual(json.loads(self.look('check', self.database, '--format', 'json', expect=result.returncode))['errors'], told['errors'])
+        return [' '.join([finding['kind'], finding['url'].removeprefix(url.rstrip('/')), '<',
+                          *(place['page'].removeprefix(url.rstrip('/')) for place in finding['places'])]) for finding in told['findings']]
+
+    def test_a_broken_link_that_was_taken_away_is_no_finding_any_more(self):
+        pages, server = self.changing_site(start='<a href=/a>a</a> <a href=/b>b</a>', a='<a href=/gone>g</a>', b='b')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        self.assertEqual(self.night(url), ['broken /gone < /a'])
+        pages['/a'] = 'mended'
+        self.assertEqual(self.night(url), [])
+        self.assertEqual(self.night(url), [])
+        pages['/b'] = '<a href=/gone>moved here</a>'
+        self.assertEqual(self.night(url), ['broken /gone < /b'])
+        pages['/a'] = '<a href=/gone>and back</a>'
+        self.assertEqual(self.night(url), ['broken /gone < /a /b'])
+        pages['/b'] = 'b'
+        self.assertEqual(self.night(url), ['broken /gone < /a'])
+        del pages['/a']
+        self.assertEqual(self.night(url), ['broken /a < /'], 'the page is gone with its links')
+        pages['/'] = '<a href=/b>b</a>'
+        self.assertEqual(self.night(url), [])
+
+    def test_a_broken_link_that_redirects_is_gone_when_any_part_of_the_way_is(self):
+        pages, server = self.changing_site(start='<a href=/a>a</a>', a='/b', b='/gone', c='c', d='d')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        self.assertEqual(self.night(url), ['broken /gone < /'])
+        pages['/b'] = '/c'
+        self.assertEqual(self.night(url), ['redirect /a < /'])
+        pages['/b'] = '/gone'
+        self.assertEqual(self.night(url), ['broken /gone < /'])
+        pages['/'] = '<a href=/d>d</a>'
+        self.assertEqual(self.night(url), [])
+        pages['/d'], pages['/gone'] = '/gone', '/gone'
+        self.assertEqual(self.night(url), ['broken /d < /', 'broken /gone < /'], 'in a circle now')
+        pages['/d'] = 'd'
+        self.assertEqual(self.night(url), [])
+
+    def test_what_else_is_wrong_goes_with_its_link_or_its_page(self):
+        faults = '<a href=/b#no>f</a> <a href="http://[::bad/">i</a> <a href="mailto:nobody@@example">m</a> <a href=/old>r</a>'
+        pages, server = self.changing_site(start='<a href=/a>a</a> <a href=/b>b</a>', a=faults, b='b', old='/b')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        all_of_them = ['fragment /b#no < /a', 'invalid http://[::bad/ < /a', 'mail mailto:nobody@@example < /a', 'redirect /old < /a']
+        self.assertEqual(self.night(url), all_of_them)
+        pages['/a'] = 'mended'
+        self.assertEqual(self.night(url), [])
+        pages['/a'] = faults
+        self.assertEqual(self.night(url), all_of_them)
+        del pages['/a']
+        self.assertEqual(self.night(url), ['broken /a < /'])
+        pages['/a'] = faults
+        self.assertEqual(self.night(url), all_of_them)
+        pages['/a'] = '/b'
+        self.assertEqual(self.night(url), ['redirect /a < /'])
+        pages['/a'], pages['/b'] = faults, '<p id=no>there'
+        self.assertEqual(self.night(url), [finding for finding in all_of_them if 'fragment' not in finding])
+
+    def test_what_a_style_sheet_or_a_sitemap_has_no_more_is_no_finding_any_more(self):
+        of = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</urlset>'
+        pages, server = self.changing_site(start='<link rel=stylesheet href=/s.css>', b='b')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        listed = ''.join(f'<url><loc>{url}{page}</loc></url>' for page in ('', 'b', 'gone'))
+        pages['/s.css'], pages['/sitemap.xml'] = 'p { background: url(/lost.png) }', of.format(listed)
+        self.assertEqual(self.night(url, '--sitemaps'), ['broken /gone < /sitemap.xml', 'broken /lost.png < /s.css'])
+        pages['/s.css'] = 'p { color: red }'
+        self.assertEqual(self.night(url, '--sitemaps'), ['broken /gone < /sitemap.xml'])
+        pages['/sitemap.xml'] = of.format(listed.replace(f'<url><loc>{url}gone</loc></url>', ''))
+        self.assertEqual(self.night(url, '--sitemaps'), [])
+
+    def test_what_is_not_known_to_be_gone_stays_a_finding(self):
+        pages, server = self.changing_site(start='<a href=/a>a</a>', a='<a href=/gone>g</a>')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        self.assertEqual(self.night(url), ['broken /gone < /a'])
+        pages['/a'] = 503
+        self.assertEqual(self.night(url), ['broken /a < /', 'broken /gone < /a'], 'nobody has read the page since')
+        pages['/a'] = 'mended'
+        without = self.run_crawl(url, '--fail-on-broken', '--age', '0')
+        self.assertEqual(without.returncode, 1, 'a run that keeps no links does not know')
+        self.assertEqual(self.night(url), [])
+        given = url + 'given'
+        self.assertEqual(self.run_crawl(given, '--check-links', '--fail-on-broken').returncode, 1)
+        self.assertEqual(self.night(url), ['broken /given < '], 'it was given')
+
+    def test_findings_say_what_is_new_since_the_night_before_and_on_which_page_it_is(self):
+        pages, server = self.changing_site(start='<a href=/a>a</a> <a href=/x>x</a>', a='<a href=/x>x</a>')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        for check in ([], ['--check-links']):
+            self.database = self.folder / f'{len(check)}.db'
+            pages['/'] = '<a href=/a>a</a> <a href=/x>x</a>'
+
+            def told(*more):
+                result = self.run_crawl(url, *check, '--fail-on-broken', '--age', '0', '--quiet', '--summary', 'json', *more)
+                self.assertEqual(result.returncode, 1 if result.stderr else 0, result.stderr)
+                return json.loads(result.stdout).get('findings_new'), result.stderr.replace(url, '/').removeprefix('argiope: ').strip()
+            what, kind, also = ('error', ', broken: {}', ' and 1 more page') if check else ('broken link', '', '')
+            self.assertEqual(told(), (None, f'1 {what}{kind.format(1)} (2 pages read in this run); the first: /x on /{also}'))
+            self.assertEqual(told(), (0, f'1 {what}, none new{kind.format(1)} (2 pages read in this run); the first: /x on /{also}'))
+            pages['/'] += ' <a href=/y>y</a>'
+            news = f'2 {what}s, 1 new{kind.format(2)} (2 pages read in this run); the first new one: /y on /'
+            self.assertEqual(told(), (1, news))
+            self.assertEqual(told(), (0, news.replace('1 new', 'none new').replace('first new one: /y on /', f'first: /x on /{also}')))
 
     def test_a_check_that_was_stopped_goes_on_and_asks_nothing_twice(self):
         pages, server = self.changing_site(start=''.join(f'<a href=/{i}>x</a>' for i in range(9)), **{str(i): 'x' for i in range(9)})

@@ -370,8 +370,28 @@ class Running(Schedules):
         self.schedule('run', '--until-idle', '--fail-on-failed')
         entry = self.json('history', 'links')[0]
         self.assertEqual(entry['outcome'], 'done')
-        self.assertRegex(entry['error'], r'^argiope: 1 error, broken: 1 .*; the first: http://127\.0\.0\.1:\d+/gone$')
+        self.assertRegex(entry['error'], r'^argiope: 1 error, broken: 1 .*; the first: (http://127\.0\.0\.1:\d+/)gone on \1$')
         self.assertIn('Finished after', self.schedule('output', 'links'))
+
+    def test_a_crawl_that_had_nothing_to_ask_is_no_good_night_in_the_history(self):
+        pages = {'/': b'<title>Start</title><a href=/a>a</a>', '/a': b'a'}
+
+        class Site(PageHandler):
+            def do_GET(self):
+                self.reply(200 if self.path in pages else 404, pages.get(self.path, b''))
+
+        url = f'http://127.0.0.1:{self.serve(Site).server_port}/'
+        for database in ('good.db', 'bad.db'):
+            crawl = [ARGIOPE, 'crawl', url, '-d', self.folder / database, '--check-links', '--fail-on-broken', '--age', '12h', '--quiet']
+            for number in (1, 2):
+                self.schedule('add', f'{database}-{number}', '--every', '30ms', '--max-runs', '1', '--max-attempts', '1', '--', *crawl)
+                self.schedule('run', '--until-idle', '--fail-on-failed')
+            pages.pop('/a', None)
+        first, second = (self.json('history', f'good.db-{number}')[0] for number in (1, 2))
+        self.assertEqual((first['outcome'], second['outcome'], first['error']), ('done', 'done', ''))
+        self.assertIn('nothing was due, and nothing was asked', second['error'])
+        found = self.json('history', 'bad.db-2')[0]['error']
+        self.assertEqual(found, f'argiope: 1 error, none new, broken: 1 (nothing was due in this run); the first: {url}a on {url}')
 
     def test_a_run_that_comes_too_late_is_missed(self):
         self.schedule('add', 'late', '--at', '2020-01-01T00:00:00Z', '--misfire-grace', '1h', '--', 'true')

@@ -158,6 +158,61 @@ TEST(LinkCheck, KnowsThePageThatWasFoundFirstWhereNoLinksAreKept) {
   EXPECT_THAT(checked(gone), ElementsAre("broken " + kSite + ": 404 Not Found [:0 ]")) << "it was given";
 }
 
+// The next night: every page is asked whether it has changed.
+std::vector<std::string> checked_again(CheckedSite& site) {
+  site.sim.options.age = Duration::zero();
+  site.sim.backend.manual_clock().advance(std::chrono::seconds{1});
+  const CrawlReport report = site.run();
+  EXPECT_TRUE(report.finished);
+  const auto is_broken_link = [](const std::string& finding) { return finding.starts_with("broken"); };
+  const std::vector<std::string> found = findings_of(*site.sim.store);
+  EXPECT_EQ(report.broken_count, static_cast<std::uint64_t>(std::ranges::count_if(found, is_broken_link)));
+  return found;
+}
+
+TEST(LinkCheck, ForgetsABrokenUrlToWhichNothingLeadsAnyMore) {
+  CheckedSite site;
+  site.page("/", "<a href=/b>b</a><a href=/gone>1</a><img src=/gone.png>");
+  site.page("/b", "b");
+  EXPECT_EQ(checked(site).size(), 2u);
+  site.page("/", "<a href=/b>b</a>");
+  EXPECT_THAT(checked_again(site), IsEmpty());
+  site.page("/b", "<a href=/gone>2</a>");
+  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + "b:1 2]")) << "it has moved";
+  site.replies.erase({0, "/b"});
+  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "b: 404 Not Found [" + kSite + ":1 b]")) << "gone with its page";
+  site.page("/", "nothing");
+  EXPECT_THAT(checked_again(site), IsEmpty());
+}
+
+TEST(LinkCheck, KeepsABrokenUrlWhoseLinkMayStillBeThere) {
+  CheckedSite site;
+  site.page("/", "<a href=/a>a</a><a href=/b>b</a>");
+  site.page("/a", "<a href=/gone>1</a>");
+  site.page("/b", "b");
+  EXPECT_EQ(checked(site).size(), 1u);
+  const auto stays = [&] { return std::ranges::count_if(checked_again(site), [](const auto& f) { return f.contains("/gone: 404"); }) == 1; };
+  site.page("/a", "a");
+  site.replies[{0, "/a"}].status = 503;
+  EXPECT_TRUE(stays()) << "its page has not been read since";
+  site.page("/a", "a");
+  site.sim.options.keep_links = site.sim.options.check_assets = site.sim.options.check_links = false;
+  EXPECT_TRUE(stays()) << "nor by a run that keeps no links";
+  site.sim.options.keep_links = site.sim.options.check_assets = site.sim.options.check_links = true;
+  EXPECT_FALSE(stays());
+}
+
+TEST(LinkCheck, NamesAllOfACircleAndWhatAnotherSeedLeadsTo) {
+  CheckedSite site;
+  site.sim.options.seeds.push_back(*Url::parse(kSite + "seed"));
+  site.page("/", "<a href=/1>1</a>");
+  site.redirect("/1", 302, "/2");
+  site.redirect("/2", 302, "/1");
+  site.redirect("/seed", 302, "/gone");
+  EXPECT_EQ(checked(site).size(), 3u);
+  EXPECT_EQ(checked_again(site).size(), 3u);
+}
+
 TEST(AcceptedStatus, AreStatusesAndRangesWithBothEnds) {
   const auto parsed = parse_status_ranges("200..299, 403 ,..199,500..,301-302,200..=204");
   ASSERT_TRUE(parsed) << parsed.error().message;

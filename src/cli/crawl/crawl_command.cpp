@@ -41,6 +41,7 @@
 #include "crawl/report/internal/graph_export.hpp"
 #include "crawl/report/internal/site_report.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/internal/unlinked_urls.hpp"
 #include "store/internal/url_export.hpp"
 
 namespace argiope {
@@ -301,14 +302,14 @@ class CrawlCommand {
       }
     }
     if (!arguments_.export_broken_file.empty()) {
-      const auto rules = arguments_.report.judge.rules();
-      const auto is_wanted = [&](const UrlRecord& record) { return is_broken(record, rules->accept_status); };
-      if (auto written = export_broken(store, arguments_.export_broken_file, is_wanted); !written) {
-        status = complain(written.error().message, kExitNothing);
-      }
+      if (auto written = write_broken(store); !written) status = complain(written.error().message, kExitNothing);
     }
     if (auto reported = write_reports(store); !reported) status = complain(reported.error().message, kExitNothing);
     const std::string nothing = nothing_worked(store, report);
+    // What is not told is not remembered as known.
+    if (status == kExitFinished && !interrupted_ && nothing.empty() && report.stopped_by != "store") {
+      if (auto noted = note_news(store, report); !noted) status = complain(noted.error().message, kExitNothing);
+    }
     if (auto closed = store.close(); !closed) status = complain(closed.error().message, kExitNothing);
     if (status == kExitFinished) status = status_of(report, nothing);
     const ExtractionReport extracted = extraction_ ? extraction_->report() : ExtractionReport{};
@@ -326,12 +327,35 @@ class CrawlCommand {
       if (check_) print_check(out, *check_, arguments_.database);
     }
     if (arguments_.summary == "json") {
-      print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr);
+      print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr, news_.fresh);
     }
     if (report.finished && report.taken_up == 0) fmt::print(stderr, "argiope: {}\n", kNothingWasDue);
     // Last: who runs this as a job keeps the last line of standard error.
-    if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr)));
+    if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr, news_)));
     return status;
+  }
+
+  // Those that the report tells.
+  Result<void> write_broken(UrlStore& store) {
+    const auto rules = arguments_.report.judge.rules();
+    const auto unlinked = find_unlinked(store, rules->accept_status);
+    if (!unlinked) return std::unexpected(unlinked.error());
+    return export_broken(store, arguments_.export_broken_file, [&](const UrlRecord& record) {
+      return is_broken(record, rules->accept_status) && !unlinked->contains(record.url_id);
+    });
+  }
+
+  // Which of what --fail-on-broken goes by is new since the run before.
+  Result<void> note_news(UrlStore& store, const CrawlReport& report) {
+    if (!check_ && !arguments_.fail_on_broken) return {};
+    std::vector<LinkFinding> broken;
+    for (const BrokenLink& link : report.broken) broken.push_back({.kind = FindingKind::broken, .url = link.url, .page = link.referrer});
+    const bool is_whole = check_ || report.broken_count == broken.size();
+    const std::uint32_t kinds = check_ ? arguments_.report.judge.rules()->kinds : 1u << static_cast<unsigned>(FindingKind::broken);
+    auto news = note_findings(store, check_ ? check_->findings : broken, kinds, is_whole);
+    if (!news) return std::unexpected(std::move(news.error()));
+    news_ = std::move(*news);
+    return {};
   }
 
   // What is written at the end of links and pages; what was found wrong is in check_ then. Rules and names were found right before
@@ -431,6 +455,7 @@ class CrawlCommand {
   std::shared_ptr<ExtractionSink> extraction_;
   int extraction_status_ = kExitNothing;  // of a run whose extraction cannot begin
   std::optional<CheckResult> check_;
+  FindingNews news_;
   Progress progress_{stderr, arguments_.color};
   bool interrupted_ = false;
   bool is_found_broken_ = false;  // and --fail-on-broken asks

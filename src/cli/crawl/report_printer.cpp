@@ -269,22 +269,22 @@ void print_check(std::FILE* out, const CheckResult& check, std::string_view data
   }
 }
 
-std::string words_on_findings(const CrawlReport& report, const CheckResult* check) {
-  const std::string pages = counted(report.stats.pages, "page");
-  if (check == nullptr) return fmt::format("{} ({} read in this run)", counted(report.broken_count, "broken link"), pages);
-  std::string text = counted(check->errors(), "error");
+std::string words_on_findings(const CrawlReport& report, const CheckResult* check, const FindingNews& news) {
+  std::string text = check ? counted(check->errors(), "error") : counted(report.broken_count, "broken link");
+  if (news.fresh && !news.first.empty()) text += *news.fresh > 0 ? fmt::format(", {} new", *news.fresh) : ", none new";
   for (const FindingKind kind : {FindingKind::broken, FindingKind::fragment, FindingKind::invalid, FindingKind::mail}) {
-    const std::uint64_t count = check->counts[static_cast<std::size_t>(kind)];
+    const std::uint64_t count = check ? check->counts[static_cast<std::size_t>(kind)] : 0;
     if (count > 0) text += fmt::format(", {}: {}", to_string(kind), count);
   }
-  if (check->unread > 0) text += fmt::format(", unread: {}", counted(check->unread, "page"));
-  text += fmt::format(" ({} read in this run)", pages);
-  const auto first = std::ranges::find_if(check->findings, [](const LinkFinding& finding) { return !is_warning(finding.kind); });
-  return first == check->findings.end() ? text : text + fmt::format("; the first: {}", first->url);
+  if (check && check->unread > 0) text += fmt::format(", unread: {}", counted(check->unread, "page"));
+  const bool was_due = !report.finished || report.taken_up > 0;
+  text += was_due ? fmt::format(" ({} read in this run)", counted(report.stats.pages, "page")) : " (nothing was due in this run)";
+  if (news.first.empty()) return text;
+  return text + fmt::format("; {}: {}", news.fresh.value_or(0) > 0 ? "the first new one" : "the first", news.first);
 }
 
 void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble, const CheckResult* check,
-                   const ExtractionReport* extraction) {
+                   const ExtractionReport* extraction, std::optional<std::uint64_t> fresh) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   const CrawlStats& stats = report.stats;
@@ -362,6 +362,7 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
       });
       json.member("links_unread", check->unread);
     }
+    if (fresh) json.member("findings_new", *fresh);
     json.member("hosts", stats.hosts);
     json.member("hosts_given_up", report.lost_host_count);
     json.member("not_asked", stats.not_asked);

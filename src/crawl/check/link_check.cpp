@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "argiope/web/link_scanner.hpp"
@@ -15,6 +16,7 @@
 #include "crawl/page/page_notes.hpp"
 #include "crawl/page/seen_answers.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/internal/unlinked_urls.hpp"
 #include "crawl/scope/linking_page.hpp"
 #include "web/http/internal/reason_phrase.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -43,7 +45,7 @@ std::string broken_message(const UrlRecord& record) {
 
 // What is known of each URL, by id, in a few bits.
 struct UrlFlags {
-  enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4, kRedirects = 8 };
+  enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4, kRedirects = 8, kLost = 16 };
   std::vector<std::uint8_t> flags;
 
   bool has(std::int64_t id, Flag flag) const noexcept {
@@ -77,6 +79,9 @@ class LinkChecker {
     flags_.flags.resize(static_cast<std::size_t>(store_.next_id()));
     const auto unread = UnseenPages::read(store_, kLinksDemand);
     if (!unread) return std::unexpected(unread.error());
+    auto unlinked = find_unlinked(store_, rules_.accept_status);
+    if (!unlinked) return std::unexpected(std::move(unlinked.error()));
+    unlinked_ = std::move(*unlinked);
     return store_.scan(1, [&](const UrlRecord& record) {
       if (record.url_id >= std::ssize(flags_.flags)) return false;  // it came meanwhile
       result_.unread += unread->has(record);
@@ -90,9 +95,10 @@ class LinkChecker {
     result_.urls += asked;
     if (record.url.starts_with("https:")) flags_.set(record.url_id, UrlFlags::kHttps);
     if (!record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kRedirects);
+    if (has_lost_links(record)) flags_.set(record.url_id, UrlFlags::kLost);
     const bool moved = record.status_code == 301 || record.status_code == 308;
     if (moved && !record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kPermanent);
-    if (!asked || !is_broken(record, rules_.accept_status)) return;
+    if (!asked || !is_broken(record, rules_.accept_status) || unlinked_.contains(record.url_id)) return;
     flags_.set(record.url_id, UrlFlags::kBroken);
     if (!rules_.wants(FindingKind::broken)) return;
     broken_[record.url_id] = pending_.size();
@@ -125,6 +131,7 @@ class LinkChecker {
 
   Result<void> read_links() {
     return store_.scan_kept_links([&](std::int64_t page, std::uint32_t place, const KeptLink& link) {
+      if (flags_.has(page, UrlFlags::kLost)) return true;
       ++result_.links;
       judge({page, place}, link);
       return true;
@@ -242,6 +249,7 @@ class LinkChecker {
   const CheckRules& rules_;
   CheckResult result_;
   UrlFlags flags_;
+  std::unordered_set<std::int64_t> unlinked_;
   std::unordered_map<std::int64_t, std::int64_t> redirects_;  // from whom to whom
   std::unordered_map<std::int64_t, std::int64_t> referrers_;  // of the broken
   std::vector<Pending> pending_;

@@ -76,6 +76,9 @@ class UnseenPages {
   bool has(const UrlRecord& record) const noexcept {
     return is_of_crawls_ && record.state == UrlState::done && is_answer_for(demand_, record) && !times_.contains(record.mtime);
   }
+  // Whether any run has made the demand, and one of them was given the record's last answer.
+  bool is_made() const noexcept { return times_.last() != 0; }
+  bool saw(const UrlRecord& record) const noexcept { return times_.contains(record.mtime); }
 
  private:
   std::string demand_;

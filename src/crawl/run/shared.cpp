@@ -14,6 +14,7 @@
 #include "crawl/run/shard.hpp"
 #include "crawl/scope/failure_rest.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/internal/unlinked_urls.hpp"
 #include "crawl/scope/linking_page.hpp"
 #include "crawl/scope/redirect_loops.hpp"
 #include "crawl/scope/url_change.hpp"
@@ -890,8 +891,11 @@ Result<void> Crawler::Shared::mark_redirect_loops() {
 }
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
+  const auto unlinked = find_unlinked(store, options.accept_status);
+  if (!unlinked) return std::unexpected(unlinked.error());
   std::vector<std::int64_t> referrers;
   auto scanned = scan_unaccepted(store, options.accept_status, [&](const UrlRecord& record) {
+    if (unlinked->contains(record.url_id)) return true;
     ++report.broken_count;
     if (record.mtime < opened_at_) ++report.broken_before;
     if (report.broken.size() < CrawlReport::kMostBroken) {
