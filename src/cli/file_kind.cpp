@@ -16,7 +16,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMostSniffedBytes = 64 * 1024;
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kFileBlanks = " \t\r\n";
 constexpr std::string_view kMinutes = "0123456789*/,-";
 constexpr std::string_view kOtherFields = "0123456789*/,-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 constexpr std::string_view kOfNames = "0123456789_-.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -34,9 +34,9 @@ std::string beginning_of(const std::string& path) {
   return text;
 }
 
-std::string_view without_blanks(std::string_view text) {
+std::string_view past_blanks(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  return text.substr(std::min(text.find_first_not_of(kBlanks), text.size()));
+  return text.substr(std::min(text.find_first_not_of(kFileBlanks), text.size()));
 }
 
 // each(line), without blanks around it, until it returns true: of those that are neither empty nor a comment.
@@ -45,8 +45,8 @@ void until_told(std::string_view text, Each each) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    line = without_blanks(line);
-    if (!line.empty() && line.front() != '#' && each(line.substr(0, line.find_last_not_of(kBlanks) + 1))) return;
+    line = past_blanks(line);
+    if (!line.empty() && line.front() != '#' && each(line.substr(0, line.find_last_not_of(kFileBlanks) + 1))) return;
   }
 }
 
@@ -79,7 +79,7 @@ bool is_archive(const std::string& path, std::string_view text) {
 // A list in TOML's brackets is the head of a table: a list in JSON is told by the object in it.
 bool is_json(std::string_view text) {
   if (text.starts_with('{')) return true;
-  return text.starts_with('[') && without_blanks(text.substr(1)).starts_with('{');
+  return text.starts_with('[') && past_blanks(text.substr(1)).starts_with('{');
 }
 
 bool is_urls(std::string_view text) {
@@ -95,7 +95,7 @@ bool is_entry_of_cron(std::string_view line) {
     const std::size_t end = line.find_first_of(" \t");
     if (end == std::string_view::npos) return false;
     if (line.substr(0, end).find_first_not_of(field == 0 ? kMinutes : kOtherFields) != std::string_view::npos) return false;
-    line = without_blanks(line.substr(end));
+    line = past_blanks(line.substr(end));
   }
   return !line.empty();
 }
@@ -105,7 +105,7 @@ bool is_crontab(std::string_view text) {
   until_told(text, [&](std::string_view line) {
     is_one = is_entry_of_cron(line);
     const std::size_t sign = line.find('=');  // MAILTO=ann@example.org
-    const bool is_variable = sign != std::string_view::npos && line.find_first_of(kBlanks) > sign && line.front() != '[';
+    const bool is_variable = sign != std::string_view::npos && line.find_first_of(kFileBlanks) > sign && line.front() != '[';
     return is_one || !is_variable;
   });
   return is_one;
@@ -179,7 +179,7 @@ FileKind kind_of_file(const std::string& path) {
   if (S_ISDIR(status.st_mode)) return FileKind::folder;
   if (!S_ISREG(status.st_mode)) return FileKind::unknown;
   const std::string text = beginning_of(path);
-  const std::string_view told = without_blanks(text);
+  const std::string_view told = past_blanks(text);
   if (text.starts_with(std::string_view("SQLite format 3\0", 16))) return FileKind::database;
   if (is_archive(path, text)) return FileKind::archive;
   if (is_script(path, text)) return FileKind::script;
