@@ -210,6 +210,7 @@ class Docs(EndToEnd):
     def check_page(self, page):
         groups = []
         for block in blocks_of(page):
+            self.assertNotRegex(block.text, r'(?m)^(until|while) .*; do', f'{block.where}: never ends where the daemon is gone; for i in $(seq 120) … && break does')
             if block.verb == 'quotes':
                 self.check_quote(block)
             elif block.verb == 'whole':
