@@ -63,7 +63,8 @@ std::optional<Duration> take_part(std::string_view& text) {
     }
   }
   const std::size_t end = std::min(text.find_first_of("0123456789."), text.size());
-  const std::string_view name = trim(text.substr(0, end));
+  std::string_view name = trim(text.substr(0, end));
+  if (name == "min") name = "m";  // as reports and the dashboard write it for people
   const auto unit = std::ranges::find(kUnits, name, &Unit::name);
   if (unit == kUnits.end()) return std::nullopt;
   text.remove_prefix(end);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/file_kind.hpp"
+
 namespace argiope {
 
 Error with_store_option(Error error) {
@@ -10,8 +12,10 @@ Error with_store_option(Error error) {
   return error;
 }
 
-Error with_database_option(Error error) {
-  if (error.code == Errc::wrong_format) error.message += "; --db names another file";
+Error with_database_option(Error error, const std::string& database) {
+  if (error.code != Errc::wrong_format) return error;
+  if (const auto other = other_kind(database, FileKind::database)) error.message = "database " + other->message;
+  error.message += "; --db names another file";
   return error;
 }
 

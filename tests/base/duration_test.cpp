@@ -15,6 +15,9 @@ TEST(DurationText, IsReadInUnitsFromWeeksToNanoseconds) {
   EXPECT_EQ(parse_duration("2w 3d"), Duration{17 * 24h});
   EXPECT_EQ(parse_duration("250ms"), Duration{250ms});
   EXPECT_EQ(parse_duration(" 1us500ns "), Duration{1500ns});
+  EXPECT_EQ(parse_duration("2 h 10 min"), Duration{130min}) << "as reports write it";
+  EXPECT_EQ(parse_duration("5min30s"), Duration{330s});
+  EXPECT_FALSE(parse_duration("5mi"));
 }
 
 TEST(DurationText, ABareNumberIsSeconds) {

@@ -94,7 +94,7 @@ TEST(ErrorAdvice, NamesTheOptionThatIsTheWayOutAndOnlyWhereThereIsOne) {
             "database a: not made by argiope for this; --store names another file");
   EXPECT_EQ(with_store_option({Errc::io, "disk"}).message, "disk");
   EXPECT_EQ(with_store_option({Errc::invalid_input, "store \"x\": no kind"}).message, "--store \"x\": no kind");
-  EXPECT_EQ(with_database_option({Errc::wrong_format, "a"}).message, "a; --db names another file");
+  EXPECT_EQ(with_database_option({Errc::wrong_format, "a"}, "none.db").message, "a; --db names another file");
   EXPECT_EQ(with_queue_option({Errc::too_large, "too large"}, "mail").message,
             "too large; argiope job queue mail --max-payload BYTES changes that");
   EXPECT_EQ(with_queue_option({Errc::io, "disk"}, "mail").message, "disk");

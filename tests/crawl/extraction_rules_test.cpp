@@ -166,6 +166,13 @@ TEST(Extraction, TellsWhatCannotBeConverted) {
   EXPECT_EQ(found.troubles[0].why, "\"free\": there is no number in it");
 }
 
+TEST(Extraction, SaysOfANumberInTheOtherNotationThatTheRuleIsWrong) {
+  auto rules = rules_of_fields({"n:number=css:p"});
+  EXPECT_EQ(told(extracted(rules, "<p>1,50 EUR</p>").records[0].values[0]), "1.50") << "the number tells";
+  rules.rules[0].fields[0].decimal = '.';
+  EXPECT_EQ(extracted(rules, "<p>1,50 EUR</p>").troubles[0].why, "\"1,50 EUR\": no number whose decimal sign is \".\"");
+}
+
 TEST(Extraction, GoesByTheFirstRuleThatMatches) {
   auto rules = rules_of_json(R"json({"rule":[{"name":"other","match":"/other/**","fields":{"a":"css:h1"}},
     {"name":"item","match":["re:/item/\\d+"],"fields":{"b":"css:h1"}},{"fields":{"a":"css:h2"}}]})json");

@@ -25,6 +25,25 @@ def deaf_port(test):
     return taken.getsockname()[1]
 
 
+class OtherFiles(EndToEnd):
+    def test_a_file_of_another_kind_is_told_with_the_command_that_takes_it(self):
+        files = {'crontab': ('30 3 * * * ./backup --all\n', 'a crontab'), 'a.html': ('<!doctype html><p>x', 'a page of HTML'),
+                 'a.warc': ('WARC/1.1\r\n', 'argiope crawl replay FILE'), 'a.py': ('import os\n', 'a script')}
+        for name, (text, said) in files.items():
+            path = self.folder / name
+            path.write_text(text)
+            readers = [['serve', '--check', path], ['simulate', path], ['schedule', 'import', '--store', 'memory:', path],
+                       ['job', 'put', '--store', 'memory:', '--file', path], ['crawl', 'http://a.test/', '-d', ':memory:', '--extract', path],
+                       ['crawl', 'http://a.test/', '-d', ':memory:', '--config', path], ['crawl', 'status', path],
+                       ['crawl', 'check', path], ['project', 'status', '-d', path]]
+            for reader in readers:
+                with self.subTest(f'{reader[:2]} {name}'):
+                    result = subprocess.run([ARGIOPE, *map(str, reader)], capture_output=True, text=True, timeout=60)
+                    self.assertIn(result.returncode, (2, 3), result.stderr)
+                    self.assertIn(said, result.stderr)
+                    self.assertEqual(result.stderr.count('\n'), 1, result.stderr)
+
+
 class Usage(EndToEnd):
     def test_help_and_version(self):
         self.assertRegex(run('--version').stdout, r'^argiope \d+\.\d+\.\d+\n$')

@@ -6,7 +6,8 @@ A comment above a fenced block, which no reader sees, says what to do with it:
                                commands and the others what they print; without, every line is a command. Each must end
                                with status 0, or, where an error is printed ("argiope: …"), with another.
     <!-- run after -->         in the same folder and shell as the last block of the page
-    <!-- run site -->          with a small web on loopback in the place of https://example.org, in saved *.toml files, too
+    <!-- run site -->          with a small web on loopback in the place of https://example.org, in saved *.toml and *.py files, too;
+                               `argiope project run` may ask private addresses then
     <!-- run daemon -->        with an address of its own in the place of 127.0.0.1:7733, in saved files, too, and our client for Python
     <!-- run files=a,b -->     with programs of these names in the folder
     <!-- run status=1 -->      its last command ends with this status
@@ -127,7 +128,7 @@ class Docs(EndToEnd):
         daemon = dict(pairs).get(DAEMON)
         if daemon:
             environment = {**environment, 'ARGIOPE_URL': f'http://{daemon}'}
-        for saved in folder.iterdir() if pairs else []:
+        for saved in [*folder.iterdir(), *folder.glob('scripts/*')] if pairs else []:
             if saved.suffix in ('.toml', '.py', '.conf', '.sh'):
                 saved.write_text(replaced(saved.read_text(), pairs))
         script, names, serving = ['cd ' + str(folder)], [], []
@@ -139,6 +140,8 @@ class Docs(EndToEnd):
                 name = f'{number}.{place}'
                 names.append(name)
                 here = replaced(command, pairs)
+                if block.site:
+                    here = re.sub(r'^argiope project run\b', r'\g<0> --allow-private', here)
                 if not SERVES.match(command):
                     script.append(f'{{ {here}\n}} >.{name}.out 2>.{name}.err </dev/null; echo $? >.{name}.status')
                     continue
@@ -207,6 +210,7 @@ class Docs(EndToEnd):
     def check_page(self, page):
         groups = []
         for block in blocks_of(page):
+            self.assertNotRegex(block.text, r'(?m)^(until|while) .*; do', f'{block.where}: never ends where the daemon is gone; for i in $(seq 120) … && break does')
             if block.verb == 'quotes':
                 self.check_quote(block)
             elif block.verb == 'whole':

@@ -101,6 +101,14 @@ class Projects(EndToEnd):
         self.assertIn('No such file', self.project('check', self.folder / 'none.toml', expect=2).stderr)
         self.assertIn('FILE', self.project('check', expect=2).stderr)
 
+    def test_a_script_in_the_place_of_the_file_is_answered_with_a_file_that_names_it(self):
+        script = self.file('def broken(:', 'shop.py')
+        for command in (['check', script], ['try', script, 'http://a.test/'], ['run', script, '--once']):
+            said = self.project(*command, '-d', self.folder / 'pages.db', expect=2).stderr
+            self.assertIn('this is a script; a project is a TOML file that names it:\n[project]\nname = "shop"\nprocessor = [', said)
+        self.file(said.partition('names it:\n')[2])
+        self.assertIn('project shop, 0 rules', self.project('check', self.folder / 'shop.toml').stdout)
+
     def test_what_the_rules_match_of_a_crawl(self):
         urls, _ = self.site('--hosts', 2, '--pages', 60, '--seed', 5)
         self.crawl(urls[0], '--max-depth', 3, '--check-links')

@@ -261,6 +261,20 @@ TEST_F(PageEngineTest, SaysNoSecretsWhereItQuotesWhatAScriptHasSaid) {
   EXPECT_THAT((*page)->track, Not(HasSubstr("sesame")));
 }
 
+TEST_F(PageEngineTest, TellsOfEachPageWhatARuleCouldNotTake) {
+  std::vector<std::string> logged;
+  sim.options.on_log = [&](const std::string&, const PageLog& line) { logged.push_back(line.level + ": " + line.text); };
+  sim.web.pages["http://shop.test/"] = page_with({"/1", "/2"}, "<h1>Shop</h1>");
+  sim.web.pages["http://shop.test/1"] = page_with({}, "<h1>One</h1><b>1,50 EUR</b>");
+  sim.web.pages["http://shop.test/2"] = page_with({}, "<b>2.50 EUR</b>");
+  const ProjectId shop = run_round(R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"item","fields":{
+    "name":{"css":"h1","required":true},"price":{"css":"b","type":"number","decimal":"."}}}]})");
+  EXPECT_THAT(logged, testing::UnorderedElementsAre(
+      "warning: http://shop.test/1: field \"price\": \"1,50 EUR\": no number whose decimal sign is \".\"",
+      "warning: http://shop.test/2: field \"name\": it is required, and not there; 1 record left out"));
+  EXPECT_THAT(sim.page(shop, "http://shop.test/2")->track, HasSubstr("field \\\"name\\\": it is required, and not there"));
+}
+
 TEST_F(PageEngineTest, KeepsWhatTheLastVisitOfAPageDid) {
   bool fails = true;
   sim.options.make_processor = [&](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {

@@ -9,7 +9,7 @@
 
 namespace argiope {
 
-// "90s", "1h30m", "1.5h", "2w 3d", "250ms": numbers with the units w, d, h, m, s, ms, us, ns. A bare number is seconds:
+// "90s", "1h30m", "1.5h", "2w 3d", "250ms": numbers with the units w, d, h, m (or min), s, ms, us, ns. A bare number is seconds:
 // "90", "0.5". From 0 to 200 years.
 // Errors: invalid_input, quoting the text.
 Result<Duration> parse_span(std::string_view text);

@@ -33,6 +33,7 @@
 #include "cli/crawl/report_printer.hpp"
 #include "cli/crawl/sitemap_words.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/human.hpp"
 #include "cli/random_number.hpp"
 #include "cli/version.hpp"
@@ -91,7 +92,7 @@ class CrawlCommand {
     for (const Url& given : options->seeds) given_sites_.insert(given.site_key());
     const WallTime opened_at = clock_.wall_now();
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
-    if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error())), arguments_.database).message, kExitNothing);
+    if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error()), arguments_.database), arguments_.database).message, kExitNothing);
     say_whose_database((*crawl)->store(), opened_at);
     if (extraction_) {
       if (auto fits = extraction_->go_on_from((*crawl)->store()); !fits) return give_up(fits.error().message, kExitNothing);
@@ -161,6 +162,9 @@ class CrawlCommand {
   Result<void> open_archives(CrawlOptions& options, CrawlSetup& setup) {
     if (archives_.empty()) return {};
     if (options.login) return fail(Errc::invalid_input, "--login: there is nobody to log in to; argiope crawl replay asks no server");
+    for (const std::string& archive : archives_) {
+      if (auto other = other_kind(archive, FileKind::archive)) return std::unexpected(*std::move(other));
+    }
     auto replay = WarcReplay::open(archives_);
     if (!replay) return std::unexpected(std::move(replay.error()));
     replay_ = std::move(*replay);

@@ -12,6 +12,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/random_number.hpp"
 #include "crawl/urls/internal/url_import.hpp"
 #include "store/internal/asyncio_crawler.hpp"
@@ -33,10 +34,10 @@ int run_import(const CrawlImportArguments& arguments) {
   if (arguments.database == ":memory:") return complain_of_import("--db :memory: keeps nothing; name a file");
   // Before a database is made for it.
   if (auto there = read_asyncio_crawler(arguments.file, [](const AsyncioCrawlerUrl&) { return false; }); !there) {
-    return complain_of_import(there.error().message);
+    return complain_of_import(with_file_kind(std::move(there.error()), arguments.file, FileKind::database).message);
   }
   auto store = open_url_store(arguments.database);
-  if (!store) return complain_of_import(with_database_option(std::move(store.error())).message);
+  if (!store) return complain_of_import(with_database_option(std::move(store.error()), arguments.database).message);
   auto taken = import_asyncio_crawler(arguments.file, **store, random_number(), SystemClock{}.wall_now());
   if (!taken) return complain_of_import(taken.error().message);
   if (auto closed = (*store)->close(); !closed) return complain_of_import(closed.error().message);

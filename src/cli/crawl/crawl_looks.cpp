@@ -18,6 +18,7 @@
 #include "cli/crawl/crawl_queries.hpp"
 #include "cli/crawl/report_arguments.hpp"
 #include "cli/crawl/sitemap_words.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/version.hpp"
 #include "crawl/check/internal/check_output.hpp"
 #include "crawl/check/internal/link_check.hpp"
@@ -62,7 +63,7 @@ struct CrawlLookArguments {
 // A sitemap may have parts beside its file.
 Result<std::unique_ptr<UrlStore>> open_to_write_of(const CrawlLookArguments& arguments, bool has_parts = false) {
   if (auto good = arguments.files(has_parts).check(); !good) return std::unexpected(std::move(good.error()));
-  return open_crawl_to_look(arguments.database);
+  return or_other_kind(open_crawl_to_look(arguments.database), arguments.database, FileKind::database);
 }
 
 // --- check

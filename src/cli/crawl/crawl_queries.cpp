@@ -172,7 +172,7 @@ void print_status(const CrawlOverview& overview, const std::string& database, bo
 
 int run_status(const StatusArguments& arguments) {
   auto store = open_crawl_to_look(arguments.database);
-  if (!store) return complain_query(with_database_option(store.error()).message);
+  if (!store) return complain_query(with_database_option(store.error(), arguments.database).message);
   const WallTime now = SystemClock().wall_now();
   const bool running = crawl_runs_on(arguments.database);
   const auto overview = overview_of(**store, now, arguments.top);
@@ -268,7 +268,7 @@ int run_urls(const UrlsArguments& arguments) {
                        kExitUsage);
   }
   auto store = open_crawl_to_look(arguments.database);
-  if (!store) return complain_query(with_database_option(store.error()).message);
+  if (!store) return complain_query(with_database_option(store.error(), arguments.database).message);
   UrlLines lines(**store, arguments.json, arguments.only_urls);
   Result<void> done = lines.flush();
   if (!done) return complain_query(done.error().message);
@@ -305,7 +305,7 @@ struct Requeued {
 Result<Requeued> requeue_in(const RequeueArguments& arguments, const UrlMatcher& matches) {
   // Also what tells that the file is no crawl's, before anything is made.
   auto look = open_crawl_to_look(arguments.database);
-  if (!look) return std::unexpected(with_database_option(std::move(look.error())));
+  if (!look) return std::unexpected(with_database_option(std::move(look.error()), arguments.database));
   Requeued done;
   Result<RequeueCounts> counts;
   if (arguments.dry_run) {
@@ -319,7 +319,7 @@ Result<Requeued> requeue_in(const RequeueArguments& arguments, const UrlMatcher&
     done.by_inbox = true;
     counts = requeue_by_inbox(**look, arguments.database, matches, arguments.limit);
   } else {
-    return std::unexpected(with_database_option(std::move(store.error())));
+    return std::unexpected(with_database_option(std::move(store.error()), arguments.database));
   }
   if (!counts) return std::unexpected(std::move(counts.error()));
   done.counts = *counts;
@@ -468,7 +468,7 @@ int print_url_explanation(const std::string& text, const std::string& database, 
   if (!url) return complain_query(fmt::format("URL {}: {}", in_quotes(text), url.error().message), kExitUsage);
   url->strip_fragment();
   auto store = open_crawl_to_look(database);
-  if (!store) return complain_query(with_database_option(store.error()).message);
+  if (!store) return complain_query(with_database_option(store.error(), database).message);
   const WallTime now = SystemClock().wall_now();
   const auto why = explain_url(**store, *url, now);
   if (!why) return complain_query(why.error().message);

@@ -6,6 +6,7 @@
 
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/number_option.hpp"
 
 namespace argiope {
@@ -29,7 +30,7 @@ void ExtractionArguments::add_to(CLI::App& command, const char* group) {
 Result<ExtractionOptions> ExtractionArguments::options(const ReadRules& read) const {
   ExtractionOptions options;
   if (!file.empty()) {
-    auto rules = read(file);
+    auto rules = or_other_kind(read(file), file, FileKind::rules);
     if (!rules) return fail(rules.error().code, fmt::format("--extract {}", rules.error().message));
     options.rules = std::move(*rules);
   }

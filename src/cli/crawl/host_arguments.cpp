@@ -8,6 +8,7 @@
 
 #include "base/internal/nearest.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/number_option.hpp"
 
 namespace argiope {
@@ -88,7 +89,7 @@ void HostArguments::add_to(CLI::App& command, const char* run_group, const char*
 
 Result<void> HostArguments::read_file(CLI::App& command, const ReadFile& read) {
   if (file.empty()) return {};
-  auto read_in = read(file);
+  auto read_in = or_other_kind(read(file), file, FileKind::crawl_settings);
   if (!read_in) return fail(read_in.error().code, fmt::format("--config {}", read_in.error().message));
   hosts = std::move(read_in->hosts);
   return give_options(command, read_in->options, {"--config " + read_in->name, "crawl", "argiope crawl --help"},

@@ -13,6 +13,7 @@
 #include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_feed.hpp"
 #include "cli/number_option.hpp"
@@ -154,6 +155,7 @@ int run_put(const PutArguments& put) {
   }
   int descriptor = STDIN_FILENO;
   if (!put.file.empty() && put.file != "-") {
+    if (const auto other = other_kind(put.file, FileKind::json)) return complain("--file " + other->message, kExitUsage);
     descriptor = ::open(put.file.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return complain(fmt::format("--file {}: {}", put.file, std::strerror(errno)), kExitUsage);
   }

@@ -16,6 +16,7 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/project/project_database.hpp"
 #include "cli/project/project_place.hpp"
 #include "cli/project/stored_urls.hpp"
@@ -156,7 +157,7 @@ Result<void> find_scripts(const ProjectDefinition& project, const std::string& f
 }
 
 int run_project_check(const ProjectCheckArguments& arguments) {
-  const auto project = read_project_file(arguments.file);
+  const auto project = or_other_kind(read_project_file(arguments.file), arguments.file, FileKind::project);
   if (!project) return complain_of_project(project.error(), kExitUsage);
   if (const auto found = find_scripts(*project, arguments.file); !found) return complain_of_project(found.error(), kExitUsage);
   const auto map = ProjectMap::make(*project);

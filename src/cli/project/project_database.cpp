@@ -60,7 +60,7 @@ Result<std::unique_ptr<PageStore>> look_at_pages(const std::string& database) {
     return fail(Errc::not_found, fmt::format("database {}: there is none; argiope project run makes it, --db names another", printable(database)));
   }
   auto store = open_page_store_to_look(database);
-  if (!store) return std::unexpected(with_database_option(std::move(store.error())));
+  if (!store) return std::unexpected(with_database_option(std::move(store.error()), database));
   return store;
 }
 
@@ -69,7 +69,7 @@ Result<std::unique_ptr<PageStore>> own_pages(const std::string& database, const 
   own.is_private = true;  // what scripts say of pages may hold cookies and passwords
   auto store = open_page_store(database, own);
   if (store) return store;
-  Error error = with_database_option(std::move(store.error()));
+  Error error = with_database_option(std::move(store.error()), database);
   if (error.code == Errc::busy) {
     const std::string owner = owner_of_pages(database);
     error.message += fmt::format("{}{}: stop it first (Ctrl-C there), or name another database by --db", owner.empty() ? "" : ", ", owner);

@@ -18,6 +18,7 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/human.hpp"
 #include "cli/project/project_database.hpp"
 #include "cli/project/project_place.hpp"
@@ -282,7 +283,7 @@ std::string trial_json(const ProjectDefinition& project, const Url& asked, const
 // --- the command
 
 int run_project_try(const ProjectTryArguments& arguments) {
-  const auto project = read_project_file(arguments.file);
+  const auto project = or_other_kind(read_project_file(arguments.file), arguments.file, FileKind::project);
   if (!project) return complain_of_project(project.error(), kExitUsage);
   // What a page says of itself, its name and rule among it, only an engine knows to read.
   if (!project->processor.empty() || !arguments.page.empty()) {

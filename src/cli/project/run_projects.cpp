@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/project/project_database.hpp"
 #include "config/internal/project_file.hpp"
 #include "project/process/internal/sandbox.hpp"
@@ -58,7 +59,7 @@ std::string script_of(const ProjectDefinition& definition, const std::string& fo
 Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files, FileReading reading) {
   std::vector<RunProject> projects;
   for (const std::string& file : files) {
-    auto source = read_project_source(file, reading);
+    auto source = or_other_kind(read_project_source(file, reading), file, FileKind::project);
     if (!source) return std::unexpected(std::move(source.error()));
     const std::string& name = source->definition.name;
     if (std::ranges::find(projects, name, &RunProject::name) != projects.end()) {

@@ -22,6 +22,7 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/cron_arguments.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
@@ -499,6 +500,7 @@ int run_add(const AddArguments& add) {
           kExitUsage);
     }
     if (add.file != "-") {
+      if (const auto other = other_kind(add.file, FileKind::json)) return complain("--file " + other->message, kExitUsage);
       descriptor = ::open(add.file.c_str(), O_RDONLY | O_CLOEXEC);
       if (descriptor < 0) return complain(fmt::format("--file {}: {}", add.file, std::strerror(errno)), kExitUsage);
     }

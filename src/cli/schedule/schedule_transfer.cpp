@@ -15,6 +15,7 @@
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/command_files.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
 
@@ -215,6 +216,7 @@ std::function<int()> add_schedule_import(CLI::App& schedule) {
       "Example: argiope schedule import schedules.jsonl --replace");
   return [arguments] {
     // What is wrong is said before there is a store.
+    if (const auto other = other_kind(arguments->file, FileKind::json)) return complain(*other);
     const auto text = read_text(arguments->file);
     if (!text) return complain(text.error().message, kExitUsage);
     Reader reader(arguments->file, SystemClock().wall_now());

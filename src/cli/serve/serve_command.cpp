@@ -17,6 +17,7 @@
 #include "base/internal/rfc3339.hpp"
 #include "cli/authorities_option.hpp"
 #include "cli/commands.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/job_store.hpp"
 #include "cli/project/run_arguments.hpp"
 #include "cli/serve/configured.hpp"
@@ -193,7 +194,7 @@ class ServeCommand {
   Result<Configuration> read_configuration(FileReading reading) const {
     Configuration configuration;
     if (!arguments_.file.empty()) {
-      auto from_file = argiope::read_configuration(arguments_.file, reading);
+      auto from_file = or_other_kind(argiope::read_configuration(arguments_.file, reading), arguments_.file, FileKind::configuration);
       if (!from_file) return from_file;
       configuration = *std::move(from_file);
     }

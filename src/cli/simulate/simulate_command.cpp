@@ -17,6 +17,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/command_files.hpp"
 #include "cli/commands.hpp"
+#include "cli/file_kind.hpp"
 #include "cli/human.hpp"
 #include "cli/job_store.hpp"
 #include "cli/live_line.hpp"
@@ -130,7 +131,7 @@ std::optional<Configuration> configuration_of(const SimulateArguments& arguments
   const bool of_store = !arguments.store.store.empty();
   status = kExitUsage;
   Result<Configuration> read = Configuration{};
-  if (!arguments.file.empty()) read = read_configuration(arguments.file);
+  if (!arguments.file.empty()) read = or_other_kind(read_configuration(arguments.file), arguments.file, FileKind::configuration);
   if (!read) return complain_of(read.error(), status), std::nullopt;
   if (of_store) {
     read->queues.clear();

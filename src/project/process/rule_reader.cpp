@@ -30,6 +30,8 @@ bool header_says_nofollow(const PageResponse& response, std::string_view agent) 
 
 }  // namespace
 
+std::string RuleReading::Trouble::text() const { return field.empty() ? why : fmt::format("field {}: {}", in_quotes(field), why); }
+
 void RuleReading::clear() {
   links.clear();
   rules.clear();

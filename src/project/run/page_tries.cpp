@@ -222,7 +222,7 @@ Coro<void> PageEngine::Impl::try_now(TryUnderWay& its) {
   tried.dropped = read.reading->dropped;
   if (read.reading->not_read) tried.not_extracted = read.reading->not_read->message;
   for (const RuleReading::Trouble& trouble : read.reading->troubles) {
-    tried.logs.push_back({"warning", trouble.field.empty() ? trouble.why : fmt::format("field {}: {}", in_quotes(trouble.field), trouble.why)});
+    tried.logs.push_back({"warning", trouble.text()});
   }
   if (!answer.results && !has_failed && read.reading->results) tried.results = std::move(*read.reading->results);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/internal/counted.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"
 #include "project/process/internal/processor_messages.hpp"
@@ -47,6 +48,14 @@ Error error_of(const FetchedAnswer& fetched) {
 
 std::string first_of(std::string text, std::size_t most) {
   if (text.size() > most) text.resize(most);
+  return text;
+}
+
+// A line for each page: without it a shop that writes its prices otherwise would lose them silently.
+std::string troubles_in_words(std::string_view page, const RuleReading& reading) {
+  std::string text = fmt::format("{}: {}", printable(page), reading.troubles.front().text());
+  if (reading.troubles.size() > 1) text += fmt::format(", and {} more", reading.troubles.size() - 1);
+  if (reading.dropped > 0) text += fmt::format("; {} left out", counted(reading.dropped, "record"));
   return text;
 }
 
@@ -220,8 +229,8 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
   for (const PageLog& line : answer.logs) log(*project, line.level, line.text);
   if (answer.failure && answer.failure->not_now) return put_off(visit, *answer.failure, now, wall_now);
 
+  const auto masked = [&](std::string text) { return project->processor ? project->processor->masked(std::move(text)) : text; };
   const auto left_out = [&](std::string_view what, const Error& why) {
-    const auto masked = [&](std::string text) { return project->processor ? project->processor->masked(std::move(text)) : text; };
     answer.logs.push_back({"warning", masked(fmt::format("a {} was left out: {}", what, why.message))});
     log(*project, "warning", masked(fmt::format("{}: {}", printable(visit.record.name), answer.logs.back().text)));
   };
@@ -229,6 +238,9 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
   const std::int64_t round = project->round && project->round->number == visit.round ? visit.round : 0;
   std::size_t asked = 0;
   if (reading != nullptr) {
+    for (const RuleReading::Trouble& trouble : reading->troubles) answer.logs.push_back({"warning", masked(trouble.text())});
+    if (reading->not_read) answer.logs.push_back({"warning", masked(reading->not_read->message)});
+    if (!reading->troubles.empty()) log(*project, "warning", masked(troubles_in_words(visit.record.name, *reading)));
     for (std::size_t i = 0; i < reading->links.size(); ++i) {
       Asking asking{.name = reading->links[i],
                     .url = reading->links[i],

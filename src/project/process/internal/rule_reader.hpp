@@ -37,6 +37,9 @@ struct RuleReading {
   struct Trouble {
     std::string field;  // empty: the record as a whole
     std::string why;
+
+    // `field "price": …`, one line.
+    std::string text() const;
   };
   std::vector<Trouble> troubles;    // at most kMostTroubles
   std::optional<Error> not_read;    // why there are no results although the rule has fields and the answer was a success
