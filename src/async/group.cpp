@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "argiope/async/waiting.hpp"
+
 namespace argiope {
 namespace {
 
@@ -58,6 +60,37 @@ Coro<void> gather_wait(std::vector<FutureCore*> futures, bool throwing) {
   }
   if (cancellation != nullptr) std::rethrow_exception(cancellation);
   if (progress->first_failed != nullptr) progress->first_failed->rethrow_unless_ready();
+}
+
+void Race::ended(std::size_t branch, bool cancelled) {
+  if (winner_.has_value() || (cancelled && stopped_)) return;
+  winner_ = branch;
+  for (std::size_t other = 0; other < branches_.size(); ++other) {
+    if (other != branch) branches_[other].cancel();
+  }
+}
+
+void Race::cancel_branches() {
+  for (AnyTask& branch : branches_) branch.cancel();
+}
+
+Coro<std::size_t> Race::winner() {
+  std::exception_ptr cancellation;
+  for (bool waiting = true; waiting;) {
+    try {
+      co_await wait_until(cores_of(branches_), When::all_completed, kNever);
+      waiting = false;
+    } catch (const CancelledError&) {
+      cancellation = std::current_exception();
+      stopped_ = !winner_.has_value();
+      cancel_branches();
+    }
+  }
+  const bool has_outcome = winner_.has_value() && !branches_[*winner_].cancelled();
+  if (cancellation != nullptr && !has_outcome) std::rethrow_exception(cancellation);
+  if (cancellation != nullptr && this_thread.task->cancelling() > 0) this_thread.task->cancel_late();
+  if (!winner_.has_value()) throw CancelledError();  // each of them, by another, before its first step
+  co_return *winner_;
 }
 
 }  // namespace detail

@@ -16,6 +16,7 @@ A comment above a fenced block, which no reader sees, says what to do with it:
     <!-- feed COMMAND -->      the block is the standard input of a command, which must end with status 0
     <!-- quotes FILE -->       the block's lines end those of a file that the tests run; "…" leaves lines out
     <!-- whole FILE -->        the block is that file, which the tests compile and run, letter for letter
+    <!-- packages -->          one command that installs what packages.txt has under [build], but for what only the command needs
     <!-- shown -->             nothing: it stands for what cannot be run here
 
 A line "…" of what is printed stands for any lines. `argiope schedule run`, `argiope site` and `argiope serve` run until the page's
@@ -34,6 +35,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 ORIGIN = 'https://example.org'
 DAEMON = '127.0.0.1:7733'
+# Of what packages.txt has for the build: the command's, and what links quicker.
+NOT_THE_LIBRARYS = {'lld-19', 'ninja-build', 'libcli11-dev', 'libtomlplusplus-dev', 'prometheus-cpp-dev'}
 SERVES = re.compile(r'^argiope (schedule run|site|serve)(?![\w-])(?!.*(--until-idle|--check))')
 
 
@@ -207,6 +210,12 @@ class Docs(EndToEnd):
                 at += 1
             self.assertLessEqual(at + len(lines), len(there), f'{block.where}: not in {block.rest}:\n{part}')
 
+    def check_packages(self, block):
+        section = (ROOT / 'packages.txt').read_text().partition('[build]\n')[2].partition('\n[')[0]
+        wanted = {line.split()[0] for line in section.splitlines() if line.strip()} - NOT_THE_LIBRARYS
+        named = block.text.replace('\\\n', ' ').removeprefix('apt-get install ').split()
+        self.assertEqual(sorted(named), sorted(wanted), block.where)
+
     def check_page(self, page):
         groups = []
         for block in blocks_of(page):
@@ -215,6 +224,8 @@ class Docs(EndToEnd):
                 self.check_quote(block)
             elif block.verb == 'whole':
                 self.assertEqual(block.text + '\n', (ROOT / block.rest).read_text(), block.where)
+            elif block.verb == 'packages':
+                self.check_packages(block)
             elif block.verb in ('run', 'save', 'feed'):
                 goes_on = block.after or (groups and groups[-1][-1].verb == 'save')
                 if goes_on:

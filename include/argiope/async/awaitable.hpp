@@ -1,7 +1,7 @@
 // What can be awaited, and ensure_future, which makes a task of it.
 //
-// gather, wait, wait_for, shield and TaskGroup::create_task take any of it: a Coro, a Task or Future, and awaitables such
-// as queue.join(), which are moved into the coroutine that awaits them.
+// gather, first_of, wait, wait_for, shield and TaskGroup::create_task take any of it: a Coro, a Task or Future, and
+// awaitables such as queue.join(), which are moved into the coroutine that awaits them.
 #pragma once
 
 #include <concepts>

@@ -1,11 +1,13 @@
-// Running several coroutines at once: gather and TaskGroup, with asyncio's rules.
+// Running several coroutines at once: gather and TaskGroup, with asyncio's rules, and first_of, which keeps one of them.
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <stdexcept>
 #include <string>
@@ -79,6 +81,19 @@ T gathered_value(Future<T>& future) {
   }
 }
 
+template <class T>
+using MonostateIfVoid = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <class F>
+MonostateIfVoid<typename F::value_type> gathered_value_or_monostate(F& future) {
+  if constexpr (std::is_void_v<typename F::value_type>) {
+    future.result();
+    return {};
+  } else {
+    return gathered_value(future);
+  }
+}
+
 template <class F>
 GatherOutcome<typename F::value_type> gathered_outcome(F& future) {
   try {
@@ -93,8 +108,6 @@ GatherOutcome<typename F::value_type> gathered_outcome(F& future) {
   }
 }
 
-template <class T>
-using MonostateIfVoid = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 template <class T>
 using GatheredVector = std::conditional_t<std::is_void_v<T>, void, std::vector<MonostateIfVoid<T>>>;
 
@@ -126,15 +139,7 @@ Coro<std::tuple<detail::MonostateIfVoid<AwaitValue<As>>...>> gather(As... awaita
       std::apply([](auto&... future) { return std::vector<detail::FutureCore*>{future.core()...}; }, futures), true);
   co_return std::apply(
       [](auto&... future) {
-        auto value_of = []<class F>(F& one) -> detail::MonostateIfVoid<typename F::value_type> {
-          if constexpr (std::is_void_v<typename F::value_type>) {
-            one.result();
-            return {};
-          } else {
-            return detail::gathered_value(one);
-          }
-        };
-        return std::tuple<detail::MonostateIfVoid<AwaitValue<As>>...>{value_of(future)...};
+        return std::tuple<detail::MonostateIfVoid<AwaitValue<As>>...>{detail::gathered_value_or_monostate(future)...};
       },
       futures);
 }
@@ -161,6 +166,115 @@ Coro<std::tuple<GatherOutcome<AwaitValue<As>>...>> gather(ReturnExceptions, As..
   co_return std::apply(
       [](auto&... future) { return std::tuple<GatherOutcome<AwaitValue<As>>...>{detail::gathered_outcome(future)...}; },
       futures);
+}
+
+namespace detail {
+
+// The branches of one first_of, which are tasks. They share it with the one that awaits them.
+class Race {
+ public:
+  template <class T>
+  Task<T> start(Coro<T> branch) {
+    Task<T> task = EventLoop::current().create_task(std::move(branch));
+    branches_.push_back(task);
+    return task;
+  }
+  // A branch says so as its last act, before any other task runs: so the others are cancelled before they can take what
+  // they have been handed. `cancelled`: it ends by CancelledError.
+  void ended(std::size_t branch, bool cancelled);
+  // Suspends until all have ended. Gives the first that did; CancelledError when the caller was cancelled before that.
+  Coro<std::size_t> winner();
+
+ private:
+  void cancel_branches();
+
+  std::vector<AnyTask> branches_;
+  std::optional<std::size_t> winner_;
+  // Cancelled from outside, before any had ended.
+  bool stopped_ = false;
+};
+
+// What a branch awaits. A Coro whose branch is cancelled before its first step is not a forgotten one.
+template <class A>
+struct Contestant {
+  A awaitable;
+  explicit Contestant(A given) : awaitable(std::move(given)) {
+    if constexpr (IsCoro<A>) {
+      if (!awaitable) throw std::invalid_argument("first_of an empty coroutine");
+    }
+  }
+  Contestant(Contestant&&) = default;
+  ~Contestant() {
+    if constexpr (IsCoro<A>) {
+      if (auto never_started = awaitable.release()) never_started.destroy();
+    }
+  }
+};
+
+template <Awaitable A>
+Coro<AwaitValue<A>> compete(std::shared_ptr<Race> race, std::size_t branch, Contestant<A> contestant) {
+  try {
+    if constexpr (std::is_void_v<AwaitValue<A>>) {
+      co_await for_await(contestant.awaitable);
+      race->ended(branch, false);
+    } else {
+      AwaitValue<A> value = co_await for_await(contestant.awaitable);
+      race->ended(branch, false);
+      co_return value;
+    }
+  } catch (const CancelledError&) {
+    race->ended(branch, true);
+    throw;
+  } catch (...) {
+    race->ended(branch, false);
+    throw;
+  }
+}
+
+// Moves the value of one of the tasks out of it.
+template <class... Ts>
+std::variant<MonostateIfVoid<Ts>...> value_at(std::size_t index, std::tuple<Task<Ts>...>& tasks) {
+  std::optional<std::variant<MonostateIfVoid<Ts>...>> value;
+  const auto take = [&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+    if (I == index) value.emplace(std::in_place_index<I>, gathered_value_or_monostate(std::get<I>(tasks)));
+  };
+  const auto take_it = [&]<std::size_t... Is>(std::index_sequence<Is...>) {
+    (take(std::integral_constant<std::size_t, Is>{}), ...);
+  };
+  take_it(std::index_sequence_for<Ts...>{});
+  return std::move(*value);
+}
+
+}  // namespace detail
+
+// Awaits several at once and keeps the first that ends; the others are cancelled and have ended, too, when it returns.
+// They are tasks that start, in the order given, when first_of is awaited: coroutines, and awaitables such as queue.get().
+//
+//   auto first = co_await first_of(orders.get(), stop.wait());
+//   if (Order* order = std::get_if<0>(&first)) …
+//
+// Gives:    the value of the first, at its place in the variant (index()); std::monostate where awaiting gives nothing. The
+//           value of a Future or Task is copied, or moved out of it when it cannot be copied.
+// Errors:   what the first throws; CancelledError when that was cancelled by others. What another throws meanwhile goes to
+//           the loop's exception handler. std::logic_error for a future of another loop; std::invalid_argument, before any
+//           starts, for an empty Coro.
+// Cancel:   cancels them all, and throws CancelledError when all have ended. Where one had ended before, or ends in spite of
+//           it, its outcome is given, and the caller's next await throws.
+// Order:    of those that could end in one turn the first to run wins. The others take nothing: an item, a permit or the
+//           lock that they had been handed goes back. Only the value of one that ends in spite of its cancellation (a
+//           put() that was let in, a coroutine that catches CancelledError) is dropped.
+// Lifetime: a Future or Task that loses is cancelled: shield() it to have it go on.
+// Threads:  the loop's own.
+template <Awaitable... As>
+requires(sizeof...(As) > 0) Coro<std::variant<detail::MonostateIfVoid<AwaitValue<As>>...>> first_of(As... awaitables) {
+  const auto race = std::make_shared<detail::Race>();
+  std::tuple contestants{detail::Contestant<As>(std::move(awaitables))...};
+  const auto start_all = [&]<std::size_t... Is>(std::index_sequence<Is...>) {
+    return std::tuple<Task<AwaitValue<As>>...>{
+        race->start(detail::compete(race, Is, std::move(std::get<Is>(contestants))))...};
+  };
+  auto tasks = start_all(std::index_sequence_for<As...>{});
+  co_return detail::value_at(co_await race->winner(), tasks);
 }
 
 // A scope that does not end before every task started in it has.
