@@ -10,7 +10,7 @@ import subprocess
 import threading
 import unittest
 
-from support import ARGIOPE, EndToEnd, PageHandler, read_log
+from support import ARGIOPE, PATIENCE, EndToEnd, PageHandler, read_log
 
 
 def run(*arguments, **options):
