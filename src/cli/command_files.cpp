@@ -14,6 +14,7 @@
 #include "base/internal/output_file.hpp"
 #include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/kept_file.hpp"
 #include "crawl/save/internal/mirror_place.hpp"
 #include "warc/internal/warc_names.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -119,6 +120,7 @@ void CommandFiles::reads_database(std::string option, const std::string& path) {
   add_database(std::move(option), path, Use::read);
 }
 void CommandFiles::keeps_database(std::string option, const std::string& path) {
+  databases_.emplace_back(option, path);
   add_database(std::move(option), path, Use::written);
 }
 
@@ -203,6 +205,9 @@ Result<void> CommandFiles::check() const {
     }
   }
   if (auto good = check_mirrors(); !good) return good;
+  for (const auto& [option, file] : databases_) {
+    if (auto good = check_kept_database(option, file); !good) return good;
+  }
   for (const auto& [option, file] : at_the_end_) {
     if (auto good = OutputFile::check(option, file); !good) return good;
   }

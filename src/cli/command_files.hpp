@@ -33,8 +33,8 @@ class CommandFiles {
   // The same, and maybe others beside it: those whose names `is_part`.
   void writes_parts(std::string option, const std::string& path, std::function<bool(const std::string& name)> is_part);
 
-  // Before anything is opened: whether each has its own file, and whether those that are written at the end can be.
-  // Errors: invalid_input naming both options; io and disk_full naming the option and the file.
+  // Before anything is opened: whether each has its own file, whether a database may be there, and whether those that are written at the
+  // end can be. Errors: invalid_input naming both options; io and disk_full naming the option and the file; those of check_kept_database().
   Result<void> check() const;
 
  private:
@@ -62,6 +62,7 @@ class CommandFiles {
 
   std::vector<Entry> entries_;
   std::vector<std::pair<std::string, std::string>> mirrors_;    // option, folder
+  std::vector<std::pair<std::string, std::string>> databases_;  // option, file: those that are kept
   std::vector<std::pair<std::string, std::string>> at_the_end_;  // option, file
 };
 

@@ -14,6 +14,7 @@ enum ExitStatus : int {
   kExitBroken = 1,
   kExitUsage = 2,
   kExitNothing = 3,
+  kExitHungUp = 129,
   kExitInterrupted = 130,
 };
 

@@ -508,6 +508,17 @@ Result<void> check_targets(const Configuration& configuration) {
   return good;
 }
 
+Result<void> check_calls(const Configuration& configuration, const std::function<bool(std::string_view queue)>& executes) {
+  for (std::size_t i = 0; i < configuration.schedules.size(); ++i) {
+    const JobTemplate& job = configuration.schedules[i].job;
+    if (!executes(job.queue)) continue;
+    if (const auto good = check_call(job.function, job.payload); !good) {
+      return fail(Errc::invalid_input, printable(fmt::format("{}: job.payload: {}", configuration.schedule_places[i], good.error().message)));
+    }
+  }
+  return {};
+}
+
 std::vector<std::string> private_pushes(const Configuration& configuration) {
   std::vector<std::string> found;
   if (configuration.serve.allow_private) return found;

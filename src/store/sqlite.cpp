@@ -12,6 +12,12 @@ namespace {
 // nobody uses it.
 [[maybe_unused]] const int kStatisticsOff = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 
+// SQLite takes a file that is smaller than a page for an empty database, and would write over it.
+constexpr off_t kLeastPageBytes = 512;
+
+// SQLite takes "file:x?mode=ro" for a URI, and opens another file than the one that was looked at.
+std::string literal_name(const std::string& path) { return path.starts_with("file:") ? "./" + path : path; }
+
 }  // namespace
 
 Result<SqliteDatabase> SqliteDatabase::open(const std::string& path, int flags) {
@@ -19,11 +25,15 @@ Result<SqliteDatabase> SqliteDatabase::open(const std::string& path, int flags) 
   database.path_ = path;
   // SQLite would wait for whatever writes into a pipe.
   struct stat found {};
-  if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
+  const bool is_there = ::stat(path.c_str(), &found) == 0;
+  if (is_there && !S_ISREG(found.st_mode)) {
     return fail(Errc::wrong_format, fmt::format("database {}: not a plain file", path));
   }
+  if (is_there && found.st_size > 0 && found.st_size < kLeastPageBytes) {
+    return std::unexpected(database.error(SQLITE_NOTADB));
+  }
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code = sqlite3_open_v2(literal_name(path).c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   database.handle_.reset(handle);
   if (code != SQLITE_OK) return std::unexpected(database.error(code));
   sqlite3_extended_result_codes(handle, 1);

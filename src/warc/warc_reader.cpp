@@ -12,6 +12,7 @@
 #include <new>
 #include <utility>
 
+#include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {
@@ -44,6 +45,9 @@ class WarcDescriptor {
 }  // namespace
 
 Result<WarcBytes> open_warc_bytes(const std::string& path) {
+  if (const auto good = expect_readable_file(path, FileReading::again); !good) {
+    return fail(good.error().code, fmt::format("{}: cannot be opened: {}", path, good.error().message));
+  }
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     const Errc code = errno == ENOENT ? Errc::not_found : Errc::io;

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
 
 #include "support/temporary_folder.hpp"
@@ -37,11 +39,35 @@ TEST_F(FileReadingTest, AFileIsReadWholeUpToItsBound) {
   EXPECT_EQ(read_file_text(file(""), 0, FileReading::again), "");
 }
 
-TEST_F(FileReadingTest, APipeIsReadToItsEndAtFirst) {
-  const std::string path = pipe();
-  const std::jthread writer([&] { std::ofstream(path) << "[serve]\n"; });
-  EXPECT_EQ(read_file_text(path, 100, FileReading::first), "[serve]\n");
+// As of `<(generate)`.
+TEST_F(FileReadingTest, APipeThatWasOpenedForTheProcessIsReadToItsEndAtFirst) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::jthread writer([&] {
+    EXPECT_EQ(::write(ends[1], "[serve]\n", 8), 8);
+    ::close(ends[1]);
+  });
+  EXPECT_EQ(read_file_text("/dev/fd/" + std::to_string(ends[0]), 100, FileReading::first), "[serve]\n");
+  ::close(ends[0]);
 }
+
+TEST_F(FileReadingTest, WhatMayNeverEndIsNotOpened) {
+  std::filesystem::create_symlink("/dev/zero", folder.file("link"));
+  for (const std::string& path : {pipe(), std::string("/dev/zero"), folder.file("link")}) {
+    const auto text = read_file_text(path, 100, FileReading::first);
+    ASSERT_FALSE(text) << path;
+    EXPECT_EQ(text.error().code, Errc::refused) << path;
+    EXPECT_EQ(text.error().message, "is not a plain file, nor a pipe that was opened for this process");
+    EXPECT_FALSE(expect_readable_file(path, FileReading::first)) << path;
+  }
+}
+
+TEST_F(FileReadingTest, ASparseFileIsReadUpToItsBoundAlone) {
+  std::filesystem::resize_file(file("x"), std::uintmax_t{10} << 30);
+  EXPECT_EQ(read_file_text(folder.file("a"), 100, FileReading::first).error().code, Errc::too_large);
+}
+
+TEST_F(FileReadingTest, TheNullDeviceIsAnEmptyFile) { EXPECT_EQ(read_file_text("/dev/null", 0, FileReading::first), ""); }
 
 TEST_F(FileReadingTest, WhatIsNoPlainFileIsNotWaitedForAgain) {
   for (const std::string& path : {pipe(), std::string("/dev/zero"), folder.file("")}) {
@@ -52,8 +78,7 @@ TEST_F(FileReadingTest, WhatIsNoPlainFileIsNotWaitedForAgain) {
   }
 }
 
-TEST_F(FileReadingTest, WhatNeverEndsAndFoldersAreErrorsAtFirstToo) {
-  EXPECT_EQ(read_file_text("/dev/zero", 100, FileReading::first).error().code, Errc::too_large);
+TEST_F(FileReadingTest, FoldersAreErrorsAtFirstToo) {
   EXPECT_EQ(read_file_text(folder.file(""), 100, FileReading::first).error().message, "Is a directory");
 }
 

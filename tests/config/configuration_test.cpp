@@ -1,6 +1,7 @@
 // The configuration file: what is in it is what comes out, and whatever is wrong is named with its line.
 #include "config/internal/configuration.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -411,6 +412,22 @@ TEST(Configuration, SaysWhichProgramsAreNotThere) {
   EXPECT_EQ(trouble("[[notify]]\nname = 'ops'\ncommand = ['./not-there']\n").substr(0, 52),
             R"(a.toml:3: notify "ops": command "./not-there": No su)");
   EXPECT_EQ(trouble("[[queue]]\nname = 'mail'\nworkers = 0\ncommand = ['./not-there']\n"), "") << "nothing starts it";
+}
+
+TEST(Configuration, SaysWhichCallsOfSchedulesCannotBeRun) {
+  const auto trouble = [](std::string_view job, std::string_view executor = "default") {
+    const std::string text = fmt::format("[[schedule]]\nname = 'a'\ntrigger = '@every 1h'\njob = {}\n", job);
+    const auto good = check_calls(read(text), [&](std::string_view queue) { return queue == executor; });
+    return good ? std::string() : good.error().message;
+  };
+  constexpr std::string_view kRelative = "{ function = 'command', payload = { args = ['true'], directory = 'here' } }";
+  EXPECT_EQ(trouble(kRelative), R"(a.toml:4: schedule "a": job.payload: directory "here": an absolute path)");
+  EXPECT_EQ(trouble(kRelative, "other"), "") << "workers may call anything a command";
+  EXPECT_EQ(trouble("{ function = 'command', payload = { args = ['true'], directory = '/' } }"), "");
+  EXPECT_EQ(trouble("{ function = 'http', payload = { url = 'https://shop.example/' } }"), "");
+  EXPECT_NE(trouble("{ function = 'http', payload = { url = 'shop' } }"), "");
+  EXPECT_NE(trouble("{ queue = 'b', function = 'http', payload = '' }", "b"), "");
+  EXPECT_EQ(trouble("{ function = 'mine', payload = '' }"), "");
 }
 
 TEST(Configuration, SaysWhichPushesNeedPrivateAddresses) {

@@ -32,7 +32,7 @@ TEST(RobotsAnswer, GoesByTheStatus) {
     bool has_rules;
   };
   constexpr Row kRows[] = {
-      {200, Kind::known, true},    {204, Kind::known, true},    {299, Kind::known, true},    {301, Kind::known, false},   {304, Kind::known, false},
+      {200, Kind::known, true},    {204, Kind::known, true},    {299, Kind::known, true},    {301, Kind::known, false},   {304, Kind::refused, false},
       {400, Kind::known, false},   {401, Kind::known, false},   {403, Kind::known, false},   {404, Kind::known, false},   {410, Kind::known, false},
       {499, Kind::known, false},   {429, Kind::refused, false}, {500, Kind::refused, false}, {503, Kind::refused, false}, {599, Kind::refused, false},
       {199, Kind::refused, false}, {0, Kind::refused, false},   {600, Kind::refused, false},

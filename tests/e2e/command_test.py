@@ -10,7 +10,7 @@ import subprocess
 import threading
 import unittest
 
-from support import ARGIOPE, EndToEnd, PageHandler, read_log
+from support import ARGIOPE, PATIENCE, EndToEnd, PageHandler, read_log
 
 
 def run(*arguments, **options):
@@ -311,6 +311,12 @@ class Stopping(EndToEnd):
                            *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def test_an_interrupt_finishes_what_runs_and_loses_nothing(self):
+        self.expect_end_in_order([signal.SIGINT], 130)
+
+    def test_a_closed_terminal_finishes_what_runs_and_loses_nothing(self):
+        self.expect_end_in_order([signal.SIGHUP, signal.SIGHUP], 129)
+
+    def expect_end_in_order(self, signals, status):
         pages, at_once = 400, 50
         asked, go_on = [], threading.Event()
         self.addCleanup(go_on.set)
@@ -328,10 +334,11 @@ class Stopping(EndToEnd):
         url = f'http://127.0.0.1:{self.serve(Handler).server_port}/'
         crawl = self.start_crawl(url)
         self.wait_until(lambda: len(asked) > at_once, f'the crawl did not send {at_once} requests')
-        crawl.send_signal(signal.SIGINT)
+        for number in signals:
+            crawl.send_signal(number)
         go_on.set()
-        output, _ = crawl.communicate(timeout=60)
-        self.assertEqual(crawl.returncode, 130)
+        output, _ = crawl.communicate(timeout=PATIENCE)
+        self.assertEqual(crawl.returncode, status)
         summary = json.loads(output.splitlines()[-1])
         self.assertEqual(summary['stopped_by'], 'signal')
         self.assertEqual(summary['fetched'], len(asked), 'what was under way was not finished')

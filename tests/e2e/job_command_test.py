@@ -267,6 +267,29 @@ class Working(Jobs):
         record = self.json('show', 2)[0]
         self.assertEqual((record['state'], record['attempts']), ('ready', 0))
 
+    def test_a_closed_terminal_lets_jobs_end_however_often_it_is_told(self):
+        self.job('put', 'mail')
+        worker, go = self.start_sleeper()
+        worker.send_signal(signal.SIGHUP)
+        worker.send_signal(signal.SIGHUP)
+        self.let_go(go)
+        self.assertEqual(worker.wait(PATIENCE), 129)
+        self.assertEqual(self.counts('mail')['done'], 1)
+
+    def test_a_worker_under_nohup_goes_on_when_its_terminal_is_closed(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does for what it starts
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        self.job('put', 'mail')
+        worker, go = self.start_sleeper()
+        worker.send_signal(signal.SIGHUP)
+        self.let_go(go)
+        self.wait_until(lambda: self.counts('mail')['done'] == 1, 'the job was not done')
+        self.job('put', 'mail')
+        self.let_go(go)
+        self.wait_until(lambda: self.counts('mail')['done'] == 2, 'the worker takes no jobs any more')
+        worker.send_signal(signal.SIGINT)
+        self.assertEqual(worker.wait(PATIENCE), 130)
+
     def test_a_queue_has_a_policy(self):
         shown = self.json('queue', 'mail', '--rate', '2.5', '--key-delay', '1.5', '--capacity', '1')[0]['config']
         self.assertEqual((shown['rate'], shown['key_delay_ms'], shown['capacity']), (2.5, 1500, 1))

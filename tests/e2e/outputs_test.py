@@ -69,6 +69,29 @@ class OddFiles(EndToEnd):
         self.database.unlink(missing_ok=True)
         self.crawl(self.url, '--field', 't=css:h1', '--output', path)
 
+    def test_a_database_that_cannot_be_is_refused_before_anything_is_made(self):
+        note, long_note = self.folder / 'note.txt', self.folder / 'long.txt'
+        note.write_text('a')  # SQLite takes what is smaller than a page for an empty database
+        long_note.write_text('a' * 5000)
+        there = {entry.name for entry in self.folder.iterdir()}
+        outputs = ['--warc', 'w', '--save', 'm', '--output', 'o.jsonl', '--field', 't=css:h1']
+        for database in ('no/x.db', '.', note, long_note):
+            refused = self.run_it('crawl', self.url, '-d', database, *outputs, cwd=self.folder)
+            self.assertEqual(refused.returncode, 3, refused.stderr)
+            self.assertEqual({entry.name for entry in self.folder.iterdir()}, there, database)
+        for command in (['job', 'put', 'q', 'x', '--store', f'sqlite:{note}'], ['project', 'run', '-d', note]):
+            self.assertNotEqual(self.run_it(*command, cwd=self.folder).returncode, 0, command)
+        self.assertEqual((note.read_text(), len(long_note.read_text())), ('a', 5000))
+
+    def test_a_database_is_the_file_that_its_name_says(self):
+        for name in ('file:x.db', 'file:y.db?mode=memory'):
+            crawled = self.run_it('crawl', self.url, '-d', name, '--quiet', cwd=self.folder)
+            self.assertEqual(crawled.returncode, 0, crawled.stderr)
+            self.assertGreater((self.folder / name).stat().st_size, 0)
+            self.assertEqual(self.run_it('job', 'put', 'q', 'x', '--store', f'sqlite:jobs-{name}', cwd=self.folder).returncode, 0)
+        self.assertFalse((self.folder / 'x.db').exists())
+        self.assertFalse((self.folder / 'y.db').exists())
+
     def test_a_device_stays_a_device(self):
         if os.geteuid() != 0:
             self.skipTest('only root makes devices')

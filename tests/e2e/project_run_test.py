@@ -477,16 +477,22 @@ class ProjectRuns(EndToEnd):
         return found.returncode == 0
 
     def test_ctrl_c_ends_in_order_and_the_next_run_goes_on(self):
+        self.expect_end_in_order(signal.SIGINT, 130)
+
+    def test_a_closed_terminal_ends_in_order_and_the_next_run_goes_on(self):
+        self.expect_end_in_order(signal.SIGHUP, 129)
+
+    def expect_end_in_order(self, number, status):
         start, gate = self.gated_site(200)
         path = self.all_pages(start)
         gate.allow(30)
         run = self.run_beside(path, '--once', '--summary', 'json', '--timeout', '1h')
         self.wait_until(gate.is_waited_at)
-        run.send_signal(signal.SIGINT)
+        run.send_signal(number)
         self.assertTrue(any('Stopping: ' in line for line in run.stderr))
         gate.allow(sys.maxsize)
         out, _ = run.communicate(timeout=PATIENCE)
-        self.assertEqual(run.returncode, 130)
+        self.assertEqual(run.returncode, status)
         summary = json.loads(out.splitlines()[-1])
         self.assertTrue(summary['interrupted'])
         self.assertLess(summary['visits'], 200)

@@ -481,12 +481,13 @@ class Running(Schedules):
         return run, go
 
     def test_a_signal_lets_runs_end_and_a_second_one_does_not(self):
-        run, go = self.start_sleeper()
-        run.send_signal(signal.SIGINT)
-        self.let_go(go)
-        self.assertEqual(run.wait(PATIENCE), 130)
-        self.assertEqual(self.json('history', 'long')[0]['outcome'], 'done')
-        self.schedule('remove', 'long')
+        for number, status in ((signal.SIGINT, 130), (signal.SIGHUP, 129)):
+            run, go = self.start_sleeper()
+            run.send_signal(number)
+            self.let_go(go)
+            self.assertEqual(run.wait(PATIENCE), status)
+            self.assertEqual(self.json('history', 'long')[0]['outcome'], 'done')
+            self.schedule('remove', 'long')
         run, go = self.start_sleeper()
         run.send_signal(signal.SIGTERM)
         run.send_signal(signal.SIGINT)

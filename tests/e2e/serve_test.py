@@ -399,15 +399,15 @@ class Configured(Daemons):
             daemon.signal(signal.SIGHUP)
             daemon.wait_for('was read again')
 
-    def test_a_configuration_of_a_pipe_is_read_at_the_start(self):
-        pipe = self.folder / 'generated'
-        os.mkfifo(pipe)
-        writer = threading.Thread(target=lambda: pipe.write_text('[[queue]]\nname = "a"\nrate = 5\n'), daemon=True)
-        writer.start()
-        daemon = self.daemon(pipe)
-        writer.join()
+    def test_a_configuration_of_an_open_pipe_is_read_at_the_start(self):
+        reading, writing = os.pipe()
+        os.write(writing, b'[[queue]]\nname = "a"\nrate = 5\n')
+        os.close(writing)
+        os.set_inheritable(reading, True)
+        daemon = self.daemon(f'/dev/fd/{reading}', pass_fds=[reading])
+        os.close(reading)
         daemon.signal(signal.SIGHUP)
-        daemon.wait_for('generated: is not a plain file: it cannot be read again')
+        daemon.wait_for(f'/dev/fd/{reading}: is not a plain file: it cannot be read again')
         self.assertEqual(daemon.good('GET', '/v1/queues/a')['config']['rate'], 5)
 
     def test_a_file_that_is_wrong_at_its_end_changes_nothing(self):

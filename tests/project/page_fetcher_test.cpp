@@ -297,7 +297,7 @@ TEST(PageFetcher, TellsSuccessesFromOtherStatuses) {
     std::string kind, text;
   };
   for (const Case& one : {Case{200, true, false, "", ""}, Case{204, true, false, "", ""}, Case{300, true, false, "", ""},
-                          Case{304, false, true, "", ""}, Case{404, false, false, "status", "HTTP 404 Not Found"},
+                          Case{304, false, false, "status", "HTTP 304, though it was not asked whether it has changed"}, Case{404, false, false, "status", "HTTP 404 Not Found"},
                           Case{500, false, false, "status", "HTTP 500 Internal Server Error"},
                           Case{999, false, false, "status", "HTTP 999 Unknown"}}) {
     FetchRig rig;
@@ -310,6 +310,14 @@ TEST(PageFetcher, TellsSuccessesFromOtherStatuses) {
     EXPECT_EQ(answer.response.status, one.status);
     EXPECT_EQ(answer.retry_after, std::nullopt);
   }
+}
+
+TEST(PageFetcher, KnowsThatNothingHasChangedWhereItAsked) {
+  FetchRig rig;
+  rig.pages["http://a.test/"] = {.status = 304};
+  const FetchedAnswer answer = rig.fetch({.url = "http://a.test/", .etag = "\"one\""});
+  EXPECT_TRUE(answer.is_unchanged);
+  EXPECT_EQ(answer.response.error_text, "");
 }
 
 TEST(PageFetcher, SaysWhenAServerWantsToBeAskedAgain) {

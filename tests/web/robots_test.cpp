@@ -263,6 +263,8 @@ TEST(Choice, DigitsBelongToAName) {
   EXPECT_FALSE(allowed("User-agent: argiope2\nDisallow: /a\n", "/a", "argiope2"));
 }
 
+TEST(Choice, RulesThatHaveNotChangedAreNotKnown) { EXPECT_EQ(robots_policy(304), RobotsVerdict::disallow_all); }
+
 TEST(Choice, TooManyRequestsIsTakenAsNo) { EXPECT_EQ(robots_policy(429), RobotsVerdict::disallow_all); }
 
 TEST(Choice, CrawlDelayIsReadForTheGroupAndBounded) {

@@ -1,6 +1,5 @@
 // `argiope crawl` and `argiope crawl replay`: the clock, the sockets or archives, the signals and the terminal around a Crawler.
 #include <fmt/format.h>
-#include <signal.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -32,6 +31,7 @@
 #include "cli/crawl/progress.hpp"
 #include "cli/crawl/report_printer.hpp"
 #include "cli/crawl/sitemap_words.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/file_kind.hpp"
 #include "cli/human.hpp"
@@ -250,8 +250,7 @@ class CrawlCommand {
 
   // What belongs to the process while it crawls: signals and the live line.
   Coro<void> watch(Crawler& crawler) {
-    EventLoop& loop = EventLoop::current();
-    auto on_signal = [this, &crawler] {
+    signals_.listen(EventLoop::current(), [this, &crawler] {
       const bool again = std::exchange(interrupted_, true);
       if (!arguments_.quiet) {
         progress_.clear();
@@ -261,9 +260,7 @@ class CrawlCommand {
       }
       if (extraction_) extraction_->give_up(again ? Duration{} : CrawlOptions{}.drain_limit);
       crawler.stop("signal", again);
-    };
-    loop.add_signal_handler(SIGINT, on_signal);
-    loop.add_signal_handler(SIGTERM, on_signal);
+    });
     std::vector<Coro<void>> work;
     if (!arguments_.quiet) work.push_back(progress_.run(crawler));
     if (mirror_ && arguments_.revisits.forever) work.push_back(keep_browsable(crawler));
@@ -393,7 +390,7 @@ class CrawlCommand {
   }
 
   int status_of(const CrawlReport& report, const std::string& nothing) {
-    if (interrupted_) return kExitInterrupted;
+    if (signals_.came()) return signals_.exit_status();
     if (report.stopped_by == "store") return kExitNothing;
     if (!nothing.empty()) return complain(nothing, kExitNothing);
     // What was not asked for by --check-only does not count, here as in argiope crawl check.
@@ -461,6 +458,7 @@ class CrawlCommand {
   std::optional<CheckResult> check_;
   FindingNews news_;
   Progress progress_{stderr, arguments_.color};
+  EndSignals signals_;
   bool interrupted_ = false;
   bool is_found_broken_ = false;  // and --fail-on-broken asks
   std::string error_;  // what was complained of

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "argiope/web/charset.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "web/html/internal/sitemap.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -153,11 +154,11 @@ std::string name_of_list(const std::string& path) { return path == "-" ? "standa
 
 Result<void> read_seed_list(const std::string& path, SeedList& list) {
   if (path == "-") return read_seed_list(std::cin, name_of_list(path), list);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return fail(errno == ENOENT ? Errc::not_found : Errc::io,
-                fmt::format("{}: {}", printable(path), std::strerror(errno)));
+  if (const auto good = expect_readable_file(path, FileReading::first); !good) {
+    return fail(good.error().code, fmt::format("{}: {}", printable(path), good.error().message));
   }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(Errc::io, fmt::format("{}: {}", printable(path), std::strerror(errno)));
   return read_seed_list(file, path, list);
 }
 

@@ -18,7 +18,8 @@ constexpr std::string_view kExitStatuses[][2] = {
      "(--fail-on-failed)."},
     {"2", "Bad usage."},
     {"3", "Nothing could be fetched, or nothing stored."},
-    {"130", "Interrupted by Ctrl-C."},
+    {"129", "Ended because its terminal was closed (SIGHUP)."},
+    {"130", "Interrupted by Ctrl-C, or ended by SIGTERM."},
 };
 
 std::string_view roff_character(char c) {

@@ -1,7 +1,6 @@
 // `argiope job put`: one job from options, or one job a line from a file or a pipe.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/file_kind.hpp"
 #include "cli/job/job_command.hpp"
@@ -139,8 +139,11 @@ Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
 Coro<Result<int>> put_lines(const PutArguments& put, Book& book, int descriptor) {
   JobFeed feed(book, descriptor, put.file.empty() ? "standard input" : put.file, put.store.json);
   EventLoop& loop = EventLoop::current();
-  for (const int signal_number : {SIGINT, SIGTERM}) loop.add_signal_handler(signal_number, [&feed] { feed.stop(); });
-  co_return co_await feed.run();
+  EndSignals signals;
+  signals.listen(loop, [&feed] { feed.stop(); });
+  auto status = co_await feed.run();
+  signals.forget(loop);
+  co_return status == kExitInterrupted ? signals.exit_status() : std::move(status);
 }
 
 int run_put(const PutArguments& put) {

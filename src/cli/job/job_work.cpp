@@ -1,6 +1,5 @@
 // `argiope job work`: a worker that runs a command for each job, of a store that this process owns, or of a daemon.
 #include <fmt/format.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "base/internal/rfc3339.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/daemon_store.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/job/backlog.hpp"
@@ -108,7 +108,7 @@ class WorkCommand {
     seconds_ = to_seconds(clock_.now() - start);
     print_summary(status == kExitFinished);
     if (status != kExitFinished) return status;
-    if (signals_ > 0) return kExitInterrupted;
+    if (ended_by_.came()) return ended_by_.exit_status();
     return arguments_.fail_on_buried && counts_.buried > 0 ? kExitBroken : kExitFinished;
   }
 
@@ -192,8 +192,7 @@ class WorkCommand {
          .ok_status = arguments_.ok_status}));
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> running = loop.create_task(worker.run(), "worker");
-    const auto on_signal = [&] { interrupt(site, worker, running); };
-    for (const int number : {SIGINT, SIGTERM}) loop.add_signal_handler(number, on_signal);
+    ended_by_.listen(loop, [&] { interrupt(site, worker, running); });
     Task<void> progress, watch;
     if (!arguments_.quiet) progress = loop.create_task(progress_.run(worker, counts_, site.more), "progress");
     if (arguments_.until_empty) watch = loop.create_task(stop_when_empty(site, worker), "until empty");
@@ -204,7 +203,7 @@ class WorkCommand {
     }
     if (progress) progress.cancel();
     if (watch) watch.cancel();
-    for (const int number : {SIGINT, SIGTERM}) loop.remove_signal_handler(number);
+    ended_by_.forget(loop);
     progress_.clear();
     if (result && failure_) co_return std::unexpected(*failure_);
     co_return result;
@@ -340,6 +339,7 @@ class WorkCommand {
   WorkCounts counts_;
   JobId expired_ = 0;  // the last event was its lease's running out
   Event ended_;
+  EndSignals ended_by_;
   int signals_ = 0;
   double seconds_ = 0;
   std::optional<Error> failure_;

@@ -2,7 +2,6 @@
 #include "cli/project/project_run.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "cli/commands.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/live_line.hpp"
@@ -238,16 +238,14 @@ class ProjectRun {
 
   Coro<Result<void>> work() {
     EventLoop& loop = EventLoop::current();
-    const auto on_signal = [this] {
+    signals_.listen(loop, [this] {
       const bool again = std::exchange(interrupted_, true);
       if (!arguments_.quiet) {
         live_.clear();
         std::fputs(again ? "Stopping at once.\n" : "Stopping: finishing what is under way (at most 10 s; again: at once).\n", stderr);
       }
       engine_->stop(again);
-    };
-    loop.add_signal_handler(SIGINT, on_signal);
-    loop.add_signal_handler(SIGTERM, on_signal);
+    });
     Task<Result<void>> visiting = loop.create_task(engine_->run(wire_->client(), &wire_->resolver()), "projects", Start::eagerly);
     std::vector<Task<void>> beside;
     if (auto begun = begin(); !begun) {
@@ -427,7 +425,7 @@ class ProjectRun {
     }
     if (auto flushed = store_->flush(); !flushed) failed_in_store(flushed.error());
     if (interrupted_ && status_ != kExitNothing) {
-      status_ = kExitInterrupted;
+      status_ = signals_.exit_status();
     } else if (status_ == kExitFinished && (engine_->given_up() > 0 || has_alarms())) {
       status_ = kExitBroken;
     }
@@ -533,6 +531,7 @@ class ProjectRun {
   bool is_from_files_ = false;  // what the projects are is said by files that were named here, and not by the database
   PageEngine* engine_ = nullptr;
   LiveLine live_{stderr};
+  EndSignals signals_;
   bool interrupted_ = false;
   int status_ = kExitFinished;
   double seconds_ = 0;

@@ -6,19 +6,12 @@
 #include <memory>
 #include <utility>
 
-#include "argiope/calls/command.hpp"
-#include "argiope/calls/http_call.hpp"
+#include "calls/internal/call_functions.hpp"
 
 namespace argiope {
 
 Result<void> check_call(const JobTemplate& job) {
-  if (job.queue != kScheduleExecutor) return {};
-  if (job.function == kCommandFunction) {
-    if (auto call = parse_command_call(job.payload); !call) return std::unexpected(std::move(call.error()));
-  } else if (job.function == kHttpFunction) {
-    if (auto call = parse_http_call(job.payload); !call) return std::unexpected(std::move(call.error()));
-  }
-  return {};
+  return job.queue == kScheduleExecutor ? check_call(job.function, job.payload) : Result<void>{};
 }
 
 std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::string>& command) {

@@ -1,6 +1,5 @@
 // `argiope schedule run`: the owner of a store, who fires its schedules and runs their commands and HTTP calls.
 #include <fmt/format.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -30,6 +29,7 @@
 #include "base/internal/rfc3339.hpp"
 #include "cli/authorities_option.hpp"
 #include "cli/cron_arguments.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
 #include "cli/live_line.hpp"
@@ -219,7 +219,7 @@ class RunCommand {
     seconds_ = to_seconds(clock_.now() - start);
     print_summary(status == kExitFinished);
     if (status != kExitFinished) return status;
-    if (signals_ > 0) return kExitInterrupted;
+    if (ended_by_.came()) return ended_by_.exit_status();
     return arguments_.fail_on_failed && counts_.failed > 0 ? kExitBroken : kExitFinished;
   }
 
@@ -284,8 +284,7 @@ class RunCommand {
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> working;
     if (!arguments_.queues.empty()) working = loop.create_task(worker.run(), "worker");
-    const auto on_signal = [&] { interrupt(scheduler, worker); };
-    for (const int number : {SIGINT, SIGTERM}) loop.add_signal_handler(number, on_signal);
+    ended_by_.listen(loop, [&] { interrupt(scheduler, worker); });
     Task<void> progress;
     if (!arguments_.quiet && !arguments_.store.json) progress = loop.create_task(show(scheduler), "progress");
     Task<void> watch = loop.create_task(watch_over(engine, scheduler), "watch");
@@ -301,7 +300,7 @@ class RunCommand {
     if (hurry_) (void)co_await hurry_;  // it only ends the jobs sooner
     watch.cancel();
     if (progress) progress.cancel();
-    for (const int number : {SIGINT, SIGTERM}) loop.remove_signal_handler(number);
+    ended_by_.forget(loop);
     line_.clear();
     engine.remove_listener(listened);
     scheduler.remove_listener(heard);
@@ -455,6 +454,7 @@ class RunCommand {
   std::unordered_set<JobId> running_;
   Event stop_;
   Task<Result<void>> hurry_;
+  EndSignals ended_by_;
   int signals_ = 0;
   double seconds_ = 0;
   std::optional<Error> failure_;

@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "argiope/async/or_return.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
@@ -30,10 +29,6 @@ struct TransferArguments {
   bool replace = false;
   bool keep = false;
 };
-
-std::unexpected<Error> file_error(const std::string& file) {
-  return fail(Errc::io, fmt::format("{}: {}", printable(file), std::strerror(errno)));
-}
 
 Coro<Result<std::vector<ScheduleStatus>>> all_schedules(ScheduleBook& book) {
   std::vector<ScheduleStatus> all;
@@ -131,17 +126,9 @@ class Reader {
   bool is_good_ = true;
 };
 
-Result<std::string> read_text(const std::string& file) {
-  std::string text;
-  std::FILE* const in = file == "-" ? stdin : std::fopen(file.c_str(), "re");
-  if (in == nullptr) return file_error(file);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> closed(in, [](std::FILE* of) { return of == stdin ? 0 : std::fclose(of); });
-  std::vector<char> buffer(256 * 1024);
-  while (const std::size_t count = std::fread(buffer.data(), 1, buffer.size(), in)) {
-    text.append(buffer.data(), count);
-    if (text.size() > kMostImportBytes) return fail(Errc::too_large, fmt::format("{}: too large", printable(file)));
-  }
-  if (std::ferror(in) != 0) return file_error(file);
+Result<std::string> read_import(const std::string& file) {
+  auto text = file == "-" ? read_standard_input(kMostImportBytes) : read_file_text(file, kMostImportBytes, FileReading::first);
+  if (!text) return fail(text.error().code, fmt::format("{}: {}", printable(file), text.error().message));
   return text;
 }
 
@@ -217,7 +204,7 @@ std::function<int()> add_schedule_import(CLI::App& schedule) {
   return [arguments] {
     // What is wrong is said before there is a store.
     if (const auto other = other_kind(arguments->file, FileKind::json)) return complain(*other);
-    const auto text = read_text(arguments->file);
+    const auto text = read_import(arguments->file);
     if (!text) return complain(text.error().message, kExitUsage);
     Reader reader(arguments->file, SystemClock().wall_now());
     reader.read(*text);

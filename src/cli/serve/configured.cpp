@@ -21,8 +21,8 @@ std::unexpected<Error> naming(std::string_view what, std::string_view name, Erro
 
 bool has_target(const ConfiguredQueue& queue) { return queue.command || queue.push; }
 
-// What runs the commands and requests that jobs name: of "default", and of queues whose workers the file counts. Where
-// beanstalkd's protocol is spoken, "default" is the tube of its clients, and they run what is in it.
+}  // namespace
+
 std::map<std::string, std::size_t> executors_of(const Configuration& configuration, bool speaks_beanstalkd) {
   std::map<std::string, std::size_t> executors;
   if (!speaks_beanstalkd) executors.emplace(kScheduleExecutor, kUsualConcurrency);
@@ -35,8 +35,6 @@ std::map<std::string, std::size_t> executors_of(const Configuration& configurati
   }
   return executors;
 }
-
-}  // namespace
 
 Coro<Result<void>> Configured::apply(const Configuration& configuration) {
   queues_.clear();

@@ -14,6 +14,10 @@
 
 namespace argiope {
 
+// What runs the commands and requests that jobs name, and how many at once: "default", and queues whose workers the file counts. Where
+// beanstalkd's protocol is spoken, "default" is the tube of its clients, and they run what is in it.
+std::map<std::string, std::size_t> executors_of(const Configuration& configuration, bool speaks_beanstalkd);
+
 // Lifetime: what it is given outlives it.
 class Configured {
  public:

@@ -201,6 +201,9 @@ class ServeCommand {
     if (auto done = override_by_options(configuration.serve); !done) return std::unexpected(std::move(done.error()));
     if (auto good = argiope::check(configuration.serve); !good) return std::unexpected(std::move(good.error()));
     if (auto good = check_targets(configuration); !good) return std::unexpected(std::move(good.error()));
+    const auto executors = executors_of(configuration, !configuration.serve.beanstalkd.empty());
+    const auto executes = [&](std::string_view queue) { return executors.contains(std::string(queue)); };
+    if (auto good = check_calls(configuration, executes); !good) return std::unexpected(std::move(good.error()));
     if (!arguments_.allow_private) {
       for (const std::string& push : private_pushes(configuration)) {
         spdlog::warn("{}; its jobs wait until it has allow_private = true", push);

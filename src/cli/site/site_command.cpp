@@ -1,6 +1,5 @@
 // `argiope site`: a synthetic web on loopback.
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/resource.h>
 
 #include <cstring>
@@ -11,6 +10,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/command_files.hpp"
 #include "cli/commands.hpp"
+#include "cli/end_signals.hpp"
 #include "cli/number_option.hpp"
 #include "site/internal/site_server.hpp"
 
@@ -68,13 +68,13 @@ int run_site(SiteArguments& arguments) {
   fmt::print("Ctrl-C ends it.\n");
   std::fflush(stdout);
   Task<void> serving = loop.create_task((*server)->serve(), "site");
-  for (const int signal_number : {SIGINT, SIGTERM}) {
-    loop.add_signal_handler(signal_number, [&] {
-      serving.cancel();
-      loop.stop();
-    });
-  }
+  EndSignals signals;
+  signals.listen(loop, [&] {
+    serving.cancel();
+    loop.stop();
+  });
   loop.run_forever();
+  signals.forget(loop);
   fmt::print("{} answered\n", counted((*server)->requests(), "request"));
   if (arguments.server.log != nullptr) std::fclose(arguments.server.log);
   return kExitFinished;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -108,6 +109,9 @@ Result<Configuration> read_configuration(const std::string& path, FileReading re
 // Whether the machine has what the targets of queues and notifications need, as a daemon's start looks for it: a command's program.
 // Errors: invalid_input, naming file, line and member.
 Result<void> check_targets(const Configuration& configuration);
+// Whether the calls that schedules put into queues can be run there. `executes`: whether the daemon runs what jobs of that queue name.
+// Errors: invalid_input, naming file, line and member.
+Result<void> check_calls(const Configuration& configuration, const std::function<bool(std::string_view queue)>& executes);
 // What pushes need `allow_private` for: those whose URL has a private address, each with its place. Names are not looked up.
 std::vector<std::string> private_pushes(const Configuration& configuration);
 // The same of the requests of schedules, which need that of [serve].

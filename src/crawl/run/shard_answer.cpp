@@ -11,6 +11,7 @@
 #include "crawl/hosts/internal/host_question.hpp"
 #include "crawl/run/shard.hpp"
 #include "web/http/internal/http_date.hpp"
+#include "web/http/internal/validators.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
 
@@ -22,12 +23,6 @@ constexpr std::uint8_t kMostUrlChallenges = 5;  // that are answered for one URL
 // Whether HEAD may have been answered so and GET be answered otherwise: many servers refuse or do not know HEAD. A plea for
 // patience is believed.
 constexpr bool proves_nothing_of_get(int status) noexcept { return status >= 400 && !is_plea(status); }
-
-bool asks_whether_changed(const HttpRequest& request) {
-  return std::ranges::any_of(request.headers, [](const auto& field) {
-    return equals_lower(field.first, "if-none-match") || equals_lower(field.first, "if-modified-since");
-  });
-}
 
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 53;  // that a server may claim
 
@@ -165,7 +160,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   if (response.status == 304 && !outcome.not_modified) {
     outcome.state = UrlState::failed;
     outcome.limit = task.given_up + 1;
-    outcome.error = "HTTP 304, though it was not asked whether it has changed";
+    outcome.error = kUnaskedNotModified;
     shared_.count_failure("http");
   }
   if (!outcome.not_modified) {

@@ -229,7 +229,7 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
   outcome.reason = UrlReason::sitemap;
   if (outcome.state == UrlState::done) outcome.limit = 0;
   shared_.give_pages_back(1);  // it is none
-  if (response.status == 304) {
+  if (outcome.not_modified) {
     ++shared_.sitemaps.counts.unchanged;
   } else if (response.status == 200) {
     if (!read_sitemap_of(visit, batch)) return !is_page_after_all(visit, batch, now);

@@ -18,6 +18,7 @@
 #include "project/rules/internal/data_scheme.hpp"
 #include "web/http/internal/http_date.hpp"
 #include "web/http/internal/reason_phrase.hpp"
+#include "web/http/internal/validators.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
 
@@ -441,8 +442,10 @@ class PageTrip {
       set_error({Errc::network, response_.damage}, "network");
     } else if (is_redirect(page.status) && most_redirects() > 0) {
       set_error({Errc::protocol, fmt::format("HTTP {}", page.status)}, "redirects");
-    } else if (page.status == 304) {
+    } else if (page.status == 304 && asks_whether_changed(ordered_.request)) {
       answer_.is_unchanged = true;
+    } else if (page.status == 304) {
+      set_error({Errc::protocol, std::string(kUnaskedNotModified)}, "status");
     } else if (page.status < 200 || page.status >= 400) {
       set_error({Errc::protocol, fmt::format("HTTP {} {}", page.status, reason_phrase(page.status))}, "status");
     } else {

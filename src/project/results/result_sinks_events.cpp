@@ -1,15 +1,12 @@
 // Events as JSON and CSV, and what all kinds of sinks share.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "base/internal/csv.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/file_writing.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
@@ -43,16 +40,8 @@ std::string csv_cell_of_json(const JsonValue& value) {
 }
 
 Result<std::string> read_secret_file(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return file_trouble(printable(path), "read");
-  std::string secret(kMostSecretFileBytes + 1, '\0');
-  const ssize_t count = ::read(descriptor, secret.data(), secret.size());
-  const int error = errno;
-  ::close(descriptor);
-  errno = error;
-  if (count < 0) return file_trouble(printable(path), "read");
-  secret.resize(static_cast<std::size_t>(count));
-  if (secret.size() > kMostSecretFileBytes) return fail(Errc::too_large, fmt::format("{}: a secret has at most {} bytes", printable(path), kMostSecretFileBytes));
+  auto secret = read_file_text(path, kMostSecretFileBytes, FileReading::again);
+  if (!secret) return fail(secret.error().code, fmt::format("{}: cannot be read: {}", printable(path), secret.error().message));
   return secret;
 }
 

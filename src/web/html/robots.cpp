@@ -156,7 +156,8 @@ std::optional<Duration> read_delay(std::string_view value) noexcept {
 
 RobotsVerdict robots_policy(int status) noexcept {
   if (status >= 200 && status < 300) return RobotsVerdict::parse;
-  if (status >= 300 && status < 500 && status != 429) return RobotsVerdict::allow_all;
+  // 304 was not asked for: there are rules, and nobody has told them.
+  if (status >= 300 && status < 500 && status != 304 && status != 429) return RobotsVerdict::allow_all;
   return RobotsVerdict::disallow_all;
 }
 

@@ -33,7 +33,7 @@ struct FetchedAnswer {
   Result<void> sent;      // of the last request
   std::string etag, last_modified;
   bool is_success = false;    // 200 to 399 but 304, and no error
-  bool is_unchanged = false;  // 304
+  bool is_unchanged = false;  // 304, and it was asked whether it has changed
   bool is_refused = false;    // by us: nothing was sent, or a redirect led where we do not ask, and another attempt would end so, too
   std::optional<Duration> retry_after;
   std::vector<PageLog> notes;  // of what was said and could not be done
@@ -59,7 +59,7 @@ Result<HttpRequest> request_of(const FetchOrder& order);
 // A page with a way of its own that leads to no connection says nothing of its host. Where somebody could hear it whom the run has not
 // chosen (a proxy of the page's own that gets http requests, a server whose certificate is not checked), it goes without the fields
 // and the certificate that the run has for some servers only.
-// A status that is no success has the error "status"; 304 has none.
+// A status that is no success has the error "status"; 304 has none where it was asked for.
 // It is to be awaited by the task that has entered the host: one that never starts leaves nothing.
 // `order` and `rendering` outlive it. Suspends. Cancel: throws CancelledError; what was entered is left.
 Coro<FetchedAnswer> fetch_page(const FetchOrder& order, HttpTransport& transport, HostDesk& desk, std::function<std::uint32_t(const Url&)> host_of,
