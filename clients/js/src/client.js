@@ -311,8 +311,13 @@ class Projects {
   }
 }
 
+export let sendBy; // a request of the package's own, by a client: as Http.send()
+
 export class Client {
   #http;
+  static {
+    sendBy = (client, ...request) => client.#http.send(...request);
+  }
 
   constructor(url, options = {}) {
     this.#http = new Http(url, { time: realTime, ...options });

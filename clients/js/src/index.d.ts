@@ -427,7 +427,11 @@ export interface WorkerOptions {
   name?: string; // no two workers may share one; default "host:pid:…"
   prefetch?: number; // jobs leased beyond those that run; default: as many as take 50 ms
   drainLimitMs?: number; // what stop() gives to what runs: 10,000
-  untilEmpty?: boolean; // run() ends when nothing can be leased and nothing runs
+  // run() ends when none of the queues' jobs is ready or running, here or at another worker, and none that has failed is due again within
+  // `lingerMs` (60,000). It waits for rates and limits, but not for jobs that were put with a later time, nor for queues that are paused
+  // or have a rate of 0.
+  untilEmpty?: boolean;
+  lingerMs?: number;
   signals?: boolean; // run() stops at SIGTERM and SIGINT, at once at the second: true
   // Is told that the worker has begun, of each failed attempt with its stack, and of a daemon that is away. Default: console.warn.
   log?: (message: string) => void;

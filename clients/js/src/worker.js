@@ -2,6 +2,7 @@
 //
 // Three loops send: one leases, one settles, one renews. Ends go into #unsent as JSON, and stay there until the daemon has
 // answered; the loop that leases takes them along, and the one that settles sends what would wait otherwise.
+import { lookForBacklog } from "./backlog.js";
 import { Client } from "./client.js";
 import { ApiError, Snooze, Unreachable } from "./errors.js";
 import { newKey } from "./http.js";
@@ -13,6 +14,7 @@ const MOST_SETTLED = 1000;
 const MOST_SETTLED_LENGTH = 8 * 1024 * 1024;
 const MOST_PREFETCHED = 2 * MOST_LEASED;
 const LONGEST_POLL_MS = 30_000;
+const LOOK_INTERVAL_MS = 500; // with untilEmpty, between two looks whether anything is left
 // What is leased beyond what runs would be done in this time, at the speed of late: it keeps functions busy while requests are
 // under way. What waits for longer than LONGEST_WAIT_MS is given back, for another worker to run.
 const PREFETCH_TIME_MS = 50;
@@ -51,8 +53,9 @@ export class Worker {
   #stopAsked; // before it runs: at once or not
 
   constructor(url, { token, client, time = realTime, ...options } = {}) {
-    this.#options = { concurrency: 16, drainLimitMs: 10_000, untilEmpty: false, signals: true, ...options };
+    this.#options = { concurrency: 16, drainLimitMs: 10_000, untilEmpty: false, lingerMs: 60_000, signals: true, ...options };
     this.#options.drainLimitMs = limitOf(this.#options.drainLimitMs, "drainLimitMs");
+    this.#options.lingerMs = limitOf(this.#options.lingerMs, "lingerMs");
     const { concurrency } = this.#options;
     if (typeof concurrency === "bigint") this.#options.concurrency = Number(concurrency);
     if (typeof this.#options.concurrency !== "number" || !(concurrency >= 1)) throw new RangeError("concurrency: at least 1");
@@ -98,6 +101,7 @@ export class Worker {
     if (this.#stopping) return;
     this.#stopping = true;
     this.#giveBackWaiting();
+    this.#look?.abort();
     for (const bell of [this.#room, this.#ends, this.#heartbeat, this.#changed]) bell.ring();
     if (this.#pollsAlone) {
       this.#pollWasCut = true;
@@ -127,6 +131,8 @@ export class Worker {
   #poll;
   #pollsAlone;
   #pollWasCut;
+  #longestPollMs;
+  #look; // whether anything is left
   #prefetch;
   #rate;
   #endCount;
@@ -144,6 +150,7 @@ export class Worker {
     this.#running = this.#sending = 0;
     [this.#room, this.#ends, this.#heartbeat, this.#changed] = [new Bell(), new Bell(), new Bell(), new Bell()];
     this.#stopping = this.#over = this.#pollsAlone = this.#pollWasCut = this.#isAway = false;
+    this.#longestPollMs = this.#options.untilEmpty ? 0 : LONGEST_POLL_MS;
     this.#hurry = new AbortController();
     this.#failure = undefined;
     this.#prefetch = this.#options.prefetch ?? 0;
@@ -188,14 +195,15 @@ export class Worker {
       this.#accept(answer.leases ?? []);
       for (const token of answer.cancel ?? []) if (this.#held.has(token)) this.#cancel(this.#held.get(token), "cancel");
       if (!this.#options.untilEmpty || answer.leases?.length > 0 || ends.length > 0) continue;
-      if (wasIdle) return; // before it was asked, so that nothing has followed since
-      await this.#until(() => this.#isIdle() || this.#stopping);
+      if (wasIdle && !(await this.#isMoreLeft(backoff))) return; // before it asked, so that nothing has followed since
+      await this.#until(() => this.#isIdle() || this.#stopping, LOOK_INTERVAL_MS);
+      this.#longestPollMs = wasIdle || !this.#isIdle() ? LOOK_INTERVAL_MS : 0;
     }
   }
 
   // Leases; undefined: it did not. It waits for jobs only when it brings no ends, so that each end is answered promptly.
   async #ask(most, ends, backoff) {
-    const waitMs = ends.length > 0 || this.#options.untilEmpty ? 0 : LONGEST_POLL_MS;
+    const waitMs = ends.length > 0 ? 0 : this.#longestPollMs;
     this.#poll = new AbortController();
     this.#pollsAlone = ends.length === 0;
     const idempotencyKey = this.#pollsAlone ? newKey() : undefined;
@@ -214,6 +222,24 @@ export class Worker {
       return undefined;
     } finally {
       this.#poll = undefined;
+    }
+  }
+
+  // Whether one that works untilEmpty and was given nothing asks again. Where the daemon is away, it does.
+  async #isMoreLeft(backoff) {
+    this.#look = new AbortController();
+    try {
+      const left = await lookForBacklog(this.#client, this.#queues, this.#options.lingerMs, this.#look.signal);
+      const first = left.dueLater > 0 && new Date(left.nextDue).toISOString();
+      if (first) this.#tell(`nothing is left for now; ${left.dueLater} jobs are due later, the first at ${first}`);
+      return left.isLeft;
+    } catch (error) {
+      if (this.#look.signal.aborted) return false;
+      if (isAway(error)) await this.#rest(backoff, error);
+      else this.#fail(error);
+      return isAway(error);
+    } finally {
+      this.#look = undefined;
     }
   }
 

@@ -49,6 +49,7 @@ export class FakeDaemon {
   faults = []; // "drop" the answer, "refuse" before anything, or [path, fault]; a number is a status
   settled = [];
   isDown = false;
+  config = {}; // of every queue
   #token = 0;
   #keys = new Map();
   #waiting = new Set();
@@ -77,12 +78,12 @@ export class FakeDaemon {
   // What a Client uses as its fetch.
   fetch = async (url, { method, body, headers, signal }) => {
     await this.time.sleep(1);
-    const { pathname } = new URL(url);
+    const { pathname, searchParams } = new URL(url);
     const fault = this.#nextFault(pathname);
     if (this.isDown || fault === "refuse") throw lost("ECONNREFUSED");
     if (fault instanceof Response) return fault;
     if (typeof fault === "number") return answer(fault, { type: `urn:argiope:problem:of_${fault}`, status: fault });
-    const result = await this.#once(headers["Idempotency-Key"], method, pathname, body ? JSON.parse(body) : {}, signal);
+    const result = await this.#once(headers["Idempotency-Key"], method, pathname, body ? JSON.parse(body) : Object.fromEntries(searchParams), signal);
     if (this.isDown || fault === "drop") throw lost("ECONNRESET");
     await this.time.sleep(1);
     return result;
@@ -106,6 +107,8 @@ export class FakeDaemon {
   async #answer(method, path, given, signal) {
     this.requests.push([method, path, given]);
     if (path === "/v1/leases/settle") return this.#settle(given.settlements, "replies");
+    if (method === "GET" && path.startsWith("/v1/queues/")) return this.#queue(path.slice("/v1/queues/".length));
+    if (method === "GET") return answer(200, this.#delayed(given), this.time.now());
     if (method === "DELETE") return answer(200, { ended: 0 });
     if (method === "PATCH" && given.leases.some(({ message }) => message && message === this.refusesProgress)) return answer(400, { ...BAD, status: 400 });
     if (method === "PATCH") return answer(200, { leases: given.leases.map((lease) => this.#renew(lease)) });
@@ -113,6 +116,24 @@ export class FakeDaemon {
     if (refused) return refused;
     const settled = (given.settle ?? []).map((settlement) => this.#end(settlement));
     return answer(200, { leases: await this.#lease(given, signal), settled });
+  }
+
+  #queue(name) {
+    const jobs = [...this.jobs.values()].filter((job) => job.queue === name);
+    if (jobs.length === 0) return answer(404, { type: "urn:argiope:problem:not_found", status: 404 });
+    const isDelayed = (job) => job.state === "ready" && job.due > this.time.now();
+    const delayed = jobs.filter(isDelayed).length;
+    const [ready, running] = ["ready", "running"].map((state) => jobs.filter((job) => job.state === state).length);
+    const config = { paused: false, rate: "unlimited", ...this.config };
+    return answer(200, { config, counts: { ready: ready - delayed, delayed, running } }, this.time.now());
+  }
+
+  #delayed({ queue, state, after = 0, limit }) {
+    const found = [...this.jobs.values()].filter(
+      (job) => job.queue === queue && state === "delayed" && job.state === "ready" && job.due > this.time.now() && job.id > after,
+    );
+    const jobs = found.slice(0, limit).map((job) => ({ ...job, pending: 0, due_at: new Date(job.due).toISOString() }));
+    return { jobs, next: found.length > limit ? jobs.at(-1).id : null };
   }
 
   async #lease({ queues, most, wait_ms: waitMs, worker }, signal) {
@@ -203,8 +224,9 @@ function isBad({ outcome, follow_ups: jobs = [] }) {
   return !OUTCOMES.has(outcome) || jobs.some(({ priority = 0 }) => !Number.isInteger(priority));
 }
 
-function answer(status, body) {
+function answer(status, body, now) {
   const headers = new Headers({ "content-type": "application/json", "retry-after": "1" });
+  if (now !== undefined) headers.set("date", new Date(now).toUTCString());
   return { status, headers, json: async () => body, text: async () => JSON.stringify(body) };
 }
 
@@ -220,7 +242,7 @@ export function virtually(test) {
     const logged = [];
     const worker = (run, options = {}) => {
       const client = new Client("http://fake", { fetch: daemon.fetch, time, retryForMs: 0 });
-      const settings = { client, time, signals: false, untilEmpty: true, queues: ["q"], log: (line) => logged.push(line) };
+      const settings = { client, time, signals: false, untilEmpty: true, lingerMs: 0, queues: ["q"], log: (line) => logged.push(line) };
       return new Worker(undefined, { ...settings, ...options }).job("q", run);
     };
     await time.run(test({ time, daemon, worker, logged }));

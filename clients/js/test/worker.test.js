@@ -149,7 +149,8 @@ describe("how a run ends", () => {
       assert.deepEqual(daemon.states(), ["done", "done", "done", "ready", "done", "done", "done", "done"]);
       assert.match(daemon.jobs.get(4).error, /its end was refused/);
       assert.match(logged[1], /is refused/);
-      assert.deepEqual([logged.length, it.counts.done, it.counts.failed, it.counts.lost], [2, 7, 1, 0]);
+      assert.match(logged[2], /1 jobs are due later/);
+      assert.deepEqual([logged.length, it.counts.done, it.counts.failed, it.counts.lost], [3, 7, 1, 0]);
     }));
   }
 
@@ -299,6 +300,76 @@ describe("how much it takes", () => {
     assert.deepEqual(daemon.states(), ["done"]);
     it.stop();
     await running;
+  }));
+});
+
+describe("until empty it", () => {
+  const failOnce = (delayMs) => (job) => {
+    if (job.attempt === 1) throw new Retry(delayMs);
+  };
+  const work = async ({ time, worker }, run, options) => {
+    const began = time.now();
+    await worker(run, { lingerMs: 60_000, ...options }).run();
+    return time.now() - began;
+  };
+
+  test("ends at once where nothing is left", virtually(async (world) => {
+    many(world.daemon, 2);
+    assert.ok((await work(world, () => {})) < 100);
+    assert.ok((await work(world, () => {}, { queues: ["none"] })) < 100);
+  }));
+
+  test("waits for retries that are due before long, not for later ones, and tells of them", virtually(async (world) => {
+    many(world.daemon, 2);
+    assert.ok(Math.abs((await work(world, failOnce(40_000))) - 40_000) < 1000);
+    assert.deepEqual(world.daemon.states(), ["done", "done"]);
+    world.daemon.put("q");
+    assert.ok((await work(world, failOnce(62_000))) < 200);
+    assert.match(world.logged.at(-1), /1 jobs are due later, the first at 1970-01-01T00:01:4/);
+    assert.ok(Math.abs((await work(world, () => {}, { lingerMs: 120_000 })) - 62_000) < 1500);
+  }));
+
+  test("waits for no job that was put with a later time, nor for a queue that gives nothing", virtually(async (world) => {
+    world.daemon.put("q", "", { due: world.time.now() + 30_000 });
+    assert.ok((await work(world, () => {})) < 200);
+    world.daemon.put("q", "", { due: 0 });
+    for (const config of [{ paused: true }, { rate: 0 }]) {
+      world.daemon.config = config;
+      assert.ok((await work(world, () => {}, { queues: ["q"], prefetch: 0 })) < 200);
+    }
+  }));
+
+  test("waits for what runs elsewhere", virtually(async (world) => {
+    world.daemon.put("q");
+    const [job] = world.daemon.jobs.values();
+    job.state = "running";
+    const ended = work(world, () => {});
+    await world.time.sleep(20_000);
+    job.state = "ready";
+    assert.ok((await ended) > 20_000);
+    assert.deepEqual(world.daemon.states(), ["done"]);
+  }));
+
+  test("lets no job wait for one that runs long", virtually(async (world) => {
+    many(world.daemon, 2);
+    const ended = work(world, (job) => (job.id === 1 ? world.time.sleep(1e6) : failOnce(5000)(job)));
+    await world.time.sleep(10_000);
+    assert.deepEqual(world.daemon.states(), ["running", "done"]);
+    await ended;
+  }));
+
+  test("waits for a daemon that is away when it looks, and stops meanwhile", virtually(async (world) => {
+    many(world.daemon, 1);
+    world.daemon.faults.push(["/v1/queues/q", "drop"], ["/v1/queues/q", 503]);
+    await work(world, failOnce(2000));
+    assert.deepEqual(world.daemon.states(), ["done"]);
+    world.daemon.faults.push(...Array(1000).fill(["/v1/queues/q", "drop"]));
+    const it = world.worker(() => {});
+    const ended = it.run();
+    await world.time.sleep(5000);
+    it.stop({ atOnce: true });
+    await ended;
+    assert.ok(world.daemon.faults.length > 900);
   }));
 });
 

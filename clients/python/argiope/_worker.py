@@ -10,20 +10,22 @@ import asyncio
 import functools
 import logging
 import os
-import signal
 import socket
 import uuid
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Set, TypeVar, Union
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, TypeVar, Union
 
 from ._aio import AsyncClient, within
+from ._backlog import look_for_backlog
 from ._calls._requests import Delay, seconds
 from ._calls._theirs import OF_A_FUNCTION, refusal
 from ._calls.leases import Leases, as_list, settle_texts, take_texts
 from ._ends import Counts, Ends
 from ._errors import ApiError, InvalidInput, NotFound, TooLarge, TooMany, Unavailable, Unreachable
 from ._job import Job, released, settlement
+from ._prefetch import Prefetch
 from ._running import Function, Runner, end_of_task, run_coroutine, run_plain, runner_of
+from ._signals import heard
 from ._threads import Threads
 from ._wire import Backoff, Call
 
@@ -34,13 +36,13 @@ T = TypeVar("T")
 MOST_LEASED = 256  # in one request
 MOST_PREFETCHED = 2 * MOST_LEASED
 LONGEST_POLL = 30.0  # s
-# What is leased beyond what runs would be done in this time, at the speed of late: it keeps functions busy while requests are
-# under way. What waits for longer than `LONGEST_WAIT` is given back, for another worker to run.
-PREFETCH_TIME = 0.05  # s
+# What is leased and waits for longer than this is given back, for another worker to run.
 LONGEST_WAIT = 1.0  # s
 # How long an end waits for a request that leases to take it along, while more jobs are at hand.
 LINGER = 0.02  # s
 LONGEST_BACKOFF = 5.0  # s
+# Of one that works until_empty, between two looks whether anything is left.
+LOOK_INTERVAL = 0.5  # s
 # What is waited for, and what says that the request itself is wrong.
 AWAY = (Unreachable, Unavailable, TooMany)
 MALFORMED = (InvalidInput, TooLarge, NotFound)
@@ -51,9 +53,11 @@ class Worker:
 
     `concurrency`: functions that run at once, plain ones (on threads) and coroutines (as tasks) counted apart. `queues`:
     which to lease from; default: those that have a function of their name. `name`: default "host:pid:…"; no two workers
-    may share one. `drain_limit`: what stop() gives to what runs: seconds, or a timedelta. `until_empty`: end when nothing
-    can be leased and nothing runs. `prefetch`: jobs leased beyond those that run; default: as many as take 50 ms. What has waited for a second
-    is given back. `url`, `token`, `ca_file`: as Client's.
+    may share one. `drain_limit`: what stop() gives to what runs: seconds, or a timedelta. `prefetch`: jobs leased beyond those that
+    run; default: as many as take 50 ms. What has waited for a second is given back. `until_empty`: end when none of the queues'
+    jobs is ready or running, here or at another worker, and none that has failed is due again within `linger` (60 s). It waits for
+    rates and limits, but not for jobs that were put with a later time, nor for queues that are paused or have a rate of 0.
+    `url`, `token`, `ca_file`: as Client's.
 
     Ends:    a function that returns is done, and what it returns is the result: str and bytes as they are, anything else as
              JSON, None: no result. One that raises has failed, and the queue's policy says when it is tried again; Retry,
@@ -80,6 +84,7 @@ class Worker:
         prefetch: Optional[int] = None,
         drain_limit: Delay = 10.0,
         until_empty: bool = False,
+        linger: Delay = 60.0,
         ca_file: Optional[str] = None,
         client: Optional[AsyncClient] = None,
     ) -> None:
@@ -90,12 +95,10 @@ class Worker:
         self.counts = Counts()
         self._owns_name = name is None
         self._given_client = client
-        self._make_client: Callable[[], AsyncClient] = lambda: AsyncClient(
-            url, token=token, retry_for=0.0, ca_file=ca_file
-        )
+        self._make_client: Callable[[], AsyncClient] = lambda: AsyncClient(url, token=token, retry_for=0.0, ca_file=ca_file)
         self._queues = None if queues is None else as_list(queues)
         self._concurrency, self._prefetch_asked = concurrency, prefetch
-        self._drain_limit, self._until_empty = seconds(drain_limit), until_empty
+        self._drain_limit, self._until_empty, self._linger = seconds(drain_limit), until_empty, seconds(linger)
         self._runners: Dict[str, Runner] = {}
         self._default: Optional[Runner] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
@@ -185,9 +188,9 @@ class Worker:
         self._failure: Optional[BaseException] = None
         self._poll: Optional["asyncio.Task[Any]"] = None
         self._polls_alone, self._poll_was_cut = False, False
+        self._longest_poll = 0.0 if self._until_empty else LONGEST_POLL
         self._lost_poll: Optional[Call[Leases]] = None  # whose answer was lost: it is sent again under its key
-        self._prefetch = self._prefetch_asked or 0
-        self._runs, self._runs_counted, self._counted_at, self._rate = 0, 0, self._loop.time(), 0.0
+        self._prefetch = Prefetch(self._prefetch_asked, MOST_PREFETCHED, self._loop.time())
         self._unreachable = False
 
     async def _work(self) -> None:
@@ -236,20 +239,21 @@ class Worker:
             answer = await self._ask(most, ends, backoff)
             if answer is None:
                 continue
-            self._measure()
+            self._prefetch.measure(self._loop.time())
             self._accept(answer.leases)
             for token in answer.cancel:
                 if token in self._held:
                     self._cancel(self._held[token], "cancel")
             if self._until_empty and not answer.leases and not ends:
-                if was_idle:  # before it was asked, so that nothing has followed since
+                if was_idle and not await self._is_more_left(backoff):  # before it asked, so that nothing has followed since
                     return
-                await self._until(lambda: self._is_idle() or self._stopping, None)
+                await self._until(lambda: self._is_idle() or self._stopping, LOOK_INTERVAL)
+                self._longest_poll = LOOK_INTERVAL if was_idle or not self._is_idle() else 0.0
 
     async def _ask(self, most: int, ends: List[str], backoff: Backoff) -> Optional[Leases]:
         """Leases; None: it did not. It waits for jobs only when it brings no ends, so that each end is answered promptly."""
         assert self._loop is not None
-        wait = 0.0 if ends or self._until_empty else LONGEST_POLL
+        wait = 0.0 if ends else self._longest_poll
         call = self._lost_poll or take_texts(self._leased_from, most, wait, self.name, ends)
         self._polls_alone = not ends
         self._poll = self._loop.create_task(self._client._run(call))
@@ -271,6 +275,27 @@ class Worker:
         self._ends.answered(ends, answer.settled)
         return answer
 
+    async def _is_more_left(self, backoff: Backoff) -> bool:
+        """Whether one that works until_empty and was given nothing asks again. Where the daemon is away, it does."""
+        look = asyncio.ensure_future(look_for_backlog(self._client._run, self._leased_from, self._linger))
+        look.add_done_callback(lambda _: self._changed.set())
+        try:
+            await self._until(lambda: look.done() or self._stopping, None)
+            left = look.result()
+        except asyncio.InvalidStateError:
+            return False
+        except AWAY as error:
+            await self._rest(backoff, error)
+            return True
+        except Exception as error:
+            self._fail(error)
+            return False
+        finally:
+            look.cancel()
+        if left.due_later:
+            log.info("nothing is left for now; %d jobs are due later, the first at %s", left.due_later, left.next_due)
+        return left.is_left
+
     async def _not_leased(self, error: Exception, ends: List[str], backoff: Backoff) -> None:
         if isinstance(error, MALFORMED) and ends:
             return await self._settle(ends, backoff)
@@ -282,23 +307,10 @@ class Worker:
 
     def _room(self) -> int:
         """How many jobs to ask for now; 0: wait until more have ended."""
-        room = self._concurrency + self._prefetch - len(self._held)
-        if len(self._held) >= self._concurrency and room < max(1, self._prefetch // 2):
+        room = self._concurrency + self._prefetch.jobs - len(self._held)
+        if len(self._held) >= self._concurrency and room < max(1, self._prefetch.jobs // 2):
             return 0
         return min(room, MOST_LEASED)
-
-    def _measure(self) -> None:
-        """Sets the prefetch by how many jobs end a second."""
-        assert self._loop is not None
-        if self._prefetch_asked is not None:
-            return
-        now = self._loop.time()
-        elapsed = now - self._counted_at
-        if elapsed < 0.01:
-            return
-        self._rate = (self._rate + (self._runs - self._runs_counted) / elapsed) / 2
-        self._runs_counted, self._counted_at = self._runs, now
-        self._prefetch = min(int(self._rate * PREFETCH_TIME), MOST_PREFETCHED)
 
     def _accept(self, leases: List[Dict[str, Any]]) -> None:
         assert self._loop is not None
@@ -355,8 +367,7 @@ class Worker:
         if self._held.pop(job.token, None) is None:  # given back before
             return
         if job._started:
-            self._runs += 1
-            self._prefetch = self._prefetch if self._prefetch_asked is None else self._prefetch_asked
+            self._prefetch.has_run()
         if job._why_cancelled == "lost":
             self.counts.lost += 1
         elif end is None:
@@ -482,7 +493,7 @@ class Worker:
             self._ready_tasks.remove(job)
             self._end(job, None)
 
-    # Giving back, and the end.
+    # The end.
 
     def _give_back_old(self, now: float) -> None:
         if not self._waiting():
@@ -490,7 +501,7 @@ class Worker:
         oldest = next((job for job in self._held.values() if not job._started), None)
         if oldest is not None and now - oldest._taken_at >= LONGEST_WAIT:
             self._give_back_waiting()
-            self._rate, self._prefetch = 0.0, 0  # until others have ended
+            self._prefetch.stop()
 
     def _give_back_waiting(self) -> None:
         waiting = [*self._ready_tasks, *self._threads.take_back()]
@@ -582,29 +593,9 @@ class Worker:
             log.warning("the daemon answers again")
 
     async def _run_until_signal(self) -> None:
-        loop = asyncio.get_running_loop()
-        came: Set[int] = set()
-
-        def hear() -> None:
-            self.stop(at_once=bool(came))
-            came.add(1)
-
-        heard = [number for number in (signal.SIGTERM, signal.SIGINT) if _listen(loop, number, hear)]
-        try:
+        with heard(self.stop):
             await self.run_async()
-        finally:
-            for number in heard:
-                loop.remove_signal_handler(number)
 
 
 def _own_name() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
-
-
-def _listen(loop: asyncio.AbstractEventLoop, number: int, hear: Callable[[], None]) -> bool:
-    """False where signals are not to be had: outside the main thread, on Windows."""
-    try:
-        loop.add_signal_handler(number, hear)
-        return True
-    except (NotImplementedError, RuntimeError, ValueError):
-        return False

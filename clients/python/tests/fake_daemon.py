@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
+from email.utils import formatdate
 from urllib.parse import parse_qs, unquote, urlsplit
 
 STATUS = {
@@ -59,6 +60,7 @@ SETTLEMENT = {
 }
 LEASE_CALL = {"queues": list, "most": int, "wait_ms": int, "worker": str, "settle": list}
 CONFIG = {
+    "rate": "unlimited",
     "paused": False,
     "max_attempts": 3,
     "retry_first_ms": 1000,
@@ -193,6 +195,7 @@ class FakeDaemon:
         return self.queues.setdefault(name, {"name": name, "config": dict(CONFIG), "locked": False})
 
     def make_ready(self, job):
+        job["due_at"] = time_text(job["_due"])
         if job["pending"] == 0:
             heapq.heappush(self.ready.setdefault(job["queue"], []), (-job["priority"], job["id"]))
             job["state"] = "ready" if job["_due"] <= self.clock() else "delayed"
@@ -313,7 +316,8 @@ class FakeDaemon:
         counts = {state: 0 for state in ("ready", "delayed", "running", "done", "buried", "cancelled")}
         for job in self.jobs.values():
             if job["queue"] == queue:
-                counts[job["state"]] += 1
+                is_due = job["state"] == "delayed" and not job["pending"] and job["_due"] <= self.clock()
+                counts["ready" if is_due else job["state"]] += 1
         return counts
 
     def tell(self, kind, data):
@@ -337,6 +341,7 @@ class FakeDaemon:
             answer = Answer(problem.body["status"], problem.body, "application/problem+json")
             if answer.status in (429, 503):
                 answer.headers["Retry-After"] = "1"
+        answer.headers["Date"] = formatdate(self.clock(), usegmt=True)
         self.requests.append((method, parts.path, body))
         async with self.change:
             self.change.notify_all()

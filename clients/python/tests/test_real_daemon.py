@@ -36,7 +36,7 @@ class RealDaemonTest(DaemonTest):
         self.client.queues.set("q", **KEPT)
 
     def work(self, run, **options):
-        worker = Worker(self.url, until_empty=True, queues=["q"], **options)
+        worker = Worker(self.url, until_empty=True, queues=["q"], **{"linger": 0, **options})
         worker.job("q")(run)
         worker.run()
         return worker.counts
@@ -258,6 +258,19 @@ class Runs(RealDaemonTest):
         job = self.one(raises(ValueError("wrong")), max_attempts=1)
         self.assertEqual(job["state"], "buried")
         self.assertRegex(job["error"], r"^ValueError: wrong \(test_real_daemon.py:\d+\)$")
+
+    def test_until_empty_it_waits_for_rates_and_short_retries_but_not_for_later_times(self):
+        self.client.queues.set("q", rate=20, **KEPT)
+        jobs = [self.client.put("q", str(number)).id for number in range(5)]
+        later = self.client.put("q", delay=3600).id
+
+        def run(job):
+            if job.payload == "2" and job.attempt == 1:
+                raise Retry(1)
+
+        counts = self.work(run, linger=60)
+        self.assertEqual(([self.state(job) for job in jobs], counts.failed), (["done"] * 5, 1))
+        self.assertEqual(self.state(later), "delayed")
 
     def test_follow_ups(self):
         self.client.queues.set("next", **KEPT)
