@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/internal/printable.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -56,12 +57,6 @@ std::string_view first_line(std::string_view text) {
   return first;
 }
 
-bool begins_as(std::string_view text, std::string_view lower) {
-  return text.size() >= lower.size() && std::ranges::equal(text.substr(0, lower.size()), lower, [](char one, char other) {
-    return (one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one) == other;
-  });
-}
-
 bool is_script(const std::string& path, std::string_view text) {
   constexpr std::array<std::string_view, 6> kEndings{".py", ".js", ".mjs", ".cjs", ".ts", ".sh"};
   return text.starts_with("#!") || std::ranges::find(kEndings, std::filesystem::path(path).extension().native()) != kEndings.end();
@@ -69,7 +64,7 @@ bool is_script(const std::string& path, std::string_view text) {
 
 bool is_html(std::string_view text) {
   constexpr std::array<std::string_view, 4> kBeginnings{"<!doctype html", "<html", "<head", "<body"};
-  return std::ranges::any_of(kBeginnings, [&](std::string_view beginning) { return begins_as(text, beginning); });
+  return std::ranges::any_of(kBeginnings, [&](std::string_view beginning) { return starts_with_lower(text, beginning); });
 }
 
 bool is_archive(const std::string& path, std::string_view text) {
@@ -84,7 +79,7 @@ bool is_json(std::string_view text) {
 
 bool is_urls(std::string_view text) {
   const std::string_view line = first_line(text);
-  return (begins_as(line, "http://") || begins_as(line, "https://")) && line.find(' ') == std::string_view::npos;
+  return (starts_with_lower(line, "http://") || starts_with_lower(line, "https://")) && line.find(' ') == std::string_view::npos;
 }
 
 // "30 3 * * mon-fri command" or "@daily command".

@@ -27,6 +27,7 @@ import os
 import pathlib
 import re
 import subprocess
+import tomllib
 import unittest
 
 from support import ARGIOPE, EndToEnd, free_port
@@ -286,6 +287,20 @@ class CrawlOptions(EndToEnd):
             for names in self.options_of(*command):
                 with self.subTest(f'{" ".join(command)} {names[-1]}'):
                     self.expect_named(names, texts, r'["\' `]', 'no test names it')
+
+
+class NightlyCrawl(unittest.TestCase):
+    def test_a_site_that_is_down_for_an_hour_does_not_cost_the_night(self):
+        for name in ('recipes/nightly-crawl.md', 'schedules.md'):
+            texts = [block.text for block in blocks_of(ROOT / 'docs' / name) if '"crawl"' in block.text and '[[schedule]]' in block.text]
+            self.assertTrue(texts, name)
+            for text in texts:
+                told = tomllib.loads(text)
+                queue = next(queue for queue in told['queue'] if queue['name'] == told['schedule'][0]['job']['queue'])
+                self.assertGreater(queue['workers'], 0, f'{name}: without a worker of its own nobody runs its commands')
+                minutes = int(queue['retry_first'].removesuffix('m'))
+                waits = [min(minutes * 4 ** n, 60) for n in range(queue['max_attempts'] - 1)]
+                self.assertGreater(sum(waits) * 3 / 4, 60, f'{name}: a wait is three quarters of itself at least')
 
 
 def add_tests():
