@@ -40,7 +40,9 @@ bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
   UrlOutcome outcome;
   outcome.url_id = task.id;
   outcome.state = UrlState::excluded;
-  outcome.reason = task.asset ? UrlReason::asset : task.sitemap ? UrlReason::sitemap : UrlReason::pages_per_host;
+  outcome.reason = is_asset(task.purpose)             ? UrlReason::asset
+                   : task.purpose == Purpose::sitemap ? UrlReason::sitemap
+                                                      : UrlReason::pages_per_host;
   outcome.limit = static_cast<std::int64_t>(host.policy->max_pages);
   batch.outcomes.push_back(std::move(outcome));
   shared_.store.submit(std::move(batch));

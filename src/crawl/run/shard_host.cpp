@@ -154,7 +154,8 @@ void Crawler::Shard::lose(Host& host, Error cause, HostLoss loss, TimePoint now)
 void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
   HostLoss& loss = *visit.ticket.host->lost;
   if (options_.forever && task_of(visit).revisit) loss.owes_failure = false;
-  const bool leads_nowhere = task_of(visit).off_scope && loss.unreachable && !visit.ticket.host->health.answered();
+  const bool leads_nowhere =
+      is_only_checked(task_of(visit).purpose) && loss.unreachable && !visit.ticket.host->health.answered();
   if (std::exchange(loss.owes_failure, false) || leads_nowhere) {
     ++task_of(visit).attempts;
     return give_up(visit, loss.cause, now);

@@ -132,7 +132,7 @@ void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, 
   task.depth = origin.depth;
   task.redirects = origin.redirects;
   task.nesting = origin.nesting;
-  task.sitemap = true;
+  task.purpose = Purpose::sitemap;
   const auto [is_new, id] = shared_.claim(task.fingerprint);
   task.id = id;
   if (is_new) {
@@ -182,15 +182,22 @@ void Crawler::Shard::leave_sitemap(TimePoint now) {
 // name their front page.
 bool Crawler::Shard::is_sitemap(Visit& visit) {
   UrlTask& task = task_of(visit);
-  if (task.sitemap || task.off_scope) return task.sitemap;
+  if (task.purpose == Purpose::sitemap || is_only_checked(task.purpose)) return task.purpose == Purpose::sitemap;
   const HttpResponse& response = visit.response;
   const bool may_be_one = response.status == 200 && !is_html(response.headers.content_type);
   if (!shared_.sitemaps.is_wanted(task.fingerprint, may_be_one) || response.status != 200) return false;
   constexpr SitemapLimits kLook{.most_entries = 1, .most_links = 1};
   const SitemapReport look = read_sitemap(response.body, response.headers.content_type, kLook, [](const SitemapEntry&) {});
-  task.sitemap = look.kind != SitemapKind::none;
-  if (!task.sitemap) note_no_sitemap(task);
-  return task.sitemap;
+  if (look.kind == SitemapKind::none) {
+    note_no_sitemap(task);
+    return false;
+  }
+  if (task.purpose == Purpose::requisite) {
+    shared_.requisites.settle(task.fingerprint);
+    shared_.end_part();
+  }
+  task.purpose = Purpose::sitemap;
+  return true;
 }
 
 void Crawler::Shard::note_no_sitemap(const UrlTask& task) {
@@ -210,7 +217,8 @@ bool Crawler::Shard::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint 
     settle(visit, std::move(batch), now);
     return true;
   }
-  task.sitemap = task.revisit = false;
+  task.purpose = Purpose::page;
+  task.revisit = false;
   end_page(visit);
   UrlOutcome& waits = batch.outcomes.front();
   waits = UrlOutcome{};

@@ -436,6 +436,13 @@ void Crawler::Shared::follow_stored_seed(const UrlRecord& record) {
   if (auto target = Url::parse(record.redirect_to)) follow_seed(record.url, *target);
 }
 
+Purpose Crawler::Shared::purpose_of(const UrlRecord& record, UrlWork work) noexcept {
+  if (record.reason == UrlReason::sitemap) return Purpose::sitemap;
+  const bool is_requisite = record.reason == UrlReason::requisite;
+  if (work != UrlWork::check) return is_requisite ? Purpose::requisite : Purpose::page;
+  return is_requisite ? Purpose::part : record.reason == UrlReason::asset ? Purpose::asset : Purpose::link;
+}
+
 UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   const UrlWork work = work_on(record, Stage::opening);
   UrlTask task;
@@ -443,18 +450,13 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   task.id = record.url_id;
   task.url = record.url;
   task.depth = record.depth;
-  task.off_scope = work == UrlWork::check;
-  const bool is_requisite = record.reason == UrlReason::requisite;
-  task.asset = task.off_scope && (is_requisite || record.reason == UrlReason::asset);
-  task.is_part = task.off_scope && is_requisite;
-  task.sitemap = record.reason == UrlReason::sitemap;
-  task.requisite = is_requisite && !task.off_scope;
+  task.purpose = purpose_of(record, work);
   // Also what waits and was fetched before. What is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
-  task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.sitemap && record.state == UrlState::done);
   task.known = record.state == UrlState::done;
-  task.counted = task.requisite || record.state == UrlState::done || record.state == UrlState::failed;
-  task.rotates = options.forever && task.counted && record.due != WallTime{} && !task.off_scope;
+  task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.purpose == Purpose::sitemap && task.known);
+  task.counted = task.purpose == Purpose::requisite || task.known || record.state == UrlState::failed;
+  task.rotates = options.forever && task.counted && record.due != WallTime{} && !is_only_checked(task.purpose);
   task.settled = task.rotates && record.state == UrlState::done && record.mtime >= opened_at_;
   if (record.priority < kLeastPriority) task.late = record.priority;
   task.given_up = static_cast<std::uint8_t>(std::min(times_given_up(record), 255u));
@@ -703,9 +705,9 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
         if (work == UrlWork::leave || !Url::parse(record.url)) return true;
         passed_over_.erase(record.url_id);
         UrlTask task = task_of(record);
-        task.off_scope = work == UrlWork::check;
+        task.purpose = purpose_of(record, work);
         if (task.rotates) rotating.fetch_add(1, std::memory_order_relaxed);
-        if (task.requisite) begin_part();
+        if (task.purpose == Purpose::requisite) begin_part();
         tasks[owner_of(record)].push_back(std::move(task));
         count_left(record, -1);
         return ++taken < kTakenUpAtOnce;

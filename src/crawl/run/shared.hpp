@@ -218,6 +218,7 @@ class Crawler::Shared {
   UrlWork work_for_outputs(const UrlRecord& record, UrlWork work, Stage stage) const;
   bool is_lacking(const UrlRecord& record, UrlWork work) const;
   void note_requisite(const UrlRecord& record, UrlWork work);
+  static Purpose purpose_of(const UrlRecord& record, UrlWork work) noexcept;
   // Counts depths again by the links that are stored, or else by those of this run that the depth book has.
   Result<void> shorten_depths();
   Result<std::vector<std::uint32_t>> depths_by_links();
