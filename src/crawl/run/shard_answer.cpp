@@ -363,7 +363,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   if (off_scope && options_.check_links) place = shared_.scope.bars_check(url.href(), depth);
   if (place != Exclusion::none) count(place);
   const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
-  const auto [is_new, id] = shared_.claim(url_fingerprint);
+  const auto [is_new, id] = shared_.seen.claim(url_fingerprint);
   if (shared_.keeps_links) {
     targets_.push_back(id);
   } else {

@@ -112,7 +112,7 @@ void Crawler::Shard::take_one_given(const GivenUrl& given, UrlBatch& batch) {
   const Exclusion place = shared_.place_of(url->href(), depth);
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url->href());
-  const auto claimed = shared_.claim(task.fingerprint);
+  const auto claimed = shared_.seen.claim(task.fingerprint);
   if (!claimed.is_new) {
     shared_.given.known.fetch_add(1);
     return;

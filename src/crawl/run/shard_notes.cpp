@@ -143,9 +143,9 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
   if (status != UrlStatus::ok || !is_on_the_web(noted_)) return kept;
   noted_.strip_fragment();
   const bool found = options_.check_assets && (is_asset(link.kind) || is_checked_mention(link));
-  kept.target = found ? discover_asset(from, noted_, batch) : shared_.id_of(shared_.fingerprint_of(noted_.href()));
+  kept.target = found ? discover_asset(from, noted_, batch) : shared_.seen.id_of(shared_.fingerprint_of(noted_.href()));
   if (!found && shared_.duplicates && shared_.duplicates->strip(noted_, other_url_)) {
-    if (const auto stripped = shared_.id_of(shared_.fingerprint_of(other_url_.href()))) kept.target = stripped;
+    if (const auto stripped = shared_.seen.id_of(shared_.fingerprint_of(other_url_.href()))) kept.target = stripped;
   }
   if (options_.check_foreign_fragments && !kept.fragment.empty()) link_to_fragment(from, noted_);
   if (kept.target != 0) kept.href.clear();
@@ -156,7 +156,7 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
 std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
-  const auto [is_new, id] = shared_.claim(task.fingerprint);
+  const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   if (!is_new) return id;
   task.id = id;
   task.url = url.href();

@@ -88,7 +88,7 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   if (is_place_of_requisites(place, options_)) place = shared_.scope.bars_check(href, task.depth - 1);
   // What is not saved is checked as it is without that.
   if (place != Exclusion::none && options_.check_assets) return (void)discover_asset(from, url, batch);
-  const auto [is_new, known_id] = shared_.claim(task.fingerprint);
+  const auto [is_new, known_id] = shared_.seen.claim(task.fingerprint);
   if (is_new) {
     task.id = known_id;
     batch.discovered.push_back({task.id, task.url, task.depth, kRequisitePriority, from.id, wall(), UrlReason::requisite});

@@ -133,7 +133,7 @@ void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, 
   task.redirects = origin.redirects;
   task.nesting = origin.nesting;
   task.purpose = Purpose::sitemap;
-  const auto [is_new, id] = shared_.claim(task.fingerprint);
+  const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   task.id = id;
   if (is_new) {
     batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), origin.id,
@@ -253,7 +253,7 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
       return true;
     }
     add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
-    targets_.assign(1, shared_.id_of(shared_.fingerprint_of(target->href())));
+    targets_.assign(1, shared_.seen.id_of(shared_.fingerprint_of(target->href())));
     store_links(task, true, batch);
   } else {
     ++shared_.sitemaps.counts.unreadable;
@@ -339,8 +339,8 @@ bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
 void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
-  task.id = shared_.id_of(task.fingerprint);
-  if (task.id == 0 || task.id >= shared_.first_new_id() || options_.forever) return;
+  task.id = shared_.seen.id_of(task.fingerprint);
+  if (task.id == 0 || task.id >= shared_.seen.first_new_id() || options_.forever) return;
   const auto record = shared_.store.get(task.id);
   if (!record || !*record || (*record)->state != UrlState::done || (*record)->mtime >= modified) return;
   const UrlReason reason = (*record)->reason;

@@ -28,7 +28,6 @@ constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::size_t kTakenUpAtOnce = 50'000;
 constexpr Duration kLongestWait = std::chrono::hours{48};  // of what is tried again: no Retry-After is longer than a day
 constexpr Duration kLookPause = std::chrono::minutes{1};  // between two looks for more in a crawl that goes on
-constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
 // Left out because of where the URL stands: not any more, once a seed redirects to it, or to its host or folder.
 constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
                                          UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
@@ -71,12 +70,12 @@ Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::ui
       duplicates(options.duplicates.is_used() ? std::make_unique<DuplicateBook>(options, random_seed) : nullptr),
       store(url_store),
       seed(random_seed),
+      seen(random_seed, keeps_ids),
       scope(options),
       addresses(options.per_address),
       session(options, random_seed),
       pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages),
-      quota(options.quota == 0 ? nullptr : std::make_unique<ByteQuota>(options.quota)),
-      seen_(mix64(random_seed)) {
+      quota(options.quota == 0 ? nullptr : std::make_unique<ByteQuota>(options.quota)) {
   if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
   if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
   if (options.forever && !options.age && !options.adaptive) {
@@ -97,10 +96,10 @@ Result<void> Crawler::Shared::open(WallTime now) {
   // As the store keeps times: what is fetched within this millisecond is not from before.
   opened_at_ = std::chrono::floor<std::chrono::milliseconds>(now);
   if (options.check_age) recheck_before_ = now - *options.check_age;
-  next_id_ = first_new_id_ = store.next_id();
+  seen.begin_at(store.next_id());
   if (auto begun = begin_run(opened_at_); !begun) return begun;
   if (options.age) refetch_before_ = now - *options.age;
-  if (limits_depth && next_id_ > 1) {
+  if (limits_depth && seen.first_new_id() > 1) {
     if (auto shortened = shorten_depths(); !shortened) return shortened;
   }
   if (auto loaded = session.load(store, now); !loaded) return loaded;
@@ -144,7 +143,7 @@ void Crawler::Shared::note_end(WallTime now) noexcept {
 }
 
 Result<void> Crawler::Shared::load() {
-  if (next_id_ == 1) return {};
+  if (seen.first_new_id() == 1) return {};
   UrlStore::KnownQuestion question{.seed = seed};
   // `broken` needs the status, and so do verdicts.
   // So does what is written again: to say when it is due, or what the next answer is compared with.
@@ -165,8 +164,7 @@ Result<void> Crawler::Shared::load() {
   };
   Result<void> written;
   auto scanned = store.scan_known(question, [&](const UrlStore::KnownUrls& known) {
-    if (seen_.size() == 0) seen_.reserve(known.most);
-    know(known);
+    seen.know(known);
     for (const UrlRecord& record : known.records) {
       follow_stored_seed(record);
       moves += load(record, batch);
@@ -178,16 +176,6 @@ Result<void> Crawler::Shared::load() {
   if (!scanned) return scanned;
   if (written) written = wait_no_more(batch);
   return written ? write_down() : written;
-}
-
-void Crawler::Shared::know(const UrlStore::KnownUrls& known) {
-  bool news[kKnownAtOnce];
-  for (std::size_t from = 0; from < known.fingerprints.size(); from += kKnownAtOnce) {
-    const std::size_t count = std::min(kKnownAtOnce, known.fingerprints.size() - from);
-    seen_.insert_batch(known.fingerprints.subspan(from, count), news);
-  }
-  if (!keeps_ids) return;
-  for (std::size_t i = 0; i < known.ids.size(); ++i) ids_.emplace(known.fingerprints[i], known.ids[i]);
 }
 
 // What decide() looks at: whether a type is accepted only where some are not; and contents where they are compared.
@@ -473,7 +461,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
   UrlBatch batch;
   for (const Url& url : options.seeds) {
     const std::uint64_t seed_fingerprint = fingerprint_of(url.href());
-    const Claim claimed = claim(seed_fingerprint);
+    const SeenUrls::Claim claimed = seen.claim(seed_fingerprint);
     if (!claimed.is_new) continue;
     UrlTask task;
     task.fingerprint = seed_fingerprint;
@@ -489,23 +477,6 @@ void Crawler::Shared::add_seeds(WallTime now) {
 }
 
 // --- what shards ask -------------------------------------------------------------------------------------------
-
-Crawler::Shared::Claim Crawler::Shared::claim(std::uint64_t url_fingerprint) {
-  std::lock_guard lock(seen_mutex_);
-  if (!seen_.insert(url_fingerprint)) {
-    const auto known = ids_.find(url_fingerprint);
-    return {false, known == ids_.end() ? 0 : known->second};
-  }
-  const std::int64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
-  if (keeps_ids) ids_.emplace(url_fingerprint, id);
-  return {true, id};
-}
-
-std::int64_t Crawler::Shared::id_of(std::uint64_t url_fingerprint) const {
-  std::lock_guard lock(seen_mutex_);
-  const auto known = ids_.find(url_fingerprint);
-  return known == ids_.end() ? 0 : known->second;
-}
 
 std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
   if (shards.size() == 1) return 0;
@@ -786,8 +757,7 @@ CrawlStats Crawler::Shared::stats() const {
   stats.kept_fresh = rotating.load(std::memory_order_relaxed);
   stats.queued = unfinished - std::min(unfinished, std::max(stats.in_flight, stats.kept_fresh));
   stats.inbox = {given.taken.load(), given.known.load(), given.left_out.load(), given.skipped.load()};
-  std::lock_guard lock(seen_mutex_);
-  stats.urls = seen_.size();
+  stats.urls = seen.size();
   return stats;
 }
 

@@ -24,6 +24,7 @@
 #include "crawl/run/frontier.hpp"
 #include "crawl/run/id_set.hpp"
 #include "crawl/run/requisite_book.hpp"
+#include "crawl/run/seen_urls.hpp"
 #include "crawl/run/sitemap_book.hpp"
 #include "crawl/scope/revisit_plan.hpp"
 #include "crawl/scope/url_decision.hpp"
@@ -70,14 +71,6 @@ class Crawler::Shared {
 
   // Of a URL. Seeded, so that nobody can make a URL that passes for another's.
   std::uint64_t fingerprint_of(std::string_view href) const noexcept { return fingerprint(href, seed); }
-  // New for whoever asks first, who stores the URL under that id. What is known has its id with a depth limit alone.
-  struct Claim {
-    bool is_new = false;
-    std::int64_t id = 0;
-  };
-  Claim claim(std::uint64_t url_fingerprint);
-  // Of what is known, where `keeps_ids` alone; else 0.
-  std::int64_t id_of(std::uint64_t url_fingerprint) const;
   std::size_t shard_of(const Url& url) const noexcept;
 
   // Where a URL of http or https stands now; see Scope.
@@ -92,8 +85,6 @@ class Crawler::Shared {
   std::optional<Anew> begin_anew(const UrlRecord& record);
   // Whether a record of an earlier run, or of this one, waits or is being dealt with.
   bool is_under_way(const UrlRecord& record) const;
-  // Ids below it are of earlier runs.
-  std::int64_t first_new_id() const noexcept { return first_new_id_; }
   // `from` redirects to `target`: if it is a seed, so is the target.
   void follow_seed(std::string_view from, const Url& target);
   // A URL stays, or is, out of the crawl, or is done in part.
@@ -181,6 +172,7 @@ class Crawler::Shared {
   SitemapBook sitemaps;
   UrlStore& store;
   const std::uint64_t seed;
+  SeenUrls seen;
   Scope scope;
   AddressGate addresses;
   CrawlSession session;
@@ -198,7 +190,6 @@ class Crawler::Shared {
  private:
   UrlStore::Fields fields_to_decide() const noexcept;
   Result<void> load();
-  void know(const UrlStore::KnownUrls& known);
   std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
   void note_checked(const UrlRecord& record, UrlWork work);
@@ -236,11 +227,6 @@ class Crawler::Shared {
   std::optional<WallTime> recheck_before_;  // what was only checked before this is checked again
   mutable HostPolicies policies_{options};  // for decide()
   mutable std::shared_mutex scope_mutex_;
-  mutable std::mutex seen_mutex_;
-  FingerprintSet seen_;
-  std::unordered_map<std::uint64_t, std::int64_t> ids_;  // by fingerprint; where `keeps_ids` alone
-  std::atomic<std::int64_t> next_id_{1};
-  std::int64_t first_new_id_ = 1;
   std::array<std::atomic<std::int64_t>, kUrlReasons> left_out_{};
   std::atomic<std::int64_t> waiting_{0};  // queued, and out of this run's scope
   std::atomic<std::uint64_t> taken_up_{0};
