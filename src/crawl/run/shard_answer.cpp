@@ -166,7 +166,7 @@ void Crawler::Shard::on_response(Visit& visit, VisitStep step, std::string handl
     outcome.limit = task.given_up + 1;
     outcome.error = fmt::format("HTTP {}{}", response.status,
                                 response.status == 304 ? ", though it was not asked whether it has changed" : "");
-    shared_.count_failure("http");
+    shared_.failures.count("http");
   }
   outcome.not_modified = response.status == 304 && step != VisitStep::fail;
   if (!outcome.not_modified) {

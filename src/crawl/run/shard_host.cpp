@@ -142,7 +142,7 @@ bool Crawler::Shard::host_failed(Host& host, Error error, bool owes_failure, Tim
 void Crawler::Shard::lose(Host& host, Error cause, HostLoss loss, TimePoint now) {
   spdlog::debug("{}: given up: {}", host.site, cause.message);
   loss.cause = std::move(cause);
-  shared_.note_lost(host.site, loss.cause);
+  shared_.failures.note_lost(host.site, loss.cause);
   host.lost = std::make_unique<HostLoss>(std::move(loss));
   if (options_.forever) host.lost_until = now + rest_of_lost_hosts();
   host.robots_until = kNever;
@@ -161,7 +161,7 @@ void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
     return give_up(visit, loss.cause, now);
   }
   ShardCounters::add(counters.not_asked);
-  shared_.count_not_asked(visit.ticket.host->site);
+  shared_.failures.count_not_asked(visit.ticket.host->site);
   if (options_.forever) return wait_with_host(visit, now);
   UrlBatch batch;
   if (const UrlTask& task = task_of(visit); task.revisit || task.known) {

@@ -469,7 +469,7 @@ void Crawler::Shard::retry(Visit& visit, const Error& error, Duration at_least, 
 void Crawler::Shard::give_up(Visit& visit, const Error& error, TimePoint now) {
   spdlog::debug("{}: given up: {}", task_of(visit).url, error.message);
   ShardCounters::add(counters.errors);
-  shared_.count_failure(to_string(error.code));
+  shared_.failures.count(to_string(error.code));
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::failed;

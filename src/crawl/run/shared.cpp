@@ -538,10 +538,7 @@ bool Crawler::Shared::show(const Exchange& exchange) {
 }
 
 void Crawler::Shared::fail(Error why) {
-  {
-    std::lock_guard lock(failures_mutex_);
-    if (!sink_failure_) sink_failure_ = std::move(why);
-  }
+  failures.note_fatal(std::move(why));
   stop("sink", true);
 }
 
@@ -610,11 +607,6 @@ void Crawler::Shared::stop_at_max_pages() {
 
 void Crawler::Shared::end(std::uint64_t count) {
   if (outstanding.fetch_sub(count) == count) wake_shards();
-}
-
-void Crawler::Shared::count_failure(std::string_view name) {
-  std::lock_guard lock(failures_mutex_);
-  ++failures_[std::string(name)];
 }
 
 // --- what may be fetched after all -------------------------------------------------------------------------------
@@ -694,19 +686,6 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
   return taken;
 }
 
-void Crawler::Shared::note_lost(const std::string& site, const Error& cause) {
-  std::lock_guard lock(failures_mutex_);
-  if (lost_hosts_.contains(site)) return;
-  ++lost_host_count_;
-  if (lost_hosts_.size() >= CrawlReport::kMostLostHosts) return;
-  lost_hosts_.try_emplace(site, LostHost{site, fmt::format("{}: {}", to_string(cause.code), cause.message), 0});
-}
-
-void Crawler::Shared::count_not_asked(const std::string& site) {
-  std::lock_guard lock(failures_mutex_);
-  if (const auto found = lost_hosts_.find(site); found != lost_hosts_.end()) ++found->second.not_asked;
-}
-
 // --- ending ----------------------------------------------------------------------------------------------------
 
 void Crawler::Shared::stop(std::string reason, bool at_once) {
@@ -764,7 +743,7 @@ CrawlStats Crawler::Shared::stats() const {
 // All of them, whatever becomes of one: the first error counts.
 Result<void> Crawler::Shared::finish_sinks() {
   Result<void> finished;
-  if (sink_failure_) finished = std::unexpected(*sink_failure_);
+  if (auto fatal = failures.fatal()) finished = std::unexpected(std::move(*fatal));
   for (const auto& sink : options.sinks) {
     if (auto done = sink->finish(); finished && !done) finished = std::move(done);
   }
@@ -793,12 +772,7 @@ Result<CrawlReport> Crawler::Shared::report() {
       }
     }
   }
-  {
-    std::lock_guard lock(failures_mutex_);
-    report.failures = failures_;
-    for (const auto& [site, lost] : lost_hosts_) report.lost_hosts.push_back(lost);
-    report.lost_host_count = lost_host_count_;
-  }
+  failures.tell(report);
   const bool redirected =
       std::ranges::any_of(report.statuses, [](const auto& entry) { return is_redirect(entry.first); });
   if (redirected) {

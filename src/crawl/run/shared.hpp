@@ -18,6 +18,7 @@
 #include "crawl/duplicates/duplicate_book.hpp"
 #include "crawl/hosts/internal/address_gate.hpp"
 #include "crawl/run/check_book.hpp"
+#include "crawl/run/crawl_failures.hpp"
 #include "crawl/run/crawl_session.hpp"
 #include "crawl/run/demand_book.hpp"
 #include "crawl/run/depth_book.hpp"
@@ -141,10 +142,6 @@ class Crawler::Shared {
   Result<CrawlReport> report();
   // The moment of the calendar at which a shard's work has ended.
   void note_end(WallTime now) noexcept;
-  // Nothing more is asked of the host in this run; and a URL of it was passed over.
-  void note_lost(const std::string& site, const Error& cause);
-  void count_not_asked(const std::string& site);
-  void count_failure(std::string_view name);
 
   const CrawlOptions options;
   const bool limits_depth = argiope::limits_depth(options);  // that of any host
@@ -170,6 +167,7 @@ class Crawler::Shared {
   DepthBook depth_book;  // where no links are stored
   const std::unique_ptr<DuplicateBook> duplicates;  // null: nothing was asked for
   SitemapBook sitemaps;
+  CrawlFailures failures;
   UrlStore& store;
   const std::uint64_t seed;
   SeenUrls seen;
@@ -248,11 +246,6 @@ class Crawler::Shared {
   std::atomic<bool> stop_at_once_{false};
   mutable std::mutex stop_mutex_;
   std::string stop_reason_;
-  mutable std::mutex failures_mutex_;
-  std::map<std::string, std::uint64_t> failures_;
-  std::map<std::string, LostHost> lost_hosts_;  // the first of them
-  std::uint64_t lost_host_count_ = 0;
-  std::optional<Error> sink_failure_;  // of a sink or the renderer; the first
 };
 
 }  // namespace argiope
