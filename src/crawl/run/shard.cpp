@@ -229,7 +229,7 @@ void Crawler::Shard::pump() {
   }
   read_on(now);
   save_session(now);
-  if (shared_.store.backlog() > kMostBacklog || shared_.sinks_are_behind()) return ticker_->at(now + kBacklogPause);
+  if (shared_.store.backlog() > kMostBacklog || shared_.sinks.are_behind()) return ticker_->at(now + kBacklogPause);
   lanes_.wake([&](Host& host) {
     --host.pins;
     if (!host.is_held()) frontier_.let_go(host, now);

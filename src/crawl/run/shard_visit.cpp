@@ -228,11 +228,11 @@ Exchange Crawler::Shard::exchange_of(ExchangeKind kind, const HttpRequest& reque
 }
 
 bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response) {
-  return options_.sinks.empty() || shared_.show(exchange_of(kind, request, response));
+  return shared_.sinks.empty() || shared_.show(exchange_of(kind, request, response));
 }
 
 bool Crawler::Shard::show(ExchangeKind kind, Visit& visit, bool is_unrendered) {
-  if (options_.sinks.empty()) return true;
+  if (shared_.sinks.empty()) return true;
   const UrlTask& task = task_of(visit);
   Exchange exchange = exchange_of(kind, visit.request, visit.response);
   exchange.depth = task.depth;
@@ -276,7 +276,7 @@ void Crawler::Shard::build_request(Visit& visit) {
 // Of what has failed: whether its validators are those of the last whole answer, which all that is asked for has seen.
 bool Crawler::Shard::has_last_answer(const UrlRecord& record) const {
   if (record.state != UrlState::failed || (record.etag.empty() && record.last_modified.empty())) return false;
-  return !shared_.sinks_can_lack || std::ranges::none_of(options_.sinks, [&](const auto& sink) { return sink->lacks(record.url); });
+  return !shared_.sinks.lacks(record.url);
 }
 
 // Of an attempt that has failed: what is known of the last whole answer stays, so that the next attempt can ask whether it has changed.
@@ -299,7 +299,7 @@ bool Crawler::Shard::keep_last_answer(const Visit& visit, UrlOutcome& outcome) {
 
 // Of each request, whatever it asks for.
 void Crawler::Shard::prepare(HttpRequest& request) const noexcept {
-  request.keep_wire = shared_.wants_wire;
+  request.keep_wire = shared_.sinks.wants_wire();
   request.quota = shared_.quota.get();
 }
 

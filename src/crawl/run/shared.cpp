@@ -33,7 +33,6 @@ constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth
                                          UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
                                          UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix,
                                          UrlReason::logout};
-constexpr std::size_t kMostSinkBacklog = 16 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Pages are read for their links, whatever else is.
@@ -64,8 +63,6 @@ UrlRecord as_queued(UrlRecord record, const UrlOutcome& outcome) {
 Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
                         std::size_t shard_count)
     : options(with_pages_accepted(std::move(crawl_options))),
-      wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
-      sinks_can_lack(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->can_lack(); })),
       demands(options),
       duplicates(options.duplicates.is_used() ? std::make_unique<DuplicateBook>(options, random_seed) : nullptr),
       store(url_store),
@@ -149,7 +146,7 @@ Result<void> Crawler::Shared::load() {
   // So does what is written again: to say when it is due, or what the next answer is compared with.
   const bool by_status = options.requeue == Requeue::broken || options.check_age || options.forever;
   question.fields = by_status || options.requeue != Requeue::none ? UrlStore::Fields::all : fields_to_decide();
-  question.settled = by_status || duplicates || sinks_can_lack || demands.may_miss() || refetch_before_ ||
+  question.settled = by_status || duplicates || sinks.can_lack() || demands.may_miss() || refetch_before_ ||
                      options.requeue == Requeue::all || reads_sitemaps || plans_visits;
   UrlBatch batch;
   std::size_t moves = 0;
@@ -180,7 +177,7 @@ Result<void> Crawler::Shared::load() {
 
 // What decide() looks at: whether a type is accepted only where some are not; and contents where they are compared.
 UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
-  const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks_can_lack && !demands.may_miss();
+  const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks.can_lack() && !demands.may_miss();
   return to_go_on ? UrlStore::Fields::to_go_on : UrlStore::Fields::all;
 }
 
@@ -383,15 +380,15 @@ UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
   // A trap is one on any host, and what is excluded is excluded there, too.
   const bool is_anywhere = work == UrlWork::check || record.reason == UrlReason::requisite;
   if (work != UrlWork::leave && is_anywhere && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
-  return sinks_can_lack || demands.may_miss() ? work_for_outputs(record, work, stage) : work;
+  return sinks.can_lack() || demands.may_miss() ? work_for_outputs(record, work, stage) : work;
 }
 
 // Whether sinks should have of earlier runs, or the store should keep, what they have not: answers, and redirects.
 bool Crawler::Shared::is_lacking(const UrlRecord& record, UrlWork work) const {
   if (work == UrlWork::leave && demands.asks(record)) return true;
-  if (!sinks_can_lack || (record.status_code != 200 && !is_redirect(record.status_code))) return false;
+  if (!sinks.can_lack() || (record.status_code != 200 && !is_redirect(record.status_code))) return false;
   if (record.reason == UrlReason::checked || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap) return false;
-  return std::ranges::any_of(options.sinks, [&](const auto& sink) { return sink->lacks(record.url); });
+  return sinks.lacks(record.url);
 }
 
 // What is lacking is fetched whole.
@@ -528,22 +525,14 @@ void Crawler::Shared::follow_seed(std::string_view from, const Url& target) {
 }
 
 bool Crawler::Shared::show(const Exchange& exchange) {
-  for (const auto& sink : options.sinks) {
-    auto taken = sink->take(exchange);
-    if (taken) continue;
-    fail(std::move(taken.error()));
-    return false;
-  }
-  return true;
+  auto taken = sinks.take(exchange);
+  if (!taken) fail(std::move(taken.error()));
+  return taken.has_value();
 }
 
 void Crawler::Shared::fail(Error why) {
   failures.note_fatal(std::move(why));
   stop("sink", true);
-}
-
-bool Crawler::Shared::sinks_are_behind() const {
-  return std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->backlog() > kMostSinkBacklog; });
 }
 
 std::int64_t Crawler::Shared::redirects_from(std::string_view target, std::int64_t id) {
@@ -741,12 +730,9 @@ CrawlStats Crawler::Shared::stats() const {
 }
 
 // All of them, whatever becomes of one: the first error counts.
-Result<void> Crawler::Shared::finish_sinks() {
-  Result<void> finished;
-  if (auto fatal = failures.fatal()) finished = std::unexpected(std::move(*fatal));
-  for (const auto& sink : options.sinks) {
-    if (auto done = sink->finish(); finished && !done) finished = std::move(done);
-  }
+Result<void> Crawler::Shared::finish_sinks() const {
+  auto finished = sinks.finish();
+  if (auto fatal = failures.fatal()) return std::unexpected(std::move(*fatal));
   return finished;
 }
 

@@ -20,6 +20,7 @@
 #include "crawl/run/check_book.hpp"
 #include "crawl/run/crawl_failures.hpp"
 #include "crawl/run/crawl_session.hpp"
+#include "crawl/run/crawl_sinks.hpp"
 #include "crawl/run/demand_book.hpp"
 #include "crawl/run/depth_book.hpp"
 #include "crawl/run/frontier.hpp"
@@ -97,8 +98,6 @@ class Crawler::Shared {
   bool show(const Exchange& exchange);
   // The crawl ends, because something that it needs has failed; the first counts.
   void fail(Error why);
-  // Whether sinks have more to work off than there should be.
-  bool sinks_are_behind() const;
 
   // Reserves some of the requests max_pages allows; false: not so many are left.
   bool take_pages(std::uint64_t count) noexcept;
@@ -154,8 +153,7 @@ class Crawler::Shared {
   const bool keeps_ids = keeps_links || options.duplicates.canonical;
   // Whether anything is kept of answers beside that.
   const bool keeps_notes = options.keep_links || options.keep_facts || options.check_assets;
-  const bool wants_wire;      // whether a sink does
-  const bool sinks_can_lack;  // CrawlSink::lacks() is worth asking
+  const CrawlSinks sinks{options.sinks};
   const RevisitPlan plan{options};
   const bool plans_visits = options.forever || options.adaptive;
   std::atomic<std::uint64_t> rotating{0};  // of `outstanding`, what was fetched and will be again
@@ -214,7 +212,7 @@ class Crawler::Shared {
   bool may_take_up_more() const noexcept;
   // What waits or is excluded and may be fetched now goes to its shard; how many.
   Result<std::size_t> take_up_more();
-  Result<void> finish_sinks();
+  Result<void> finish_sinks() const;
   Result<void> list_broken(CrawlReport& report);
   std::optional<UrlRecord> redirecting_to(const UrlRecord& record);
 
