@@ -316,7 +316,7 @@ class Crawler::Shard {
   // Of an answer, or of what came of one.
   void count_bytes(const HttpResponse& response) {
     ShardCounters::add(counters.bytes, response.wire_bytes);
-    shared_.take_bytes(response);
+    shared_.ending.take_bytes(response);
   }
   void count(Exclusion why) noexcept { ShardCounters::add(counters.excluded[static_cast<std::size_t>(why)]); }
 

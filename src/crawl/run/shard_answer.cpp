@@ -277,8 +277,8 @@ bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& 
   waits.limit = -std::int64_t{task.redirects};
   waits.reason = reason_of(task.purpose);
   batch.outcomes.push_back(std::move(waits));
-  shared_.begin(1);
-  if (task.purpose == Purpose::requisite) shared_.begin_part();
+  shared_.ending.begin(1);
+  if (task.purpose == Purpose::requisite) shared_.ending.begin_part();
   found_[shared_.shard_of(target)].push_back(std::move(task));
   return true;
 }
@@ -387,7 +387,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     task.url = url.href();
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     if (off_scope) task.purpose = Purpose::link;
-    shared_.begin(1);
+    shared_.ending.begin(1);
     if (off_scope && options_.check_foreign_fragments) shared_.checks.add(url_fingerprint, {.id = id});
   } else {
     const bool may_turn = shared_.requisites.is_used() && scope_place == Exclusion::none;
@@ -416,8 +416,8 @@ void Crawler::Shard::begin_as(Purpose purpose, UrlTask& task) noexcept {
 void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
   const bool was_requisite = task_of(visit).purpose == Purpose::requisite;
   const bool is_page_too = has_other_part(visit, batch);
-  if (is_page_too && task_of(visit).purpose == Purpose::requisite) shared_.begin_part();
-  if (was_requisite && !visit.has_page) shared_.end_part();
+  if (is_page_too && task_of(visit).purpose == Purpose::requisite) shared_.ending.begin_part();
+  if (was_requisite && !visit.has_page) shared_.ending.end_part();
   end_page(visit);
   recount(visit, batch);
   std::optional<TimePoint> again;
@@ -430,7 +430,7 @@ void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
   shared_.note_settled();
   again ? frontier_.retry(visit.ticket, *again, now) : frontier_.done(visit.ticket, now);
   hand_out_found(now);
-  if (!again) shared_.end(1);
+  if (!again) shared_.ending.end(1);
 }
 
 void Crawler::Shard::hand_out_found(TimePoint now) {

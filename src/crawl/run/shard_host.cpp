@@ -60,7 +60,7 @@ Coro<void> Crawler::Shard::probe(Host& host) {
   prepare(request);
   HttpResponse response;
   const Result<void> sent = co_await ask_in_turn(host, ExchangeKind::probe, request, response);
-  if (!sent && shared_.is_quota_used_up()) co_return;
+  if (!sent && shared_.ending.is_quota_used_up()) co_return;
   const TimePoint now = loop_->time();
   if (sent || says_something(sent.error(), response)) {
     probe_answered(host, now);

@@ -174,7 +174,7 @@ std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url,
     count(trap);
     return id;
   }
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
   return id;
 }
@@ -192,7 +192,7 @@ void Crawler::Shard::link_to_asset(const UrlTask& task, const Url& url, Exclusio
   UrlTask page = task;
   page.id = id;
   page.url = url.href();
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(page));
 }
 
@@ -206,7 +206,7 @@ void Crawler::Shard::link_to_fragment(const UrlTask& from, const Url& url) {
   task.url = url.href();
   task.depth = from.depth + 1;
   task.purpose = Purpose::link;
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 

@@ -102,8 +102,8 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
     task.id = change->id;
     queue_anew(task.id, UrlReason::requisite, batch);
   }
-  shared_.begin(1);
-  shared_.begin_part();
+  shared_.ending.begin(1);
+  shared_.ending.begin_part();
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
@@ -119,7 +119,7 @@ bool Crawler::Shard::link_to_requisite(const UrlTask& link, const Url& url, UrlB
   page.id = change->id;
   page.url = url.href();
   queue_anew(page.id, UrlReason::none, batch);
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(page));
   return true;
 }

@@ -150,7 +150,7 @@ void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, 
     task.counted = true;
     task.revisit = was_sitemap && (*record)->state == UrlState::done;
   }
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
@@ -194,7 +194,7 @@ bool Crawler::Shard::is_sitemap(Visit& visit) {
   }
   if (task.purpose == Purpose::requisite) {
     shared_.requisites.settle(task.fingerprint);
-    shared_.end_part();
+    shared_.ending.end_part();
   }
   task.purpose = Purpose::sitemap;
   return true;
@@ -236,7 +236,7 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlOutcome& outcome = batch.outcomes.front();
   outcome.reason = UrlReason::sitemap;
   if (outcome.state == UrlState::done) outcome.limit = 0;
-  shared_.give_pages_back(1);  // it is none
+  shared_.ending.give_pages_back(1);  // it is none
   if (response.status == 304) {
     ++shared_.sitemaps.counts.unchanged;
   } else if (response.status == 200) {
@@ -364,7 +364,7 @@ void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& b
   waits.error = (*record)->error;
   batch.outcomes.push_back(std::move(waits));
   ++shared_.sitemaps.counts.news;
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 

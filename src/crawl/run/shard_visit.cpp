@@ -110,12 +110,12 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   if (task_of(visit).purpose != Purpose::requisite) {
     const bool is_under_way = task_of(visit).has_place;
     if (!take_page(visit)) {
-      shared_.stop_at_max_pages();
+      shared_.ending.stop_at_max_pages();
       // It stays queued in the store, and makes way for what is still fetched.
-      if (!shared_.stopping()) frontier_.done(visit.ticket, now);
+      if (!shared_.ending.stopping()) frontier_.done(visit.ticket, now);
       co_return;
     }
-    if (!is_under_way) shared_.begin_part();
+    if (!is_under_way) shared_.ending.begin_part();
   }
   build_request(visit);
   // Until a host has answered, one question at a time is enough.
@@ -142,7 +142,7 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
     ends_question.reset();
     unrendered = co_await render(visit);
     now = loop_->time();
-    if (shared_.is_quota_used_up()) {
+    if (shared_.ending.is_quota_used_up()) {
       // What its page asked for may not all have come.
       count_bytes(visit.response);
       co_return cut_by_quota(visit, now);
@@ -190,7 +190,7 @@ bool Crawler::Shard::take_page(Visit& visit) {
   visit.response.connected = false;
   visit.response.challenged = HttpChallenged::none;
   visit.has_spare = options_.max_pages > 1 && visit.ask == UrlAsk::head;
-  const bool is_taken = std::exchange(task.has_place, false) || shared_.take_pages(visit.has_spare ? 2 : 1);
+  const bool is_taken = std::exchange(task.has_place, false) || shared_.ending.take_pages(visit.has_spare ? 2 : 1);
   if (!is_taken) visit.has_spare = false;
   return visit.has_page = is_taken;
 }
@@ -198,7 +198,7 @@ bool Crawler::Shard::take_page(Visit& visit) {
 void Crawler::Shard::put_page_off(Visit& visit) {
   const bool counts = visit.response.connected && visit.response.challenged != HttpChallenged::again &&
                       task_of(visit).purpose != Purpose::sitemap;
-  if (visit.has_page && !counts) shared_.give_pages_back(1);
+  if (visit.has_page && !counts) shared_.ending.give_pages_back(1);
   end_page(visit);
 }
 
@@ -212,14 +212,14 @@ void Crawler::Shard::ask_instead(Visit& visit, TimePoint now) {
   UrlTask& task = task_of(visit);
   // A budget of one page is overdrawn, or it would never be enough.
   task.has_place = visit.has_page && (std::exchange(visit.has_spare, false) || options_.max_pages == 1);
-  if (task.has_place) shared_.begin_part();
+  if (task.has_place) shared_.ending.begin_part();
   put_page_off(visit);
   frontier_.retry(visit.ticket, now, now);
 }
 
 void Crawler::Shard::end_page(Visit& visit) {
-  if (std::exchange(visit.has_spare, false)) shared_.give_pages_back(1);
-  if (std::exchange(visit.has_page, false)) shared_.end_part();
+  if (std::exchange(visit.has_spare, false)) shared_.ending.give_pages_back(1);
+  if (std::exchange(visit.has_page, false)) shared_.ending.end_part();
 }
 
 Exchange Crawler::Shard::exchange_of(ExchangeKind kind, const HttpRequest& request,
@@ -300,7 +300,7 @@ bool Crawler::Shard::keep_last_answer(const Visit& visit, UrlOutcome& outcome) {
 // Of each request, whatever it asks for.
 void Crawler::Shard::prepare(HttpRequest& request) const noexcept {
   request.keep_wire = shared_.sinks.wants_wire();
-  request.quota = shared_.quota.get();
+  request.quota = shared_.ending.quota();
 }
 
 Coro<Result<void>> Crawler::Shard::send(Host& host, const HttpRequest& request, HttpResponse& response) {
@@ -377,7 +377,7 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
   const auto go_on = [&] { take_step(visit, next_step(asked_of(visit), {.failure = error.code}), error, {}, now); };
   if (!is_of_server(error.code)) return go_on();
   if (response.connected) count_bytes(response);
-  if (shared_.is_quota_used_up()) return cut_by_quota(visit, now);
+  if (shared_.ending.is_quota_used_up()) return cut_by_quota(visit, now);
   if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < host.policy->timeout) {
     put_page_off(visit);
     note_asked(visit);  // the run may end while the host rests

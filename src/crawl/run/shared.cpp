@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <stdexcept>
 
 #include "argiope/web/http_client.hpp"
@@ -33,7 +32,6 @@ constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth
                                          UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
                                          UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix,
                                          UrlReason::logout};
-constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Pages are read for their links, whatever else is.
 CrawlOptions with_pages_accepted(CrawlOptions options) {
@@ -70,9 +68,7 @@ Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::ui
       seen(random_seed, keeps_ids),
       scope(options),
       addresses(options.per_address),
-      session(options, random_seed),
-      pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages),
-      quota(options.quota == 0 ? nullptr : std::make_unique<ByteQuota>(options.quota)) {
+      session(options, random_seed) {
   if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
   if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
   if (options.forever && !options.age && !options.adaptive) {
@@ -131,12 +127,6 @@ Result<void> Crawler::Shared::begin_run(WallTime now) {
   if (options.duplicates.keep_simhashes) batch.notes.push_back(near_distance_note(options.duplicates.near_distance));
   store.submit(std::move(batch));
   return {};
-}
-
-void Crawler::Shared::note_end(WallTime now) noexcept {
-  const WallTime::rep at = now.time_since_epoch().count();
-  WallTime::rep last = ended_at_.load();
-  while (last < at && !ended_at_.compare_exchange_weak(last, at)) {}
 }
 
 Result<void> Crawler::Shared::load() {
@@ -352,12 +342,12 @@ std::size_t Crawler::Shared::owner_of(const UrlRecord& record) const {
 std::size_t Crawler::Shared::resume(const UrlRecord& record) {
   Shard& shard = *shards[owner_of(record)];
   const std::size_t before = shard.moves_waiting();
-  begin(1);
-  if (record.reason == UrlReason::requisite && work_on(record, Stage::opening) != UrlWork::check) begin_part();
+  ending.begin(1);
+  if (record.reason == UrlReason::requisite && work_on(record, Stage::opening) != UrlWork::check) ending.begin_part();
   // What robots.txt forbids is only asked about.
   if (record.reason != UrlReason::robots) taken_up_.fetch_add(1, std::memory_order_relaxed);
   if (auto resumed = shard.resume(record); !resumed) {
-    end(1);
+    ending.end(1);
     spdlog::warn("url_id {}: {} is not a URL; left alone", record.url_id, in_quotes(record.url));
   }
   return shard.moves_waiting() - before;
@@ -466,7 +456,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
     task.url = url.href();
     batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options, 0, task.url), 0, now});
     depth_book.found({{{task.fingerprint, task.id, 0}}});
-    begin(1);
+    ending.begin(1);
     taken_up_.fetch_add(1, std::memory_order_relaxed);
     shards[shard_of(url)]->prepare_task(std::move(task), url);
   }
@@ -508,7 +498,7 @@ std::optional<Crawler::Shared::Anew> Crawler::Shared::begin_anew(const UrlRecord
     count_left(queued, 1);
     return anew;
   }
-  begin(1);
+  ending.begin(1);
   anew.task = task_of(queued);
   anew.task->counted = record.state == UrlState::done || record.state == UrlState::failed;
   return anew;
@@ -532,7 +522,7 @@ bool Crawler::Shared::show(const Exchange& exchange) {
 
 void Crawler::Shared::fail(Error why) {
   failures.note_fatal(std::move(why));
-  stop("sink", true);
+  ending.stop("sink", true);
 }
 
 std::int64_t Crawler::Shared::redirects_from(std::string_view target, std::int64_t id) {
@@ -566,38 +556,6 @@ std::optional<UrlRecord> Crawler::Shared::redirecting_to(const UrlRecord& record
   return std::move(*before);
 }
 
-bool Crawler::Shared::take_pages(std::uint64_t count) noexcept {
-  if (options.max_pages == 0) return true;
-  std::uint64_t left = pages_left.load();
-  while (left >= count) {
-    if (pages_left.compare_exchange_weak(left, left - count)) return true;
-  }
-  return false;
-}
-
-void Crawler::Shared::take_bytes(const HttpResponse& response) {
-  if (!quota) return;
-  quota->take(response.wire_bytes - std::min(response.wire_bytes, response.quota_bytes));
-  if (quota->is_used_up() && !stopping()) stop("quota", false);
-}
-
-void Crawler::Shared::give_pages_back(std::uint64_t count) noexcept {
-  if (options.max_pages != 0) pages_left.fetch_add(count);
-}
-
-void Crawler::Shared::end_part() {
-  if (completes_pages && parts_left_.fetch_sub(1) == 1 && pages_wait_.load()) stop("max_pages", false);
-}
-
-void Crawler::Shared::stop_at_max_pages() {
-  pages_wait_.store(true);
-  if (parts_left_.load() == 0) stop("max_pages", false);
-}
-
-void Crawler::Shared::end(std::uint64_t count) {
-  if (outstanding.fetch_sub(count) == count) wake_shards();
-}
-
 // --- what may be fetched after all -------------------------------------------------------------------------------
 
 bool Crawler::Shared::may_take_up_more() const noexcept {
@@ -611,31 +569,30 @@ bool Crawler::Shared::may_take_up_more() const noexcept {
 }
 
 bool Crawler::Shared::is_complete(std::size_t shard, bool may_end) {
-  if (outstanding.load() > 0) return false;
-  if (complete_.load()) return true;
+  if (ending.outstanding() > 0) return false;
+  if (ending.is_complete()) return true;
   if (shard != 0) return false;  // woken when shard 0 knows
   if (may_take_up_more()) {
     const auto taken = take_up_more();
     if (!taken) {
       spdlog::error("{}", taken.error().message);
-      stop("store", true);
+      ending.stop("store", true);
       return false;
     }
     if (*taken > 0) return false;
   }
   if (!may_end) return false;
-  complete_.store(true);
-  wake_shards();
+  ending.complete();
   return true;
 }
 
 void Crawler::Shared::look_for_more(std::size_t shard, TimePoint now) {
-  if (shard != 0 || now < next_look_ || outstanding.load() != rotating.load()) return;
+  if (shard != 0 || now < next_look_ || ending.outstanding() != rotating.load()) return;
   next_look_ = now + kLookPause;
   if (!may_take_up_more()) return;
   if (const auto taken = take_up_more(); !taken) {
     spdlog::error("{}", taken.error().message);
-    stop("store", true);
+    ending.stop("store", true);
   }
 }
 
@@ -659,7 +616,7 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
         UrlTask task = task_of(record);
         task.purpose = purpose_of(record, work);
         if (task.rotates) rotating.fetch_add(1, std::memory_order_relaxed);
-        if (task.purpose == Purpose::requisite) begin_part();
+        if (task.purpose == Purpose::requisite) ending.begin_part();
         tasks[owner_of(record)].push_back(std::move(task));
         count_left(record, -1);
         return ++taken < kTakenUpAtOnce;
@@ -667,7 +624,7 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
       fields_to_decide());
   if (!scanned) return std::unexpected(std::move(scanned.error()));
   if (taken >= kTakenUpAtOnce) scope_grew_.store(true);  // there may be more
-  begin(taken);
+  ending.begin(taken);
   taken_up_.fetch_add(taken, std::memory_order_relaxed);
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (!tasks[i].empty()) shards[i]->post(std::move(tasks[i]));
@@ -676,16 +633,6 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
 }
 
 // --- ending ----------------------------------------------------------------------------------------------------
-
-void Crawler::Shared::stop(std::string reason, bool at_once) {
-  {
-    std::lock_guard lock(stop_mutex_);
-    if (stop_reason_.empty()) stop_reason_ = std::move(reason);
-  }
-  if (at_once) stop_at_once_.store(true);
-  stop_requested_.store(true);
-  wake_shards();
-}
 
 void Crawler::Shared::wake_shards() {
   for (auto& shard : shards) shard->wake();
@@ -721,7 +668,7 @@ CrawlStats Crawler::Shared::stats() const {
     }
     for (std::size_t i = 0; i < kHttpOddities; ++i) stats.odd[i] += counters.odd[i].load(std::memory_order_relaxed);
   }
-  const std::uint64_t unfinished = outstanding.load(std::memory_order_relaxed);
+  const std::uint64_t unfinished = ending.outstanding();
   stats.kept_fresh = rotating.load(std::memory_order_relaxed);
   stats.queued = unfinished - std::min(unfinished, std::max(stats.in_flight, stats.kept_fresh));
   stats.inbox = {given.taken.load(), given.known.load(), given.left_out.load(), given.skipped.load()};
@@ -744,12 +691,9 @@ Result<CrawlReport> Crawler::Shared::report() {
   }
   CrawlReport report;
   report.stats = stats();
-  {
-    std::lock_guard lock(stop_mutex_);
-    report.stopped_by = stop_reason_;
-  }
+  report.stopped_by = ending.stop_reason();
   const bool has_failed = report.stopped_by == "store" || report.stopped_by == "sink";
-  report.finished = !has_failed && outstanding.load() == 0 && (complete_.load() || !may_take_up_more());
+  report.finished = !has_failed && ending.outstanding() == 0 && (ending.is_complete() || !may_take_up_more());
   if (report.finished) report.stopped_by.clear();
   for (const auto& shard : shards) {
     for (std::size_t status = 0; status < shard->counters.statuses.size(); ++status) {
@@ -781,7 +725,7 @@ Result<CrawlReport> Crawler::Shared::report() {
     }
   }
   if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
-  run_.ended = WallTime{Duration{ended_at_.load()}};
+  run_.ended = ending.last_end();
   run_.finished = report.finished;
   run_.stopped_by = report.stopped_by;
   run_.fetched = report.stats.fetched;

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "argiope/crawl/crawler.hpp"
-#include "argiope/web/byte_rate.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/duplicates/duplicate_book.hpp"
 #include "crawl/hosts/internal/address_gate.hpp"
 #include "crawl/run/check_book.hpp"
+#include "crawl/run/crawl_ending.hpp"
 #include "crawl/run/crawl_failures.hpp"
 #include "crawl/run/crawl_session.hpp"
 #include "crawl/run/crawl_sinks.hpp"
@@ -99,26 +99,6 @@ class Crawler::Shared {
   // The crawl ends, because something that it needs has failed; the first counts.
   void fail(Error why);
 
-  // Reserves some of the requests max_pages allows; false: not so many are left.
-  bool take_pages(std::uint64_t count) noexcept;
-  // An answer has come, or a part of it: with a quota the crawl stops when that is used up.
-  void take_bytes(const HttpResponse& response);
-  bool is_quota_used_up() const noexcept { return quota && quota->is_used_up(); }
-  // For requests that did not come to be, or were for no page.
-  void give_pages_back(std::uint64_t count) noexcept;
-
-  // With a limit of pages, what it has let in is completed before the crawl stops: `begin_part` of each page that is fetched, of each
-  // GET that has a place after its HEAD, and of each requisite that is queued; `end_part` when it is dealt with, or is put back.
-  void begin_part() noexcept {
-    if (completes_pages) parts_left_.fetch_add(1);
-  }
-  void end_part();
-  // A page must wait for the next run. The crawl stops now, or when nothing is left to complete.
-  void stop_at_max_pages();
-
-  // `count` URLs are now queued or running / no longer are; at zero the crawl has finished.
-  void begin(std::uint64_t count) noexcept { outstanding.fetch_add(count, std::memory_order_relaxed); }
-  void end(std::uint64_t count);
   // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
   // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out. `may_end`: false while more may come.
   bool is_complete(std::size_t shard, bool may_end = true);
@@ -132,15 +112,10 @@ class Crawler::Shared {
   // A page was settled: what is known has changed.
   void note_settled() noexcept { settled_.store(true, std::memory_order_relaxed); }
 
-  void stop(std::string reason, bool at_once);
   void wake_shards();
-  bool stopping() const noexcept { return stop_requested_.load(std::memory_order_relaxed); }
-  bool stopping_at_once() const noexcept { return stop_at_once_.load(std::memory_order_relaxed); }
 
   CrawlStats stats() const;
   Result<CrawlReport> report();
-  // The moment of the calendar at which a shard's work has ended.
-  void note_end(WallTime now) noexcept;
 
   const CrawlOptions options;
   const bool limits_depth = argiope::limits_depth(options);  // that of any host
@@ -156,9 +131,7 @@ class Crawler::Shared {
   const CrawlSinks sinks{options.sinks};
   const RevisitPlan plan{options};
   const bool plans_visits = options.forever || options.adaptive;
-  std::atomic<std::uint64_t> rotating{0};  // of `outstanding`, what was fetched and will be again
-  const bool completes_pages =
-      options.max_pages > 0 && (options.requisites != Requisites::none || options.check_links || !options.accept_types.empty());
+  std::atomic<std::uint64_t> rotating{0};  // of what is outstanding, what was fetched and will be again
   DemandBook demands;
   CheckBook checks;
   RequisiteBook requisites;
@@ -166,6 +139,7 @@ class Crawler::Shared {
   const std::unique_ptr<DuplicateBook> duplicates;  // null: nothing was asked for
   SitemapBook sitemaps;
   CrawlFailures failures;
+  CrawlEnding ending{options, [this] { wake_shards(); }};
   UrlStore& store;
   const std::uint64_t seed;
   SeenUrls seen;
@@ -173,15 +147,12 @@ class Crawler::Shared {
   AddressGate addresses;
   CrawlSession session;
   std::vector<std::unique_ptr<Shard>> shards;
-  std::atomic<std::uint64_t> outstanding{0};
-  std::atomic<std::uint64_t> pages_left;
   // Of what other programs have put in.
   struct Given {
     std::atomic<std::uint64_t> taken{0}, known{0}, left_out{0}, skipped{0};
   };
   Given given;
-  const std::unique_ptr<ByteQuota> quota;  // null: there is none
-  HostRests host_rests;                    // that earlier runs have left
+  HostRests host_rests;  // that earlier runs have left
 
  private:
   UrlStore::Fields fields_to_decide() const noexcept;
@@ -235,15 +206,7 @@ class Crawler::Shared {
   std::uint64_t resting_ = 0;          // given up by earlier runs, and not asked yet: see rests()
   bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
-  std::atomic<std::int64_t> parts_left_{0};
-  std::atomic<bool> pages_wait_{false};
   std::atomic<bool> settled_{false};
-  std::atomic<bool> complete_{false};
-  std::atomic<WallTime::rep> ended_at_{0};
-  std::atomic<bool> stop_requested_{false};
-  std::atomic<bool> stop_at_once_{false};
-  mutable std::mutex stop_mutex_;
-  std::string stop_reason_;
 };
 
 }  // namespace argiope
