@@ -10,6 +10,7 @@
 #include "base/internal/printable.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
 #include "crawl/run/shard.hpp"
+#include "crawl/run/stored_redirects.hpp"
 #include "web/http/internal/http_date.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
@@ -251,7 +252,8 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
 // The chain may have begun in an earlier run.
 void Crawler::Shard::recall_redirects(UrlTask& task) {
   if (!std::exchange(task.is_stored, false)) return;
-  task.redirects = std::max(task.redirects, static_cast<std::uint8_t>(std::min(shared_.redirects_to(task.id), 255u)));
+  const std::uint32_t hops = redirects_to(shared_.store, task.id, options_.max_redirects);
+  task.redirects = std::max(task.redirects, static_cast<std::uint8_t>(std::min(hops, 255u)));
 }
 
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.
@@ -262,7 +264,9 @@ bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& 
   task.fingerprint = shared_.fingerprint_of(target.href());
   task.id = shared_.session.comes_back(from.fingerprint, from.id, task.fingerprint, new_cookies);
   // The chain may have begun in an earlier run.
-  if (task.id == 0 && new_cookies) task.id = shared_.redirects_from(target.href(), from.id);
+  if (task.id == 0 && new_cookies) {
+    task.id = redirects_from(shared_.store, target.href(), from.id, options_.max_redirects);
+  }
   if (task.id == 0) return false;
   task.url = target.href();
   task.depth = from.depth;

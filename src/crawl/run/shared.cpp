@@ -45,6 +45,13 @@ bool waits_for_its_turn(const UrlRecord& record, const CrawlOptions& options) no
   return record.shelf != Shelf::delayed || record.state == UrlState::queued || options.forever;
 }
 
+Purpose purpose_of(const UrlRecord& record, UrlWork work) noexcept {
+  if (record.reason == UrlReason::sitemap) return Purpose::sitemap;
+  const bool is_requisite = record.reason == UrlReason::requisite;
+  if (work != UrlWork::check) return is_requisite ? Purpose::requisite : Purpose::page;
+  return is_requisite ? Purpose::part : record.reason == UrlReason::asset ? Purpose::asset : Purpose::link;
+}
+
 // What the store has once it is queued anew.
 UrlRecord as_queued(UrlRecord record, const UrlOutcome& outcome) {
   record.state = UrlState::queued;
@@ -411,13 +418,6 @@ void Crawler::Shared::follow_stored_seed(const UrlRecord& record) {
   if (auto target = Url::parse(record.redirect_to)) follow_seed(record.url, *target);
 }
 
-Purpose Crawler::Shared::purpose_of(const UrlRecord& record, UrlWork work) noexcept {
-  if (record.reason == UrlReason::sitemap) return Purpose::sitemap;
-  const bool is_requisite = record.reason == UrlReason::requisite;
-  if (work != UrlWork::check) return is_requisite ? Purpose::requisite : Purpose::page;
-  return is_requisite ? Purpose::part : record.reason == UrlReason::asset ? Purpose::asset : Purpose::link;
-}
-
 UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   const UrlWork work = work_on(record, Stage::opening);
   UrlTask task;
@@ -523,37 +523,6 @@ bool Crawler::Shared::show(const Exchange& exchange) {
 void Crawler::Shared::fail(Error why) {
   failures.note_fatal(std::move(why));
   ending.stop("sink", true);
-}
-
-std::int64_t Crawler::Shared::redirects_from(std::string_view target, std::int64_t id) {
-  auto known = store.get(id);
-  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
-  for (std::uint32_t hops = 0; hops < options.max_redirects && record; ++hops) {
-    record = redirecting_to(*record);
-    if (record && record->url == target) return record->url_id;
-  }
-  return 0;
-}
-
-std::uint32_t Crawler::Shared::redirects_to(std::int64_t id) {
-  auto known = store.get(id);
-  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
-  std::uint32_t hops = 0;
-  while (record && hops < options.max_redirects) {
-    record = redirecting_to(*record);
-    if (!record) break;
-    if (record->url_id == id) return 0;  // records of several runs: where the circle began is not known
-    ++hops;
-  }
-  return hops;
-}
-
-// The URL that was met first to lead to the record's, if that is by a redirect.
-std::optional<UrlRecord> Crawler::Shared::redirecting_to(const UrlRecord& record) {
-  if (record.referrer == 0) return std::nullopt;
-  auto before = store.get(record.referrer);
-  if (!before || !*before || (*before)->redirect_to != record.url) return std::nullopt;
-  return std::move(*before);
 }
 
 // --- what may be fetched after all -------------------------------------------------------------------------------

@@ -102,10 +102,6 @@ class Crawler::Shared {
   // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
   // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out. `may_end`: false while more may come.
   bool is_complete(std::size_t shard, bool may_end = true);
-  // The id of `target` where redirects that the store knows lead from it to the URL `id`; 0: they do not.
-  std::int64_t redirects_from(std::string_view target, std::int64_t id);
-  // How many redirects in a row have led to the URL `id`, by what the store knows; at most max_redirects.
-  std::uint32_t redirects_to(std::int64_t id);
   // In a crawl that goes on: with nothing left but what was fetched and waits, shard 0 looks from time to time in the store for what
   // may be fetched now.
   void look_for_more(std::size_t shard, TimePoint now);
@@ -176,7 +172,6 @@ class Crawler::Shared {
   UrlWork work_for_outputs(const UrlRecord& record, UrlWork work, Stage stage) const;
   bool is_lacking(const UrlRecord& record, UrlWork work) const;
   void note_requisite(const UrlRecord& record, UrlWork work);
-  static Purpose purpose_of(const UrlRecord& record, UrlWork work) noexcept;
   // Counts depths again by the links that are stored, or else by those of this run that the depth book has.
   Result<void> shorten_depths();
   Result<std::vector<std::uint32_t>> depths_by_links();
@@ -185,7 +180,6 @@ class Crawler::Shared {
   Result<std::size_t> take_up_more();
   Result<void> finish_sinks() const;
   Result<void> list_broken(CrawlReport& report);
-  std::optional<UrlRecord> redirecting_to(const UrlRecord& record);
 
   WallTime opened_at_{};
   UrlRun run_;
