@@ -124,7 +124,7 @@ TEST_F(FrontierTest, WhatEarlierRunsHaveAskedComesBehindWhatNoneHasTheLongestAgo
     UrlTask task;
     task.id = id;
     task.url = record.url;
-    task.requisite = reason == UrlReason::requisite;
+    if (reason == UrlReason::requisite) task.purpose = Purpose::requisite;
     frontier().resume(record, host(record.url), std::move(task));
   };
   for (const CrawlOrder order : {CrawlOrder::bfs, CrawlOrder::dfs, CrawlOrder::priority, CrawlOrder::random}) {

@@ -29,7 +29,7 @@ Coro<void> Crawler::work(std::size_t index, HttpTransport& transport, Resolver* 
   return shared_->shards.at(index)->work(transport, resolver);
 }
 
-void Crawler::stop(std::string reason, bool at_once) { shared_->stop(std::move(reason), at_once); }
+void Crawler::stop(std::string reason, bool at_once) { shared_->ending.stop(std::move(reason), at_once); }
 std::vector<Cookie> Crawler::cookies(WallTime now) const { return shared_->session.cookies(now); }
 CrawlStats Crawler::stats() const { return shared_->stats(); }
 Result<CrawlReport> Crawler::report() { return shared_->report(); }

@@ -20,6 +20,7 @@
 #include "crawl/hosts/host_book.hpp"
 #include "crawl/hosts/internal/host_pace.hpp"
 #include "crawl/options/internal/host_policies.hpp"
+#include "crawl/run/visit_step.hpp"
 #include "engine/internal/queue_window.hpp"
 
 namespace argiope {
@@ -40,16 +41,11 @@ struct UrlTask {
   std::uint8_t attempts = 0;
   std::uint8_t redirects = 0;  // hops that led here; of `is_stored` perhaps not all
   std::uint8_t challenges = 0;  // answers that asked who we are
+  Purpose purpose = Purpose::page;
+  std::optional<UrlAsk> ask;      // what is asked now; nullopt: what is asked first, see first_ask()
   bool revisit = false;        // fetched before: ask whether it has changed
   bool known = false;          // answered by an earlier run, and nothing has changed about it yet
   bool counted = false;        // settled before: max_pages_per_host has let it through
-  bool off_scope = false;      // only to be checked (HEAD), not to be followed
-  bool by_get = false;         // HEAD was answered in a way that proves nothing: to be checked by GET
-  bool asset = false;          // only to be checked, because no link leads there
-  bool requisite = false;      // a page is shown with it: fetched whole, and not followed
-  bool is_part = false;        // the same, in a run that does not save it: only to be checked
-  bool whole = false;          // to be checked by GET, and its body read for what is in it
-  bool sitemap = false;        // read for what it lists
   bool rotates = false;        // fetched, and due again and again
   bool settled = false;        // in this run, before
   bool has_place = false;      // in the budget of pages, though it is not under way
@@ -186,7 +182,7 @@ class Frontier {
  private:
   std::int32_t priority_of(const UrlTask& task) const {
     if (task.late != 0) return task.late;
-    return task.requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url);
+    return task.purpose == Purpose::requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url);
   }
   // At the opening of a run.
   std::int32_t priority_of(const UrlRecord& record) const;

@@ -40,18 +40,20 @@ bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
   UrlOutcome outcome;
   outcome.url_id = task.id;
   outcome.state = UrlState::excluded;
-  outcome.reason = task.asset ? UrlReason::asset : task.sitemap ? UrlReason::sitemap : UrlReason::pages_per_host;
+  outcome.reason = is_asset(task.purpose)             ? UrlReason::asset
+                   : task.purpose == Purpose::sitemap ? UrlReason::sitemap
+                                                      : UrlReason::pages_per_host;
   outcome.limit = static_cast<std::int64_t>(host.policy->max_pages);
   batch.outcomes.push_back(std::move(outcome));
   shared_.store.submit(std::move(batch));
-  shared_.end(1);
+  shared_.ending.end(1);
   return true;
 }
 
 void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint now) {
   Host& host = frontier_.host_of(url);
   if (is_one_too_many(task, host)) return;
-  if (!frontier_.put(std::move(task), host, due, now)) shared_.end(1);
+  if (!frontier_.put(std::move(task), host, due, now)) shared_.ending.end(1);
 }
 
 void Crawler::Shard::prepare_task(UrlTask task, const Url& url) { put(std::move(task), url, TimePoint{}, TimePoint{}); }
@@ -123,7 +125,7 @@ void Crawler::Shard::read_on(TimePoint now) {
   for (const Frontier::Read& wanted : std::exchange(reads_, {})) {
     if (auto done = read(wanted, now); !done) {
       spdlog::error("{}", done.error().message);
-      return shared_.stop("store", true);
+      return shared_.ending.stop("store", true);
     }
   }
   frontier_.end_read(now);
@@ -175,13 +177,13 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
     cancelled = true;
   }
   if (cancelled) {
-    shared_.stop("cancelled", true);
+    shared_.ending.stop("cancelled", true);
     co_await drain();
   }
   if (options_.renderer) co_await options_.renderer->close();
   shared_.session.save(shared_.store, wall());
   keep_rests(loop_->time());
-  shared_.note_end(wall());
+  shared_.ending.note_end(wall());
   working_.store(false, std::memory_order_release);
   ticker_->stop();
   if (cancelled) throw CancelledError();
@@ -190,7 +192,7 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
 Coro<void> Crawler::Shard::drain() {
   refuse_hops();
   for (const TimePoint limit = saturating_add(loop_->time(), options_.drain_limit); active_ > 0 || !served_hops_.empty();) {
-    if (shared_.stopping_at_once() || loop_->time() >= limit) {
+    if (shared_.ending.stopping_at_once() || loop_->time() >= limit) {
       for (auto& visit : visits_) {
         if (visit->running) visit->task.cancel();
       }
@@ -208,8 +210,8 @@ void Crawler::Shard::save_session(TimePoint now) {
 }
 
 void Crawler::Shard::check_limits(TimePoint now) {
-  if (shared_.store.failure()) shared_.stop("store", true);
-  if (options_.max_idle && active_ == 0 && now - last_fetch_ >= *options_.max_idle) shared_.stop("idle", false);
+  if (shared_.store.failure()) shared_.ending.stop("store", true);
+  if (options_.max_idle && active_ == 0 && now - last_fetch_ >= *options_.max_idle) shared_.ending.stop("idle", false);
 }
 
 void Crawler::Shard::pump() {
@@ -219,7 +221,7 @@ void Crawler::Shard::pump() {
   take_given(now);
   check_limits(now);
   if (options_.forever) shared_.look_for_more(index_, now);
-  if (shared_.stopping() || shared_.is_complete(index_, !awaits_given(now))) {
+  if (shared_.ending.stopping() || shared_.is_complete(index_, !awaits_given(now))) {
     if (!std::exchange(drain_started_, true)) {
       loop_->create_task(drain(), "drain");
     }
@@ -227,7 +229,7 @@ void Crawler::Shard::pump() {
   }
   read_on(now);
   save_session(now);
-  if (shared_.store.backlog() > kMostBacklog || shared_.sinks_are_behind()) return ticker_->at(now + kBacklogPause);
+  if (shared_.store.backlog() > kMostBacklog || shared_.sinks.are_behind()) return ticker_->at(now + kBacklogPause);
   lanes_.wake([&](Host& host) {
     --host.pins;
     if (!host.is_held()) frontier_.let_go(host, now);

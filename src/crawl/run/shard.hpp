@@ -83,6 +83,7 @@ class Crawler::Shard {
     bool running = false;
     bool has_page = false;        // of the budget of pages
     bool has_spare = false;       // another, for GET where HEAD may prove nothing
+    UrlAsk ask = UrlAsk::page;    // of the last request
     bool is_conditional = false;  // 304 is an answer
     bool is_asked = false;        // the transport has its request; whether it was sent, the response says
     std::uint64_t scan = 0;  // of its page: what was found is still there while it is the shard's last; 0: none yet
@@ -159,9 +160,8 @@ class Crawler::Shard {
   bool show(ExchangeKind kind, Visit& visit, bool is_unrendered);
   Exchange exchange_of(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response) const;
   bool looks_unwanted(const UrlTask& task) const;
-  bool asks_by_head(const UrlTask& task) const;
+  UrlAsk ask_of(const UrlTask& task) const;
   bool is_unwanted(const Visit& visit) const noexcept;
-  bool is_worth_get(const Visit& visit) noexcept;
   void build_request(Visit& visit);
   bool has_last_answer(const UrlRecord& record) const;
   bool keep_last_answer(const Visit& visit, UrlOutcome& outcome);
@@ -179,17 +179,25 @@ class Crawler::Shard {
   // As RetryPolicy has it, with as many attempts as the host's policy says.
   std::optional<Duration> wait_after(const Host& host, std::uint32_t attempts);
   void on_error(Visit& visit, const Error& error, TimePoint now);
-  // Whether the URL is asked again, and the answer counts for nothing else.
-  bool asks_again(Visit& visit, TimePoint now);
+  // For next_step(): what was asked, and what has come of it.
+  VisitRequest asked_of(const Visit& visit);
+  VisitAnswer answer_of(const Visit& visit, const std::optional<Error>& unrendered);
+  static bool is_last_attempt(const UrlTask& task) noexcept;
+  // What an answer says beside the URL's own: that its host is alive, cookies, bytes.
+  void learn_from(Visit& visit);
+  void count_answer(const Visit& visit);
+  // What follows from an answer is done, but for settle and fail: those are on_response()'s.
+  VisitStep take_answer(Visit& visit, const std::optional<Error>& unrendered, TimePoint now);
+  VisitStep take_step(Visit& visit, const NextStep& next, const Error& why, Duration at_least, TimePoint now);
   // The page handler's, awaited. What it threw, in words.
   Coro<std::string> hand_over(Visit& visit);
-  void on_response(Visit& visit, std::string handler_error, TimePoint now);
+  void on_response(Visit& visit, VisitStep step, std::string handler_error, TimePoint now);
   void count_oddities(const HttpResponse& response);
   static std::string note_on(const HttpResponse& response);
   void on_redirect(Visit& visit, UrlBatch& batch);
   bool goes_back(const Visit& visit, const Url& target, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
-  void retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now);
+  void retry(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   UrlOutcome waiting_outcome(const Visit& visit);
   void give_up(Visit& visit, const Error& error, TimePoint now);
   // --- sitemaps and feeds
@@ -240,7 +248,7 @@ class Crawler::Shard {
   Duration rest_of_lost_hosts() const noexcept;
   static void note_change(const Visit& visit, UrlBatch& batch);
   bool settle_check(Visit& visit, UrlBatch& batch);
-  // Whether what HEAD has told makes its body worth reading.
+  // Of what is only checked: whether the run wants to know what is in its body.
   bool is_worth_reading(const Visit& visit);
 
   // --- pages as JavaScript makes them
@@ -290,8 +298,11 @@ class Crawler::Shard {
   // Its URL is asked again, or was not asked. What was asked counts among the pages that max_pages lets in; sitemaps, and answers that
   // wanted to know who asks, do not.
   void put_page_off(Visit& visit);
-  // The same, at once and by GET.
-  void ask_by_get(Visit& visit, TimePoint now);
+  // The same is asked once more, at once; something else is.
+  void ask_again(Visit& visit, TimePoint now);
+  void ask_instead(Visit& visit, TimePoint now);
+  // It begins anew, as what it has turned out to be.
+  static void begin_as(Purpose purpose, UrlTask& task) noexcept;
   void end_page(Visit& visit);
   void cut_by_quota(Visit& visit, TimePoint now);
   // A run with a limit has asked it, and has no whole answer: the next one asks first what none has asked. Nothing if no request was sent.
@@ -305,7 +316,7 @@ class Crawler::Shard {
   // Of an answer, or of what came of one.
   void count_bytes(const HttpResponse& response) {
     ShardCounters::add(counters.bytes, response.wire_bytes);
-    shared_.take_bytes(response);
+    shared_.ending.take_bytes(response);
   }
   void count(Exclusion why) noexcept { ShardCounters::add(counters.excluded[static_cast<std::size_t>(why)]); }
 

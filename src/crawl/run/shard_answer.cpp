@@ -10,6 +10,7 @@
 #include "base/internal/printable.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
 #include "crawl/run/shard.hpp"
+#include "crawl/run/stored_redirects.hpp"
 #include "web/http/internal/http_date.hpp"
 #include "web/http/internal/validators.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -17,12 +18,6 @@
 
 namespace argiope {
 namespace {
-
-constexpr std::uint8_t kMostUrlChallenges = 5;  // that are answered for one URL
-
-// Whether HEAD may have been answered so and GET be answered otherwise: many servers refuse or do not know HEAD. A plea for
-// patience is believed.
-constexpr bool proves_nothing_of_get(int status) noexcept { return status >= 400 && !is_plea(status); }
 
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 53;  // that a server may claim
 
@@ -33,11 +28,8 @@ void Crawler::Shard::exclude(Visit& visit, Exclusion why, std::string detail, Ti
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::excluded;
-  const UrlTask& task = task_of(visit);
-  outcome.reason = task.requisite || task.is_part ? UrlReason::requisite
-                   : task.asset                   ? UrlReason::asset
-                   : task.sitemap                 ? UrlReason::sitemap
-                                                  : reason_of(why);
+  const Purpose purpose = task_of(visit).purpose;
+  outcome.reason = purpose == Purpose::page || purpose == Purpose::link ? reason_of(why) : reason_of(purpose);
   outcome.error = std::move(detail);
   shared_.count_left_out(outcome.reason);
   batch.outcomes.push_back(std::move(outcome));
@@ -49,72 +41,87 @@ UrlOutcome Crawler::Shard::outcome_of(const Visit& visit) {
   outcome.url_id = task_of(visit).id;
   outcome.attempts = task_of(visit).attempts;
   outcome.mtime = wall();
-  if (task_of(visit).sitemap) outcome.reason = UrlReason::sitemap;
-  if (task_of(visit).off_scope) outcome.reason = task_of(visit).asset ? UrlReason::asset : UrlReason::checked;
-  if (task_of(visit).requisite || task_of(visit).is_part) outcome.reason = UrlReason::requisite;
+  outcome.reason = reason_of(task_of(visit).purpose);
   return outcome;
 }
 
-bool Crawler::Shard::asks_again(Visit& visit, TimePoint now) {
-  UrlTask& task = task_of(visit);
-  Host& host = *visit.ticket.host;
+void Crawler::Shard::learn_from(Visit& visit) {
   const HttpResponse& response = visit.response;
-  host.health.page_answered();
+  visit.ticket.host->health.page_answered();
   count_bytes(response);
   if (response.new_cookies || response.challenged != HttpChallenged::none) {
     shared_.session.note(visit.request, response, wall());
   }
-  const bool is_asked_for = visit.rendered != nullptr && visit.rendered->wants_cookies;
-  if ((response.challenged == HttpChallenged::again || is_asked_for) && task.challenges < kMostUrlChallenges) {
-    ++task.challenges;
-    put_page_off(visit);
-    frontier_.retry(visit.ticket, now, now);
-    return true;
-  }
-  const bool by_head = visit.request.method == HttpMethod::head;
-  if (by_head && (proves_nothing_of_get(response.status) || is_worth_get(visit))) {
-    ask_by_get(visit, now);
-    return true;
-  }
-  if (task.off_scope && !task.whole && is_worth_reading(visit)) {
-    task.by_get = task.whole = true;
-    if (visit.request.method == HttpMethod::head || response.truncated) {
-      ask_by_get(visit, now);
-      return true;
-    }
-  }
+}
+
+VisitAnswer Crawler::Shard::answer_of(const Visit& visit, const std::optional<Error>& unrendered) {
+  const HttpResponse& response = visit.response;
+  const bool wants_cookies = visit.rendered != nullptr && visit.rendered->wants_cookies;
+  VisitAnswer answer{.status = response.status};
+  if (unrendered) answer.failure = unrendered->code;
+  answer.is_challenge = response.challenged == HttpChallenged::again || wants_cookies;
+  answer.is_unwanted = is_unwanted(visit);
+  answer.is_worth_reading = is_worth_reading(visit);
+  answer.is_truncated = response.truncated;
+  answer.is_damaged = !response.damage.empty();
+  answer.is_unchanged = response.status == 304 && asks_whether_changed(visit.request);
+  return answer;
+}
+
+// What has come is its answer, or is one attempt of several.
+void Crawler::Shard::count_answer(const Visit& visit) {
+  const int status = visit.response.status;
   ShardCounters::add(counters.fetched);
-  if (task.requisite) ShardCounters::add(counters.requisites);
-  if (response.status >= 0 && response.status < static_cast<int>(counters.statuses.size())) {
-    ShardCounters::add(counters.statuses[static_cast<std::size_t>(response.status)]);
+  if (task_of(visit).purpose == Purpose::requisite) ShardCounters::add(counters.requisites);
+  if (status >= 0 && status < static_cast<int>(counters.statuses.size())) {
+    ShardCounters::add(counters.statuses[static_cast<std::size_t>(status)]);
   }
-  if (is_temporary(response.status)) {
-    const Duration at_least = heed_retry_after(host, response, now);
-    if (task.attempts + 1u < host.policy->attempts) {
-      retry_or_give_up(visit, {Errc::protocol, fmt::format("HTTP {}", response.status)}, at_least, now);
-      return true;
+}
+
+VisitStep Crawler::Shard::take_answer(Visit& visit, const std::optional<Error>& unrendered, TimePoint now) {
+  const HttpResponse& response = visit.response;
+  learn_from(visit);
+  const NextStep next = next_step(asked_of(visit), answer_of(visit, unrendered));
+  if (next.step == VisitStep::again || next.step == VisitStep::instead) return take_step(visit, next, {}, {}, now);
+  count_answer(visit);
+  Duration at_least{};
+  if (is_temporary(response.status)) at_least = heed_retry_after(*visit.ticket.host, response, now);
+  Error why;
+  if (next.step == VisitStep::retry || next.step == VisitStep::give_up) {
+    if (is_temporary(response.status)) {
+      why = {Errc::protocol, fmt::format("HTTP {}", response.status)};
+    } else {
+      why = unrendered ? *unrendered : Error{Errc::network, response.damage};
     }
   }
-  if (!response.damage.empty() && task.attempts + 1u < host.policy->attempts) {
-    retry_or_give_up(visit, {Errc::network, response.damage}, {}, now);
-    return true;
+  return take_step(visit, next, why, at_least, now);
+}
+
+VisitStep Crawler::Shard::take_step(Visit& visit, const NextStep& next, const Error& why, Duration at_least,
+                                    TimePoint now) {
+  UrlTask& task = task_of(visit);
+  if (next.ask != visit.ask) task.ask = next.ask;
+  switch (next.step) {
+    case VisitStep::again: ask_again(visit, now); break;
+    case VisitStep::instead: ask_instead(visit, now); break;
+    case VisitStep::retry: retry(visit, why, at_least, now); break;
+    case VisitStep::give_up:
+      ++task.attempts;
+      give_up(visit, why, now);
+      break;
+    case VisitStep::settle:
+    case VisitStep::fail: break;  // what has come says what becomes of it
   }
-  return false;
+  return next.step;
 }
 
 // Of a good answer: whether its body was, or would be, of a type that is not accepted.
 bool Crawler::Shard::is_unwanted(const Visit& visit) const noexcept {
   const HttpResponse& response = visit.response;
   if (response.status < 200 || response.status >= 300) return false;
-  if (visit.request.method != HttpMethod::head) return response.unwanted;
+  if (visit.ask != UrlAsk::head) return response.unwanted;
   const std::string& type = response.headers.content_type;
   return !parse_content_type(type).type.empty() && !has_media_type(type, visit.request.wanted_types);
-}
-
-// Asked by HEAD for what its name says, it may be wanted all the same.
-bool Crawler::Shard::is_worth_get(const Visit& visit) noexcept {
-  const int status = visit.response.status;
-  return !task_of(visit).off_scope && status >= 200 && status < 300 && !is_unwanted(visit);
 }
 
 Coro<std::string> Crawler::Shard::hand_over(Visit& visit) {
@@ -139,7 +146,7 @@ Coro<std::string> Crawler::Shard::hand_over(Visit& visit) {
   co_return what;
 }
 
-void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePoint now) {
+void Crawler::Shard::on_response(Visit& visit, VisitStep step, std::string handler_error, TimePoint now) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
   const bool reads_list = shared_.reads_sitemaps && is_sitemap(visit);
@@ -150,33 +157,27 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   ++outcome.attempts;
   outcome.state = UrlState::done;
   outcome.status_code = response.status;
-  if (is_temporary(response.status)) {
+  if (step == VisitStep::fail) {
     outcome.state = UrlState::failed;
     outcome.limit = task.given_up + 1;
-    outcome.error = fmt::format("HTTP {}", response.status);
-    shared_.count_failure("http");
+    outcome.error = response.status == 304 ? std::string(kUnaskedNotModified) : fmt::format("HTTP {}", response.status);
+    shared_.failures.count("http");
   }
-  outcome.not_modified = response.status == 304 && asks_whether_changed(visit.request);
-  if (response.status == 304 && !outcome.not_modified) {
-    outcome.state = UrlState::failed;
-    outcome.limit = task.given_up + 1;
-    outcome.error = kUnaskedNotModified;
-    shared_.count_failure("http");
-  }
+  outcome.not_modified = response.status == 304 && step != VisitStep::fail;
   if (!outcome.not_modified) {
     outcome.content_type = response.headers.content_type;
     outcome.size = static_cast<std::int64_t>(response.body.size());
     outcome.etag = response.headers.etag;
     outcome.last_modified = response.headers.last_modified;
     if (!response.body.empty()) outcome.digest = content_digest(response.body);
-    if (!task.off_scope && is_unwanted(visit)) {
+    if (!is_only_checked(task.purpose) && is_unwanted(visit)) {
       note_unwanted(response, outcome);
       if (shared_.requisites.is_used()) shared_.requisites.refuse(task.fingerprint);
     }
     if (response.truncated && outcome.state != UrlState::failed) {
       outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
       note_part(outcome, UrlReason::cut_off, options_.size_limit);
-      if (task.requisite) outcome.limit = static_cast<std::int64_t>(options_.size_limit);
+      if (task.purpose == Purpose::requisite) outcome.limit = static_cast<std::int64_t>(options_.size_limit);
     }
   }
   if (outcome.error.empty()) outcome.error = note_on(response);
@@ -191,7 +192,7 @@ void Crawler::Shard::on_response(Visit& visit, std::string handler_error, TimePo
   } else if (is_redirect(response.status) || is_led_away(visit)) {
     on_redirect(visit, batch);
     pass_on_sitemap(visit, task, batch);
-  } else if (response.status == 200 && !task.off_scope && !task.requisite && !response.unwanted) {
+  } else if (response.status == 200 && task.purpose == Purpose::page && !response.unwanted) {
     on_page(visit, batch);
   }
   if (!reads_list) find_requisites(visit, batch);
@@ -230,7 +231,7 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
     note_part(outcome, UrlReason::redirects, options_.max_redirects);
     return;
   }
-  if (task.requisite) {
+  if (task.purpose == Purpose::requisite) {
     if (!goes_back(visit, *target, batch)) {
       discover_requisite(task, *target, static_cast<std::uint8_t>(task.redirects + 1), batch);
     }
@@ -245,7 +246,8 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
 // The chain may have begun in an earlier run.
 void Crawler::Shard::recall_redirects(UrlTask& task) {
   if (!std::exchange(task.is_stored, false)) return;
-  task.redirects = std::max(task.redirects, static_cast<std::uint8_t>(std::min(shared_.redirects_to(task.id), 255u)));
+  const std::uint32_t hops = redirects_to(shared_.store, task.id, options_.max_redirects);
+  task.redirects = std::max(task.redirects, static_cast<std::uint8_t>(std::min(hops, 255u)));
 }
 
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.
@@ -256,25 +258,25 @@ bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& 
   task.fingerprint = shared_.fingerprint_of(target.href());
   task.id = shared_.session.comes_back(from.fingerprint, from.id, task.fingerprint, new_cookies);
   // The chain may have begun in an earlier run.
-  if (task.id == 0 && new_cookies) task.id = shared_.redirects_from(target.href(), from.id);
+  if (task.id == 0 && new_cookies) {
+    task.id = redirects_from(shared_.store, target.href(), from.id, options_.max_redirects);
+  }
   if (task.id == 0) return false;
   task.url = target.href();
   task.depth = from.depth;
   task.redirects = static_cast<std::uint8_t>(from.redirects + 1);
   task.counted = true;
-  task.off_scope = from.off_scope;
-  task.by_get = from.by_get;
-  task.requisite = from.requisite;
+  task.purpose = is_only_checked(from.purpose) ? Purpose::link : from.purpose;
+  task.ask = from.ask == UrlAsk::body ? UrlAsk::get : from.ask;
   UrlOutcome waits;
   waits.url_id = task.id;
   waits.state = UrlState::queued;
   waits.mtime = wall();
   waits.limit = -std::int64_t{task.redirects};
-  if (task.off_scope) waits.reason = UrlReason::checked;
-  if (task.requisite) waits.reason = UrlReason::requisite;
+  waits.reason = reason_of(task.purpose);
   batch.outcomes.push_back(std::move(waits));
-  shared_.begin(1);
-  if (task.requisite) shared_.begin_part();
+  shared_.ending.begin(1);
+  if (task.purpose == Purpose::requisite) shared_.ending.begin_part();
   found_[shared_.shard_of(target)].push_back(std::move(task));
   return true;
 }
@@ -359,7 +361,7 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
   if (off_scope && options_.check_links) place = shared_.scope.bars_check(url.href(), depth);
   if (place != Exclusion::none) count(place);
   const std::uint64_t url_fingerprint = shared_.fingerprint_of(url.href());
-  const auto [is_new, id] = shared_.claim(url_fingerprint);
+  const auto [is_new, id] = shared_.seen.claim(url_fingerprint);
   if (shared_.keeps_links) {
     targets_.push_back(id);
   } else {
@@ -382,8 +384,8 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
     task.id = id;
     task.url = url.href();
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
-    task.off_scope = off_scope;
-    shared_.begin(1);
+    if (off_scope) task.purpose = Purpose::link;
+    shared_.ending.begin(1);
     if (off_scope && options_.check_foreign_fragments) shared_.checks.add(url_fingerprint, {.id = id});
   } else {
     const bool may_turn = shared_.requisites.is_used() && scope_place == Exclusion::none;
@@ -398,16 +400,22 @@ void Crawler::Shard::discover(const UrlTask& from, const Url& url, std::uint32_t
 bool Crawler::Shard::has_other_part(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const bool is_unwanted = !batch.outcomes.empty() && batch.outcomes.front().reason == UrlReason::content_type;
-  const bool may_change = task.requisite || task.off_scope || is_unwanted;
+  const bool may_change = task.purpose == Purpose::requisite || is_only_checked(task.purpose) || is_unwanted;
   if (may_change && shared_.requisites.is_used() && settle_requisite(visit, batch)) return true;
-  return task.off_scope && shared_.checks.is_used() && settle_check(visit, batch);
+  return is_only_checked(task.purpose) && shared_.checks.is_used() && settle_check(visit, batch);
+}
+
+void Crawler::Shard::begin_as(Purpose purpose, UrlTask& task) noexcept {
+  task.purpose = purpose;
+  task.ask.reset();
+  task.attempts = 0;
 }
 
 void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
-  const bool was_requisite = task_of(visit).requisite;
+  const bool was_requisite = task_of(visit).purpose == Purpose::requisite;
   const bool is_page_too = has_other_part(visit, batch);
-  if (is_page_too && task_of(visit).requisite) shared_.begin_part();
-  if (was_requisite && !visit.has_page) shared_.end_part();
+  if (is_page_too && task_of(visit).purpose == Purpose::requisite) shared_.ending.begin_part();
+  if (was_requisite && !visit.has_page) shared_.ending.end_part();
   end_page(visit);
   recount(visit, batch);
   std::optional<TimePoint> again;
@@ -420,7 +428,7 @@ void Crawler::Shard::settle(Visit& visit, UrlBatch batch, TimePoint now) {
   shared_.note_settled();
   again ? frontier_.retry(visit.ticket, *again, now) : frontier_.done(visit.ticket, now);
   hand_out_found(now);
-  if (!again) shared_.end(1);
+  if (!again) shared_.ending.end(1);
 }
 
 void Crawler::Shard::hand_out_found(TimePoint now) {

@@ -41,7 +41,7 @@ bool Crawler::Shard::is_alias(Visit& visit, UrlBatch& batch) {
   const bool is_forbidden = host.robots && other_url_.site_key() == host.site && !host.robots->allowed(other_url_.path_and_query());
   if (is_forbidden) return false;
   discover(task, other_url_, task.depth + 1, false, batch);
-  const std::int64_t canonical = shared_.id_of(shared_.fingerprint_of(other_url_.href()));
+  const std::int64_t canonical = shared_.seen.id_of(shared_.fingerprint_of(other_url_.href()));
   if (canonical == 0 || !shared_.duplicates->add_alias(task.id, canonical)) return false;
   note_copy(batch, Exclusion::alias, canonical);
   return true;
@@ -77,7 +77,7 @@ bool Crawler::Shard::discover_stripped(const UrlTask& from, const Url& url, UrlB
   }
   count(Exclusion::parameter);
   if (shared_.duplicates->is_first_variant(shared_.fingerprint_of(other_url_.href()))) {
-    const auto [is_new, id] = shared_.claim(shared_.fingerprint_of(url.href()));
+    const auto [is_new, id] = shared_.seen.claim(shared_.fingerprint_of(url.href()));
     if (is_new) {
       const std::uint32_t depth = from.depth + 1;
       batch.discovered.push_back({id, std::string(url.href()), depth, crawl_priority(options_, depth, url.href()),

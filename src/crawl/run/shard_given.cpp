@@ -21,7 +21,7 @@ std::uint32_t depth_of(const GivenUrl& given) noexcept {
 
 bool Crawler::Shard::awaits_given(TimePoint now) {
   if (index_ != 0) return false;
-  if (shared_.outstanding.load(std::memory_order_relaxed) > 0) {
+  if (shared_.ending.outstanding() > 0) {
     idle_since_.reset();
     return false;
   }
@@ -33,14 +33,14 @@ void Crawler::Shard::take_given(TimePoint now) {
   if (index_ != 0) return;
   looked_in_vain_ = false;
   // Before the end they are looked for once more.
-  const bool idle = shared_.outstanding.load(std::memory_order_relaxed) == 0;
-  if ((!idle && now < next_given_) || shared_.stopping()) return;
+  const bool idle = shared_.ending.outstanding() == 0;
+  if ((!idle && now < next_given_) || shared_.ending.stopping()) return;
   if (!shared_.store.flushed(given_flush_)) return;  // those that were taken may still be there
   next_given_ = saturating_add(now, options_.schedule_interval);
   auto given = shared_.store.read_given(kGivenAtOnce);
   if (!given) {
     spdlog::error("{}", given.error().message);
-    return shared_.stop("store", true);
+    return shared_.ending.stop("store", true);
   }
   if (given->empty()) {
     looked_in_vain_ = idle;
@@ -92,7 +92,7 @@ void Crawler::Shard::take_one_again(const GivenUrl& given, UrlBatch& batch) {
   if (const auto url = Url::parse(given.url)) {
     found_[shared_.shard_of(*url)].push_back(std::move(*anew->task));
   } else {
-    shared_.end(1);
+    shared_.ending.end(1);
   }
 }
 
@@ -112,7 +112,7 @@ void Crawler::Shard::take_one_given(const GivenUrl& given, UrlBatch& batch) {
   const Exclusion place = shared_.place_of(url->href(), depth);
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url->href());
-  const auto claimed = shared_.claim(task.fingerprint);
+  const auto claimed = shared_.seen.claim(task.fingerprint);
   if (!claimed.is_new) {
     shared_.given.known.fetch_add(1);
     return;
@@ -131,7 +131,7 @@ void Crawler::Shard::take_one_given(const GivenUrl& given, UrlBatch& batch) {
   task.id = claimed.id;
   task.url = url->href();
   task.depth = depth;
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(*url)].push_back(std::move(task));
 }
 

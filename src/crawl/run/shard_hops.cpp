@@ -93,7 +93,7 @@ Coro<std::optional<Result<void>>> Crawler::Shard::ask_for_file(Host& host, Excha
   };
   const Result<void> sent =
       co_await send_following_redirects(transport, request, response, kFileRedirects - hops, after_each);
-  if (!sent && shared_.is_quota_used_up()) co_return std::nullopt;
+  if (!sent && shared_.ending.is_quota_used_up()) co_return std::nullopt;
   if (transport.put_off == Duration::zero()) co_return sent;
   host.detour = std::make_unique<Host::Detour>(Host::Detour{question, request.url, hops});
   const TimePoint now = loop_->time();

@@ -60,7 +60,7 @@ Coro<void> Crawler::Shard::probe(Host& host) {
   prepare(request);
   HttpResponse response;
   const Result<void> sent = co_await ask_in_turn(host, ExchangeKind::probe, request, response);
-  if (!sent && shared_.is_quota_used_up()) co_return;
+  if (!sent && shared_.ending.is_quota_used_up()) co_return;
   const TimePoint now = loop_->time();
   if (sent || says_something(sent.error(), response)) {
     probe_answered(host, now);
@@ -142,7 +142,7 @@ bool Crawler::Shard::host_failed(Host& host, Error error, bool owes_failure, Tim
 void Crawler::Shard::lose(Host& host, Error cause, HostLoss loss, TimePoint now) {
   spdlog::debug("{}: given up: {}", host.site, cause.message);
   loss.cause = std::move(cause);
-  shared_.note_lost(host.site, loss.cause);
+  shared_.failures.note_lost(host.site, loss.cause);
   host.lost = std::make_unique<HostLoss>(std::move(loss));
   if (options_.forever) host.lost_until = now + rest_of_lost_hosts();
   host.robots_until = kNever;
@@ -154,13 +154,14 @@ void Crawler::Shard::lose(Host& host, Error cause, HostLoss loss, TimePoint now)
 void Crawler::Shard::pass_over(Visit& visit, TimePoint now) {
   HostLoss& loss = *visit.ticket.host->lost;
   if (options_.forever && task_of(visit).revisit) loss.owes_failure = false;
-  const bool leads_nowhere = task_of(visit).off_scope && loss.unreachable && !visit.ticket.host->health.answered();
+  const bool leads_nowhere =
+      is_only_checked(task_of(visit).purpose) && loss.unreachable && !visit.ticket.host->health.answered();
   if (std::exchange(loss.owes_failure, false) || leads_nowhere) {
     ++task_of(visit).attempts;
     return give_up(visit, loss.cause, now);
   }
   ShardCounters::add(counters.not_asked);
-  shared_.count_not_asked(visit.ticket.host->site);
+  shared_.failures.count_not_asked(visit.ticket.host->site);
   if (options_.forever) return wait_with_host(visit, now);
   UrlBatch batch;
   if (const UrlTask& task = task_of(visit); task.revisit || task.known) {

@@ -42,7 +42,7 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
   if (response.status == 304) return;  // what is known of it stays
   PageFacts facts;
   bool has_links = false;
-  if (response.status == 200 && (!task.off_scope || task.whole)) {
+  if (response.status == 200 && (!is_only_checked(task.purpose) || task.ask == UrlAsk::body)) {
     if (is_html_page(response.headers.content_type, response.body)) {
       has_links = note_page(visit, facts, batch);
     } else if (is_sheet_to_read(task, response)) {
@@ -50,8 +50,8 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
     }
   }
   // What an earlier answer had is gone.
-  if (!has_links && options_.keep_links && !task.off_scope) batch.kept_links.push_back({task.id, {}});
-  if (!facts.anchors && (!options_.keep_facts || task.off_scope)) return;
+  if (!has_links && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
+  if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
   facts.url_id = task.id;
   facts.took = now - response.sent_at;
   facts.wire_bytes = static_cast<std::int64_t>(response.wire_bytes);
@@ -61,8 +61,8 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
 // As what it is asked for does not matter: what the sheets of the site refer to is checked.
 bool Crawler::Shard::is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const {
   if (!options_.check_assets || !is_style_sheet(response)) return false;
-  const bool is_of_pages = task.asset || task.requisite;
-  return shared_.place_of(task.url, task.depth - (is_of_pages && task.depth > 0 ? 1 : 0)) == Exclusion::none;
+  const std::uint32_t above = is_of_pages(task.purpose) && task.depth > 0 ? 1u : 0u;
+  return shared_.place_of(task.url, task.depth - above) == Exclusion::none;
 }
 
 // Whether its links were noted. Of a page elsewhere nothing but what fragments may name is.
@@ -81,21 +81,21 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   }
   LinkResolver resolver;
   resolver.begin(visit.request.url, survey.base_href, charset.name);
-  if (options_.keep_facts && !task.off_scope) {
+  if (options_.keep_facts && !is_only_checked(task.purpose)) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
     facts.canonical = canonical_of(visit.request.url, survey.canonical, canonical_field(response), resolver, noted_);
   }
-  if (options_.duplicates.keep_simhashes && !task.off_scope) {
+  if (options_.duplicates.keep_simhashes && !is_only_checked(task.purpose)) {
     if (!said_) said_ = words_.read(html);
     facts.words = said_->count;
     facts.simhash = said_->simhash;
   }
   const bool is_whole = !response.truncated && response.damage.empty() && survey.has_all_ids;
-  if ((task.off_scope ? options_.check_foreign_fragments : options_.check_fragments) && is_whole) {
+  if ((is_only_checked(task.purpose) ? options_.check_foreign_fragments : options_.check_fragments) && is_whole) {
     facts.anchors = anchors_of(survey);
   }
-  if (task.off_scope || task.requisite) return false;
+  if (is_only_checked(task.purpose) || task.purpose == Purpose::requisite) return false;
   note_links(task, survey.links, html, resolver, batch);
   return true;
 }
@@ -143,9 +143,9 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
   if (status != UrlStatus::ok || !is_on_the_web(noted_)) return kept;
   noted_.strip_fragment();
   const bool found = options_.check_assets && (is_asset(link.kind) || is_checked_mention(link));
-  kept.target = found ? discover_asset(from, noted_, batch) : shared_.id_of(shared_.fingerprint_of(noted_.href()));
+  kept.target = found ? discover_asset(from, noted_, batch) : shared_.seen.id_of(shared_.fingerprint_of(noted_.href()));
   if (!found && shared_.duplicates && shared_.duplicates->strip(noted_, other_url_)) {
-    if (const auto stripped = shared_.id_of(shared_.fingerprint_of(other_url_.href()))) kept.target = stripped;
+    if (const auto stripped = shared_.seen.id_of(shared_.fingerprint_of(other_url_.href()))) kept.target = stripped;
   }
   if (options_.check_foreign_fragments && !kept.fragment.empty()) link_to_fragment(from, noted_);
   if (kept.target != 0) kept.href.clear();
@@ -156,13 +156,13 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
 std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
-  const auto [is_new, id] = shared_.claim(task.fingerprint);
+  const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   if (!is_new) return id;
   task.id = id;
   task.url = url.href();
-  task.off_scope = task.asset = true;
+  task.purpose = Purpose::asset;
   // As deep as its page, and stored as if a link led there, in case that one does.
-  task.depth = from.depth + (from.asset || from.requisite ? 0 : 1);
+  task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
   batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), from.id,
                               wall(), UrlReason::asset});
   const Exclusion trap = shared_.scope.bars_check(task.url, task.depth > 0 ? task.depth - 1 : 0);
@@ -174,7 +174,7 @@ std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url,
     count(trap);
     return id;
   }
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
   return id;
 }
@@ -192,7 +192,7 @@ void Crawler::Shard::link_to_asset(const UrlTask& task, const Url& url, Exclusio
   UrlTask page = task;
   page.id = id;
   page.url = url.href();
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(page));
 }
 
@@ -205,32 +205,33 @@ void Crawler::Shard::link_to_fragment(const UrlTask& from, const Url& url) {
   task.id = id;
   task.url = url.href();
   task.depth = from.depth + 1;
-  task.off_scope = true;
-  shared_.begin(1);
+  task.purpose = Purpose::link;
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
 bool Crawler::Shard::is_worth_reading(const Visit& visit) {
   const UrlTask& task = *visit.ticket.task;
   const HttpResponse& response = visit.response;
-  if (response.status != 200 || !shared_.checks.is_used()) return false;
+  if (!is_only_checked(task.purpose) || response.status != 200 || !shared_.checks.is_used()) return false;
   if (is_html(response.headers.content_type)) return shared_.checks.wants_ids(task.fingerprint);
-  return task.asset && is_sheet_to_read(task, response);
+  return is_asset(task.purpose) && is_sheet_to_read(task, response);
 }
 
 // What was only checked is dealt with. True: it was taken for an asset, a link to it was found meanwhile, and it is to be
 // fetched as a page.
 bool Crawler::Shard::settle_check(Visit& visit, UrlBatch& batch) {
   UrlTask& task = task_of(visit);
-  if (shared_.checks.settle(task.fingerprint).is_asset || !task.asset) return false;
+  const bool is_linked = !shared_.checks.settle(task.fingerprint).is_asset;
+  if (!is_linked || !is_asset(task.purpose)) return false;
   for (UrlOutcome& outcome : batch.outcomes) {
-    if (outcome.reason != UrlReason::asset && !task.is_part) continue;
+    if (outcome.reason != UrlReason::asset && task.purpose != Purpose::part) continue;
     outcome.reason = outcome.state == UrlState::excluded ? UrlReason::off_scope : UrlReason::checked;
   }
-  task.asset = task.is_part = false;
-  if (shared_.place_of(task.url, task.depth) != Exclusion::none) return false;
-  task.off_scope = task.by_get = task.whole = false;
-  task.attempts = 0;
+  const bool is_in_scope = shared_.place_of(task.url, task.depth) == Exclusion::none;
+  task.purpose = purpose_among_checks(task.purpose, is_linked, is_in_scope);
+  if (!is_in_scope) return false;
+  begin_as(task.purpose, task);
   return true;
 }
 

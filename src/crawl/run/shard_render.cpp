@@ -83,8 +83,8 @@ Coro<void> Crawler::Shard::open_renderer() {
 
 bool Crawler::Shard::is_worth_rendering(const Visit& visit) const {
   const HttpResponse& response = visit.response;
-  return visit.request.method == HttpMethod::get && response.status == 200 && !visit.ticket.task->off_scope &&
-         !visit.ticket.task->requisite && !visit.ticket.task->sitemap &&
+  const bool is_page = visit.ticket.task->purpose == Purpose::page && visit.request.method == HttpMethod::get;
+  return is_page && response.status == 200 &&
          !response.unwanted && response.damage.empty() && is_html_page(response.headers.content_type, response.body) &&
          (rendering_->only.empty() || rendering_->only.match(visit.request.url.href()));
 }

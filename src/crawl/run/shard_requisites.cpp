@@ -20,9 +20,10 @@ constexpr std::size_t kKnownRequisites = std::size_t{1} << 13;
 bool Crawler::Shard::has_requisites(const Visit& visit) const noexcept {
   const HttpResponse& response = visit.response;
   const UrlTask& task = *visit.ticket.task;
-  if (options_.requisites == Requisites::none || response.status != 200 || task.off_scope || response.unwanted)
-    return false;
-  return is_style_sheet(response) || (!task.requisite && is_html_page(response.headers.content_type, response.body));
+  if (options_.requisites == Requisites::none || is_only_checked(task.purpose)) return false;
+  if (response.status != 200 || response.unwanted) return false;
+  if (is_style_sheet(response)) return true;
+  return task.purpose != Purpose::requisite && is_html_page(response.headers.content_type, response.body);
 }
 
 LinkHarvester::Summary Crawler::Shard::scan_page(Visit& visit) {
@@ -79,14 +80,15 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   task.fingerprint = shared_.fingerprint_of(href);
   task.url = href;
   // As deep as its page, and stored as if a link led there, in case that one does.
-  task.depth = from.depth + (from.requisite ? 0 : 1);
+  task.depth = from.depth + (from.purpose == Purpose::requisite ? 0 : 1);
   task.redirects = redirects;
-  task.requisite = task.counted = true;
+  task.purpose = Purpose::requisite;
+  task.counted = true;
   Exclusion place = shared_.place_of(href, 0);
   if (is_place_of_requisites(place, options_)) place = shared_.scope.bars_check(href, task.depth - 1);
   // What is not saved is checked as it is without that.
   if (place != Exclusion::none && options_.check_assets) return (void)discover_asset(from, url, batch);
-  const auto [is_new, known_id] = shared_.claim(task.fingerprint);
+  const auto [is_new, known_id] = shared_.seen.claim(task.fingerprint);
   if (is_new) {
     task.id = known_id;
     batch.discovered.push_back({task.id, task.url, task.depth, kRequisitePriority, from.id, wall(), UrlReason::requisite});
@@ -100,8 +102,8 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
     task.id = change->id;
     queue_anew(task.id, UrlReason::requisite, batch);
   }
-  shared_.begin(1);
-  shared_.begin_part();
+  shared_.ending.begin(1);
+  shared_.ending.begin_part();
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
@@ -117,7 +119,7 @@ bool Crawler::Shard::link_to_requisite(const UrlTask& link, const Url& url, UrlB
   page.id = change->id;
   page.url = url.href();
   queue_anew(page.id, UrlReason::none, batch);
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(page));
   return true;
 }
@@ -133,16 +135,13 @@ void Crawler::Shard::queue_anew(std::int64_t id, UrlReason reason, UrlBatch& bat
 
 // What was asked for is dealt with. True: it has turned out to be more meanwhile, and is asked for as that.
 bool Crawler::Shard::settle_requisite(Visit& visit, UrlBatch& batch) {
-  using Part = RequisiteBook::Part;
   UrlTask& task = task_of(visit);
-  const auto part = shared_.requisites.settle(task.fingerprint);
-  const bool is_page_after_all = part == Part::page && task.requisite;
-  const bool is_requisite_after_all = part == Part::requisite && !task.requisite;
-  if (!is_page_after_all && !is_requisite_after_all) return false;
-  queue_anew(task.id, is_page_after_all ? UrlReason::none : UrlReason::requisite, batch);
-  task.requisite = is_requisite_after_all;
-  task.off_scope = task.by_get = task.whole = task.asset = task.is_part = task.revisit = false;
-  task.attempts = 0;
+  const auto known = shared_.requisites.settle(task.fingerprint);
+  const Purpose purpose = known ? purpose_among_requisites(task.purpose, *known) : task.purpose;
+  if (purpose == task.purpose) return false;
+  queue_anew(task.id, reason_of(purpose), batch);
+  begin_as(purpose, task);
+  task.revisit = false;
   return true;
 }
 

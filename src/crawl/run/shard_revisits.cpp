@@ -30,7 +30,8 @@ void Crawler::Shard::recount(const Visit& visit, const UrlBatch& batch) {
 // The task of a URL that was settled begins anew, when it is due.
 std::optional<TimePoint> Crawler::Shard::plan_next_visit(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlTask& task = task_of(visit);
-  const bool is_one = !batch.outcomes.empty() && batch.outcomes.front().url_id == task.id && !task.off_scope && !task.asset &&
+  const bool is_one = !batch.outcomes.empty() && batch.outcomes.front().url_id == task.id &&
+                      !is_only_checked(task.purpose) &&
                       (batch.outcomes.front().state == UrlState::done || batch.outcomes.front().state == UrlState::failed);
   if (!is_one) {
     if (std::exchange(task.rotates, false)) shared_.rotating.fetch_sub(1, std::memory_order_relaxed);
@@ -51,7 +52,7 @@ std::optional<TimePoint> Crawler::Shard::plan_next_visit(Visit& visit, UrlBatch&
   if (!options_.forever) return std::nullopt;  // what has failed is tried again by the next run in any case
   if (!std::exchange(task.rotates, true)) shared_.rotating.fetch_add(1, std::memory_order_relaxed);
   task.attempts = task.challenges = task.redirects = 0;
-  task.by_get = task.whole = false;
+  task.ask.reset();
   task.counted = task.settled = true;
   task.revisit = !failed;
   return due;

@@ -132,8 +132,8 @@ void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, 
   task.depth = origin.depth;
   task.redirects = origin.redirects;
   task.nesting = origin.nesting;
-  task.sitemap = true;
-  const auto [is_new, id] = shared_.claim(task.fingerprint);
+  task.purpose = Purpose::sitemap;
+  const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   task.id = id;
   if (is_new) {
     batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), origin.id,
@@ -150,7 +150,7 @@ void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, 
     task.counted = true;
     task.revisit = was_sitemap && (*record)->state == UrlState::done;
   }
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
@@ -182,15 +182,22 @@ void Crawler::Shard::leave_sitemap(TimePoint now) {
 // name their front page.
 bool Crawler::Shard::is_sitemap(Visit& visit) {
   UrlTask& task = task_of(visit);
-  if (task.sitemap || task.off_scope) return task.sitemap;
+  if (task.purpose == Purpose::sitemap || is_only_checked(task.purpose)) return task.purpose == Purpose::sitemap;
   const HttpResponse& response = visit.response;
   const bool may_be_one = response.status == 200 && !is_html(response.headers.content_type);
   if (!shared_.sitemaps.is_wanted(task.fingerprint, may_be_one) || response.status != 200) return false;
   constexpr SitemapLimits kLook{.most_entries = 1, .most_links = 1};
   const SitemapReport look = read_sitemap(response.body, response.headers.content_type, kLook, [](const SitemapEntry&) {});
-  task.sitemap = look.kind != SitemapKind::none;
-  if (!task.sitemap) note_no_sitemap(task);
-  return task.sitemap;
+  if (look.kind == SitemapKind::none) {
+    note_no_sitemap(task);
+    return false;
+  }
+  if (task.purpose == Purpose::requisite) {
+    shared_.requisites.settle(task.fingerprint);
+    shared_.ending.end_part();
+  }
+  task.purpose = Purpose::sitemap;
+  return true;
 }
 
 void Crawler::Shard::note_no_sitemap(const UrlTask& task) {
@@ -210,7 +217,8 @@ bool Crawler::Shard::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint 
     settle(visit, std::move(batch), now);
     return true;
   }
-  task.sitemap = task.revisit = false;
+  task.purpose = Purpose::page;
+  task.revisit = false;
   end_page(visit);
   UrlOutcome& waits = batch.outcomes.front();
   waits = UrlOutcome{};
@@ -228,7 +236,7 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlOutcome& outcome = batch.outcomes.front();
   outcome.reason = UrlReason::sitemap;
   if (outcome.state == UrlState::done) outcome.limit = 0;
-  shared_.give_pages_back(1);  // it is none
+  shared_.ending.give_pages_back(1);  // it is none
   if (outcome.not_modified) {
     ++shared_.sitemaps.counts.unchanged;
   } else if (response.status == 200) {
@@ -245,7 +253,7 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
       return true;
     }
     add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
-    targets_.assign(1, shared_.id_of(shared_.fingerprint_of(target->href())));
+    targets_.assign(1, shared_.seen.id_of(shared_.fingerprint_of(target->href())));
     store_links(task, true, batch);
   } else {
     ++shared_.sitemaps.counts.unreadable;
@@ -331,8 +339,8 @@ bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
 void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
-  task.id = shared_.id_of(task.fingerprint);
-  if (task.id == 0 || task.id >= shared_.first_new_id() || options_.forever) return;
+  task.id = shared_.seen.id_of(task.fingerprint);
+  if (task.id == 0 || task.id >= shared_.seen.first_new_id() || options_.forever) return;
   const auto record = shared_.store.get(task.id);
   if (!record || !*record || (*record)->state != UrlState::done || (*record)->mtime >= modified) return;
   const UrlReason reason = (*record)->reason;
@@ -356,7 +364,7 @@ void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& b
   waits.error = (*record)->error;
   batch.outcomes.push_back(std::move(waits));
   ++shared_.sitemaps.counts.news;
-  shared_.begin(1);
+  shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 

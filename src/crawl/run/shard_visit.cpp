@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "argiope/base/duration.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
@@ -22,22 +23,16 @@ namespace {
 constexpr std::size_t kSitemapBytes = SitemapLimits{}.most_bytes;
 constexpr std::size_t kCheckedBytes = 16 * 1024;  // read of what is only checked, for the sake of the connection
 
-// Whether a failure may pass, so that another attempt makes sense.
-struct FailurePolicy {
-  Errc code;
-  bool retry;
-};
-constexpr FailurePolicy kFailurePolicies[] = {
-    {Errc::timeout, true},  {Errc::network, true},        {Errc::dns, true},        {Errc::tls, false},
-    {Errc::protocol, true}, {Errc::too_large, false},     {Errc::refused, false},   {Errc::unsupported, false},
-    {Errc::corrupt, false}, {Errc::invalid_input, false}, {Errc::not_found, false},
-};
-
-FailurePolicy policy_of(Errc code) noexcept {
-  for (const FailurePolicy& policy : kFailurePolicies) {
-    if (policy.code == code) return policy;
+ExchangeKind exchange_kind_of(Purpose purpose) noexcept {
+  switch (purpose) {
+    case Purpose::page: break;
+    case Purpose::requisite: return ExchangeKind::requisite;
+    case Purpose::sitemap: return ExchangeKind::sitemap;
+    case Purpose::link:
+    case Purpose::asset:
+    case Purpose::part: return ExchangeKind::check;
   }
-  return {code, true};
+  return ExchangeKind::page;
 }
 
 }  // namespace
@@ -70,11 +65,11 @@ Coro<void> Crawler::Shard::visit_now(Visit& visit) {
   if (host.robots && !host.robots->allowed(url->path_and_query())) {
     co_return exclude(visit, Exclusion::robots, "robots.txt", now);
   }
-  if (shared_.duplicates && !task_of(visit).off_scope && is_in_trap(task_of(visit).url)) {
+  if (shared_.duplicates && !is_only_checked(task_of(visit).purpose) && is_in_trap(task_of(visit).url)) {
     co_return exclude(visit, Exclusion::trap, {}, now);
   }
   visit.request.url = std::move(*url);
-  if (!task_of(visit).sitemap) {
+  if (task_of(visit).purpose != Purpose::sitemap) {
     co_await fetch(visit);
   } else if (enter_sitemap(visit, now)) {
     const Leaving turn([this] { leave_sitemap(loop_->time()); });
@@ -111,15 +106,16 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
   // The host's address may be looked up anew meanwhile: what was entered is what is left.
   std::optional<Leaving> leaves_address;
   if (address) leaves_address.emplace([&, entered = *address] { shared_.addresses.leave(entered); });
-  if (!task_of(visit).requisite) {
+  visit.ask = ask_of(task_of(visit));
+  if (task_of(visit).purpose != Purpose::requisite) {
     const bool is_under_way = task_of(visit).has_place;
     if (!take_page(visit)) {
-      shared_.stop_at_max_pages();
+      shared_.ending.stop_at_max_pages();
       // It stays queued in the store, and makes way for what is still fetched.
-      if (!shared_.stopping()) frontier_.done(visit.ticket, now);
+      if (!shared_.ending.stopping()) frontier_.done(visit.ticket, now);
       co_return;
     }
-    if (!is_under_way) shared_.begin_part();
+    if (!is_under_way) shared_.ending.begin_part();
   }
   build_request(visit);
   // Until a host has answered, one question at a time is enough.
@@ -146,20 +142,17 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
     ends_question.reset();
     unrendered = co_await render(visit);
     now = loop_->time();
-    if (shared_.is_quota_used_up()) {
+    if (shared_.ending.is_quota_used_up()) {
       // What its page asked for may not all have come.
       count_bytes(visit.response);
       co_return cut_by_quota(visit, now);
     }
   }
   // What was not taken stays queued in the store.
-  const ExchangeKind kind = task_of(visit).off_scope   ? ExchangeKind::check
-                            : task_of(visit).requisite ? ExchangeKind::requisite
-                            : task_of(visit).sitemap   ? ExchangeKind::sitemap
-                                                       : ExchangeKind::page;
+  const ExchangeKind kind = exchange_kind_of(task_of(visit).purpose);
   if (!show(kind, visit, unrendered.has_value())) co_return;
-  if (asks_again(visit, now)) co_return;
-  if (unrendered) co_return retry_or_give_up(visit, *unrendered, {}, now);
+  const VisitStep step = take_answer(visit, unrendered, now);
+  if (step != VisitStep::settle && step != VisitStep::fail) co_return;
   if (visit.rendered != nullptr) take_rendered(visit);
   std::string handler_error;
   if (options_.on_page && visit.request.method == HttpMethod::get && visit.response.status != 304 &&
@@ -167,50 +160,66 @@ Coro<void> Crawler::Shard::fetch(Visit& visit) {
     handler_error = co_await hand_over(visit);
     now = loop_->time();
   }
-  on_response(visit, std::move(handler_error), now);
+  on_response(visit, step, std::move(handler_error), now);
 }
 
 // Whether its name says that it is of a type that is not accepted. Names may be wrong: it is asked by HEAD.
 bool Crawler::Shard::looks_unwanted(const UrlTask& task) const {
-  if (options_.accept_types.empty() || task.revisit || task.requisite || task.sitemap) return false;
+  if (options_.accept_types.empty() || task.revisit) return false;
   const std::string_view path = path_in(task.url);
   const std::string_view type = media_type_of_extension(extension_of(path.substr(path.rfind('/') + 1)));
   return !type.empty() && !has_media_type(type, options_.accept_types);
 }
 
-bool Crawler::Shard::asks_by_head(const UrlTask& task) const {
-  return !task.by_get && (task.off_scope || looks_unwanted(task));
+UrlAsk Crawler::Shard::ask_of(const UrlTask& task) const {
+  return task.ask ? *task.ask : first_ask(task.purpose, looks_unwanted(task));
+}
+
+VisitRequest Crawler::Shard::asked_of(const Visit& visit) {
+  const UrlTask& task = task_of(visit);
+  return {task.purpose, visit.ask, task.challenges, is_last_attempt(task)};
+}
+
+bool Crawler::Shard::is_last_attempt(const UrlTask& task) noexcept {
+  constexpr std::uint32_t kMost = std::numeric_limits<decltype(task.attempts)>::max();
+  return task.attempts + 1u >= std::min(task.host->policy->attempts, kMost);
 }
 
 bool Crawler::Shard::take_page(Visit& visit) {
   UrlTask& task = task_of(visit);
   visit.response.connected = false;
   visit.response.challenged = HttpChallenged::none;
-  visit.has_spare = options_.max_pages > 1 && asks_by_head(task);
-  const bool is_taken = std::exchange(task.has_place, false) || shared_.take_pages(visit.has_spare ? 2 : 1);
+  visit.has_spare = options_.max_pages > 1 && visit.ask == UrlAsk::head;
+  const bool is_taken = std::exchange(task.has_place, false) || shared_.ending.take_pages(visit.has_spare ? 2 : 1);
   if (!is_taken) visit.has_spare = false;
   return visit.has_page = is_taken;
 }
 
 void Crawler::Shard::put_page_off(Visit& visit) {
-  const bool counts = visit.response.connected && visit.response.challenged != HttpChallenged::again && !task_of(visit).sitemap;
-  if (visit.has_page && !counts) shared_.give_pages_back(1);
+  const bool counts = visit.response.connected && visit.response.challenged != HttpChallenged::again &&
+                      task_of(visit).purpose != Purpose::sitemap;
+  if (visit.has_page && !counts) shared_.ending.give_pages_back(1);
   end_page(visit);
 }
 
-void Crawler::Shard::ask_by_get(Visit& visit, TimePoint now) {
+void Crawler::Shard::ask_again(Visit& visit, TimePoint now) {
+  ++task_of(visit).challenges;
+  put_page_off(visit);
+  frontier_.retry(visit.ticket, now, now);
+}
+
+void Crawler::Shard::ask_instead(Visit& visit, TimePoint now) {
   UrlTask& task = task_of(visit);
-  task.by_get = true;
   // A budget of one page is overdrawn, or it would never be enough.
   task.has_place = visit.has_page && (std::exchange(visit.has_spare, false) || options_.max_pages == 1);
-  if (task.has_place) shared_.begin_part();
+  if (task.has_place) shared_.ending.begin_part();
   put_page_off(visit);
   frontier_.retry(visit.ticket, now, now);
 }
 
 void Crawler::Shard::end_page(Visit& visit) {
-  if (std::exchange(visit.has_spare, false)) shared_.give_pages_back(1);
-  if (std::exchange(visit.has_page, false)) shared_.end_part();
+  if (std::exchange(visit.has_spare, false)) shared_.ending.give_pages_back(1);
+  if (std::exchange(visit.has_page, false)) shared_.ending.end_part();
 }
 
 Exchange Crawler::Shard::exchange_of(ExchangeKind kind, const HttpRequest& request,
@@ -219,17 +228,17 @@ Exchange Crawler::Shard::exchange_of(ExchangeKind kind, const HttpRequest& reque
 }
 
 bool Crawler::Shard::show(ExchangeKind kind, const HttpRequest& request, const HttpResponse& response) {
-  return options_.sinks.empty() || shared_.show(exchange_of(kind, request, response));
+  return shared_.sinks.empty() || shared_.show(exchange_of(kind, request, response));
 }
 
 bool Crawler::Shard::show(ExchangeKind kind, Visit& visit, bool is_unrendered) {
-  if (options_.sinks.empty()) return true;
+  if (shared_.sinks.empty()) return true;
   const UrlTask& task = task_of(visit);
   Exchange exchange = exchange_of(kind, visit.request, visit.response);
   exchange.depth = task.depth;
   exchange.url_id = task.id;
   exchange.asked_again =
-      is_unrendered || (!visit.response.damage.empty() && task.attempts + 1u < task.host->policy->attempts);
+      is_unrendered || (!visit.response.damage.empty() && !is_last_attempt(task));
   if (visit.rendered != nullptr) exchange.rendered = &visit.rendered->page;
   exchange.references = scan_early(visit);
   return shared_.show(exchange);
@@ -238,12 +247,12 @@ bool Crawler::Shard::show(ExchangeKind kind, Visit& visit, bool is_unrendered) {
 void Crawler::Shard::build_request(Visit& visit) {
   const UrlTask& task = task_of(visit);
   HttpRequest& request = visit.request;
-  request.method = asks_by_head(task) ? HttpMethod::head : HttpMethod::get;
-  const bool in_part = task.off_scope && !task.whole;
+  request.method = visit.ask == UrlAsk::head ? HttpMethod::head : HttpMethod::get;
+  const bool in_part = is_only_checked(task.purpose) && visit.ask != UrlAsk::body;
   request.body_limit = in_part ? std::min(options_.size_limit, kCheckedBytes) : options_.size_limit;
   request.wanted_types = {};
-  if (!task.off_scope && !task.requisite && !task.sitemap) request.wanted_types = options_.accept_types;
-  if (task.sitemap) request.body_limit = kSitemapBytes;
+  if (task.purpose == Purpose::page) request.wanted_types = options_.accept_types;
+  if (task.purpose == Purpose::sitemap) request.body_limit = kSitemapBytes;
   request.timeout = task.host->policy->timeout;
   request.headers = task.host->policy->headers;
   request.keep_fields = options_.on_page || rendering_ || options_.duplicates.canonical || options_.keep_facts;
@@ -267,17 +276,17 @@ void Crawler::Shard::build_request(Visit& visit) {
 // Of what has failed: whether its validators are those of the last whole answer, which all that is asked for has seen.
 bool Crawler::Shard::has_last_answer(const UrlRecord& record) const {
   if (record.state != UrlState::failed || (record.etag.empty() && record.last_modified.empty())) return false;
-  return !shared_.sinks_can_lack || std::ranges::none_of(options_.sinks, [&](const auto& sink) { return sink->lacks(record.url); });
+  return !shared_.sinks.lacks(record.url);
 }
 
 // Of an attempt that has failed: what is known of the last whole answer stays, so that the next attempt can ask whether it has changed.
 // False: there is none, or not all that is asked for has seen it.
 bool Crawler::Shard::keep_last_answer(const Visit& visit, UrlOutcome& outcome) {
   const UrlTask& task = task_of(visit);
-  if (!visit.is_conditional || task.off_scope || task.sitemap) return false;
+  if (!visit.is_conditional || is_only_checked(task.purpose) || task.purpose == Purpose::sitemap) return false;
   const UrlRecord& before = *visit.before;
   const bool is_whole = before.status_code >= 200 && before.status_code < 300 && before.error.empty() &&
-                        (before.reason == UrlReason::none || task.requisite);
+                        (before.reason == UrlReason::none || task.purpose == Purpose::requisite);
   if (before.state != UrlState::failed && !is_whole) return false;
   if (before.etag.empty() && before.last_modified.empty()) return false;
   outcome.content_type = before.content_type;
@@ -290,8 +299,8 @@ bool Crawler::Shard::keep_last_answer(const Visit& visit, UrlOutcome& outcome) {
 
 // Of each request, whatever it asks for.
 void Crawler::Shard::prepare(HttpRequest& request) const noexcept {
-  request.keep_wire = shared_.wants_wire;
-  request.quota = shared_.quota.get();
+  request.keep_wire = shared_.sinks.wants_wire();
+  request.quota = shared_.ending.quota();
 }
 
 Coro<Result<void>> Crawler::Shard::send(Host& host, const HttpRequest& request, HttpResponse& response) {
@@ -365,10 +374,10 @@ std::optional<Duration> Crawler::Shard::wait_after(const Host& host, std::uint32
 void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
   Host& host = *visit.ticket.host;
   const HttpResponse& response = visit.response;
-  const bool sent = error.code != Errc::invalid_input && error.code != Errc::internal;
-  if (!sent) return retry_or_give_up(visit, error, {}, now);
+  const auto go_on = [&] { take_step(visit, next_step(asked_of(visit), {.failure = error.code}), error, {}, now); };
+  if (!is_of_server(error.code)) return go_on();
   if (response.connected) count_bytes(response);
-  if (shared_.is_quota_used_up()) return cut_by_quota(visit, now);
+  if (shared_.ending.is_quota_used_up()) return cut_by_quota(visit, now);
   if (host.health.is_new() && error.code == Errc::timeout && visit.request.timeout < host.policy->timeout) {
     put_page_off(visit);
     note_asked(visit);  // the run may end while the host rests
@@ -386,17 +395,12 @@ void Crawler::Shard::on_error(Visit& visit, const Error& error, TimePoint now) {
     put_page_off(visit);
     return frontier_.put_back(visit.ticket, now);
   }
-  // Some servers do to HEAD what they would not do to GET.
-  const bool by_head = visit.request.method == HttpMethod::head;
-  if (by_head) task_of(visit).by_get = true;
   if (says_something(error, response)) {
     host.health.page_answered();
   } else if (task_of(visit).attempts == 0) {
     host.health.url_failed(now);
   }
-  // A URL is not given up before it was asked by GET.
-  if (by_head && task_of(visit).attempts + 1u >= host.policy->attempts) return ask_by_get(visit, now);
-  retry_or_give_up(visit, error, {}, now);
+  go_on();
 }
 
 // What is not whole when the quota is used up stays queued. What was too much for it by itself fails: it would take each run's.
@@ -444,32 +448,28 @@ UrlOutcome Crawler::Shard::waiting_outcome(const Visit& visit) {
   return outcome;
 }
 
-void Crawler::Shard::retry_or_give_up(Visit& visit, const Error& error, Duration at_least, TimePoint now) {
+void Crawler::Shard::retry(Visit& visit, const Error& error, Duration at_least, TimePoint now) {
   UrlTask& task = task_of(visit);
   ++task.attempts;
-  const auto delay = policy_of(error.code).retry ? wait_after(*task.host, task.attempts) : std::nullopt;
-  if (delay) {
-    ShardCounters::add(counters.retries);
-    put_page_off(visit);
-    spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, task.host->policy->attempts);
-    const TimePoint due = saturating_add(now, std::max(*delay, at_least));
-    UrlBatch batch;
-    UrlOutcome outcome = waiting_outcome(visit);
-    outcome.due = frontier_.stored_time(due);
-    if (shared_.plan.is_adaptive()) outcome.mtime = shared_.plan.visit_before(outcome.due, visit.before.get());
-    outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
-    batch.outcomes.push_back(std::move(outcome));
-    shared_.store.submit(std::move(batch));
-    frontier_.retry(visit.ticket, due, now);
-    return;
-  }
-  give_up(visit, error, now);
+  const Duration delay = wait_after(*task.host, task.attempts).value_or(Duration::zero());
+  ShardCounters::add(counters.retries);
+  put_page_off(visit);
+  spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, task.host->policy->attempts);
+  const TimePoint due = saturating_add(now, std::max(delay, at_least));
+  UrlBatch batch;
+  UrlOutcome outcome = waiting_outcome(visit);
+  outcome.due = frontier_.stored_time(due);
+  if (shared_.plan.is_adaptive()) outcome.mtime = shared_.plan.visit_before(outcome.due, visit.before.get());
+  outcome.error = fmt::format("{}: {}", to_string(error.code), error.message);
+  batch.outcomes.push_back(std::move(outcome));
+  shared_.store.submit(std::move(batch));
+  frontier_.retry(visit.ticket, due, now);
 }
 
 void Crawler::Shard::give_up(Visit& visit, const Error& error, TimePoint now) {
   spdlog::debug("{}: given up: {}", task_of(visit).url, error.message);
   ShardCounters::add(counters.errors);
-  shared_.count_failure(to_string(error.code));
+  shared_.failures.count(to_string(error.code));
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   outcome.state = UrlState::failed;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <stdexcept>
 
 #include "argiope/web/http_client.hpp"
@@ -29,14 +28,11 @@ constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::size_t kTakenUpAtOnce = 50'000;
 constexpr Duration kLongestWait = std::chrono::hours{48};  // of what is tried again: no Retry-After is longer than a day
 constexpr Duration kLookPause = std::chrono::minutes{1};  // between two looks for more in a crawl that goes on
-constexpr std::size_t kKnownAtOnce = 1'000;  // URLs whose places in the seen set are fetched into the cache together
 // Left out because of where the URL stands: not any more, once a seed redirects to it, or to its host or folder.
 constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
                                          UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
                                          UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix,
                                          UrlReason::logout};
-constexpr std::size_t kMostSinkBacklog = 16 * 1024 * 1024;  // bytes that sinks may lag behind before fetching pauses
-constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // Pages are read for their links, whatever else is.
 CrawlOptions with_pages_accepted(CrawlOptions options) {
@@ -48,6 +44,13 @@ CrawlOptions with_pages_accepted(CrawlOptions options) {
 // Whether it may stay on its shelf: what was fetched is not on that of what is delayed, but where it is to be fetched again and again.
 bool waits_for_its_turn(const UrlRecord& record, const CrawlOptions& options) noexcept {
   return record.shelf != Shelf::delayed || record.state == UrlState::queued || options.forever;
+}
+
+Purpose purpose_of(const UrlRecord& record, UrlWork work) noexcept {
+  if (record.reason == UrlReason::sitemap) return Purpose::sitemap;
+  const bool is_requisite = record.reason == UrlReason::requisite;
+  if (work != UrlWork::check) return is_requisite ? Purpose::requisite : Purpose::page;
+  return is_requisite ? Purpose::part : record.reason == UrlReason::asset ? Purpose::asset : Purpose::link;
 }
 
 // What the store has once it is queued anew.
@@ -66,18 +69,14 @@ UrlRecord as_queued(UrlRecord record, const UrlOutcome& outcome) {
 Crawler::Shared::Shared(CrawlOptions crawl_options, UrlStore& url_store, std::uint64_t random_seed,
                         std::size_t shard_count)
     : options(with_pages_accepted(std::move(crawl_options))),
-      wants_wire(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->wants_wire(); })),
-      sinks_can_lack(std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->can_lack(); })),
       demands(options),
       duplicates(options.duplicates.is_used() ? std::make_unique<DuplicateBook>(options, random_seed) : nullptr),
       store(url_store),
       seed(random_seed),
+      seen(random_seed, keeps_ids),
       scope(options),
       addresses(options.per_address),
-      session(options, random_seed),
-      pages_left(options.max_pages == 0 ? kNoLimit : options.max_pages),
-      quota(options.quota == 0 ? nullptr : std::make_unique<ByteQuota>(options.quota)),
-      seen_(mix64(random_seed)) {
+      session(options, random_seed) {
   if (options.seeds.empty()) throw std::invalid_argument("a crawl needs a seed");
   if (shard_count == 0) throw std::invalid_argument("a crawl needs a shard");
   if (options.forever && !options.age && !options.adaptive) {
@@ -98,10 +97,10 @@ Result<void> Crawler::Shared::open(WallTime now) {
   // As the store keeps times: what is fetched within this millisecond is not from before.
   opened_at_ = std::chrono::floor<std::chrono::milliseconds>(now);
   if (options.check_age) recheck_before_ = now - *options.check_age;
-  next_id_ = first_new_id_ = store.next_id();
+  seen.begin_at(store.next_id());
   if (auto begun = begin_run(opened_at_); !begun) return begun;
   if (options.age) refetch_before_ = now - *options.age;
-  if (limits_depth && next_id_ > 1) {
+  if (limits_depth && seen.first_new_id() > 1) {
     if (auto shortened = shorten_depths(); !shortened) return shortened;
   }
   if (auto loaded = session.load(store, now); !loaded) return loaded;
@@ -138,20 +137,14 @@ Result<void> Crawler::Shared::begin_run(WallTime now) {
   return {};
 }
 
-void Crawler::Shared::note_end(WallTime now) noexcept {
-  const WallTime::rep at = now.time_since_epoch().count();
-  WallTime::rep last = ended_at_.load();
-  while (last < at && !ended_at_.compare_exchange_weak(last, at)) {}
-}
-
 Result<void> Crawler::Shared::load() {
-  if (next_id_ == 1) return {};
+  if (seen.first_new_id() == 1) return {};
   UrlStore::KnownQuestion question{.seed = seed};
   // `broken` needs the status, and so do verdicts.
   // So does what is written again: to say when it is due, or what the next answer is compared with.
   const bool by_status = options.requeue == Requeue::broken || options.check_age || options.forever;
   question.fields = by_status || options.requeue != Requeue::none ? UrlStore::Fields::all : fields_to_decide();
-  question.settled = by_status || duplicates || sinks_can_lack || demands.may_miss() || refetch_before_ ||
+  question.settled = by_status || duplicates || sinks.can_lack() || demands.may_miss() || refetch_before_ ||
                      options.requeue == Requeue::all || reads_sitemaps || plans_visits;
   UrlBatch batch;
   std::size_t moves = 0;
@@ -166,8 +159,7 @@ Result<void> Crawler::Shared::load() {
   };
   Result<void> written;
   auto scanned = store.scan_known(question, [&](const UrlStore::KnownUrls& known) {
-    if (seen_.size() == 0) seen_.reserve(known.most);
-    know(known);
+    seen.know(known);
     for (const UrlRecord& record : known.records) {
       follow_stored_seed(record);
       moves += load(record, batch);
@@ -181,19 +173,9 @@ Result<void> Crawler::Shared::load() {
   return written ? write_down() : written;
 }
 
-void Crawler::Shared::know(const UrlStore::KnownUrls& known) {
-  bool news[kKnownAtOnce];
-  for (std::size_t from = 0; from < known.fingerprints.size(); from += kKnownAtOnce) {
-    const std::size_t count = std::min(kKnownAtOnce, known.fingerprints.size() - from);
-    seen_.insert_batch(known.fingerprints.subspan(from, count), news);
-  }
-  if (!keeps_ids) return;
-  for (std::size_t i = 0; i < known.ids.size(); ++i) ids_.emplace(known.fingerprints[i], known.ids[i]);
-}
-
 // What decide() looks at: whether a type is accepted only where some are not; and contents where they are compared.
 UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
-  const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks_can_lack && !demands.may_miss();
+  const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks.can_lack() && !demands.may_miss();
   return to_go_on ? UrlStore::Fields::to_go_on : UrlStore::Fields::all;
 }
 
@@ -368,12 +350,12 @@ std::size_t Crawler::Shared::owner_of(const UrlRecord& record) const {
 std::size_t Crawler::Shared::resume(const UrlRecord& record) {
   Shard& shard = *shards[owner_of(record)];
   const std::size_t before = shard.moves_waiting();
-  begin(1);
-  if (record.reason == UrlReason::requisite && work_on(record, Stage::opening) != UrlWork::check) begin_part();
+  ending.begin(1);
+  if (record.reason == UrlReason::requisite && work_on(record, Stage::opening) != UrlWork::check) ending.begin_part();
   // What robots.txt forbids is only asked about.
   if (record.reason != UrlReason::robots) taken_up_.fetch_add(1, std::memory_order_relaxed);
   if (auto resumed = shard.resume(record); !resumed) {
-    end(1);
+    ending.end(1);
     spdlog::warn("url_id {}: {} is not a URL; left alone", record.url_id, in_quotes(record.url));
   }
   return shard.moves_waiting() - before;
@@ -396,15 +378,15 @@ UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
   // A trap is one on any host, and what is excluded is excluded there, too.
   const bool is_anywhere = work == UrlWork::check || record.reason == UrlReason::requisite;
   if (work != UrlWork::leave && is_anywhere && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
-  return sinks_can_lack || demands.may_miss() ? work_for_outputs(record, work, stage) : work;
+  return sinks.can_lack() || demands.may_miss() ? work_for_outputs(record, work, stage) : work;
 }
 
 // Whether sinks should have of earlier runs, or the store should keep, what they have not: answers, and redirects.
 bool Crawler::Shared::is_lacking(const UrlRecord& record, UrlWork work) const {
   if (work == UrlWork::leave && demands.asks(record)) return true;
-  if (!sinks_can_lack || (record.status_code != 200 && !is_redirect(record.status_code))) return false;
+  if (!sinks.can_lack() || (record.status_code != 200 && !is_redirect(record.status_code))) return false;
   if (record.reason == UrlReason::checked || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap) return false;
-  return std::ranges::any_of(options.sinks, [&](const auto& sink) { return sink->lacks(record.url); });
+  return sinks.lacks(record.url);
 }
 
 // What is lacking is fetched whole.
@@ -444,18 +426,13 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
   task.id = record.url_id;
   task.url = record.url;
   task.depth = record.depth;
-  task.off_scope = work == UrlWork::check;
-  const bool is_requisite = record.reason == UrlReason::requisite;
-  task.asset = task.off_scope && (is_requisite || record.reason == UrlReason::asset);
-  task.is_part = task.off_scope && is_requisite;
-  task.sitemap = record.reason == UrlReason::sitemap;
-  task.requisite = is_requisite && !task.off_scope;
+  task.purpose = purpose_of(record, work);
   // Also what waits and was fetched before. What is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
-  task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.sitemap && record.state == UrlState::done);
   task.known = record.state == UrlState::done;
-  task.counted = task.requisite || record.state == UrlState::done || record.state == UrlState::failed;
-  task.rotates = options.forever && task.counted && record.due != WallTime{} && !task.off_scope;
+  task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.purpose == Purpose::sitemap && task.known);
+  task.counted = task.purpose == Purpose::requisite || task.known || record.state == UrlState::failed;
+  task.rotates = options.forever && task.counted && record.due != WallTime{} && !is_only_checked(task.purpose);
   task.settled = task.rotates && record.state == UrlState::done && record.mtime >= opened_at_;
   if (record.priority < kLeastPriority) task.late = record.priority;
   task.given_up = static_cast<std::uint8_t>(std::min(times_given_up(record), 255u));
@@ -472,7 +449,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
   UrlBatch batch;
   for (const Url& url : options.seeds) {
     const std::uint64_t seed_fingerprint = fingerprint_of(url.href());
-    const Claim claimed = claim(seed_fingerprint);
+    const SeenUrls::Claim claimed = seen.claim(seed_fingerprint);
     if (!claimed.is_new) continue;
     UrlTask task;
     task.fingerprint = seed_fingerprint;
@@ -480,7 +457,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
     task.url = url.href();
     batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options, 0, task.url), 0, now});
     depth_book.found({{{task.fingerprint, task.id, 0}}});
-    begin(1);
+    ending.begin(1);
     taken_up_.fetch_add(1, std::memory_order_relaxed);
     shards[shard_of(url)]->prepare_task(std::move(task), url);
   }
@@ -488,23 +465,6 @@ void Crawler::Shared::add_seeds(WallTime now) {
 }
 
 // --- what shards ask -------------------------------------------------------------------------------------------
-
-Crawler::Shared::Claim Crawler::Shared::claim(std::uint64_t url_fingerprint) {
-  std::lock_guard lock(seen_mutex_);
-  if (!seen_.insert(url_fingerprint)) {
-    const auto known = ids_.find(url_fingerprint);
-    return {false, known == ids_.end() ? 0 : known->second};
-  }
-  const std::int64_t id = next_id_.fetch_add(1, std::memory_order_relaxed);
-  if (keeps_ids) ids_.emplace(url_fingerprint, id);
-  return {true, id};
-}
-
-std::int64_t Crawler::Shared::id_of(std::uint64_t url_fingerprint) const {
-  std::lock_guard lock(seen_mutex_);
-  const auto known = ids_.find(url_fingerprint);
-  return known == ids_.end() ? 0 : known->second;
-}
 
 std::size_t Crawler::Shared::shard_of(const Url& url) const noexcept {
   if (shards.size() == 1) return 0;
@@ -539,7 +499,7 @@ std::optional<Crawler::Shared::Anew> Crawler::Shared::begin_anew(const UrlRecord
     count_left(queued, 1);
     return anew;
   }
-  begin(1);
+  ending.begin(1);
   anew.task = task_of(queued);
   anew.task->counted = record.state == UrlState::done || record.state == UrlState::failed;
   return anew;
@@ -556,93 +516,14 @@ void Crawler::Shared::follow_seed(std::string_view from, const Url& target) {
 }
 
 bool Crawler::Shared::show(const Exchange& exchange) {
-  for (const auto& sink : options.sinks) {
-    auto taken = sink->take(exchange);
-    if (taken) continue;
-    fail(std::move(taken.error()));
-    return false;
-  }
-  return true;
+  auto taken = sinks.take(exchange);
+  if (!taken) fail(std::move(taken.error()));
+  return taken.has_value();
 }
 
 void Crawler::Shared::fail(Error why) {
-  {
-    std::lock_guard lock(failures_mutex_);
-    if (!sink_failure_) sink_failure_ = std::move(why);
-  }
-  stop("sink", true);
-}
-
-bool Crawler::Shared::sinks_are_behind() const {
-  return std::ranges::any_of(options.sinks, [](const auto& sink) { return sink->backlog() > kMostSinkBacklog; });
-}
-
-std::int64_t Crawler::Shared::redirects_from(std::string_view target, std::int64_t id) {
-  auto known = store.get(id);
-  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
-  for (std::uint32_t hops = 0; hops < options.max_redirects && record; ++hops) {
-    record = redirecting_to(*record);
-    if (record && record->url == target) return record->url_id;
-  }
-  return 0;
-}
-
-std::uint32_t Crawler::Shared::redirects_to(std::int64_t id) {
-  auto known = store.get(id);
-  std::optional<UrlRecord> record = known ? std::move(*known) : std::nullopt;
-  std::uint32_t hops = 0;
-  while (record && hops < options.max_redirects) {
-    record = redirecting_to(*record);
-    if (!record) break;
-    if (record->url_id == id) return 0;  // records of several runs: where the circle began is not known
-    ++hops;
-  }
-  return hops;
-}
-
-// The URL that was met first to lead to the record's, if that is by a redirect.
-std::optional<UrlRecord> Crawler::Shared::redirecting_to(const UrlRecord& record) {
-  if (record.referrer == 0) return std::nullopt;
-  auto before = store.get(record.referrer);
-  if (!before || !*before || (*before)->redirect_to != record.url) return std::nullopt;
-  return std::move(*before);
-}
-
-bool Crawler::Shared::take_pages(std::uint64_t count) noexcept {
-  if (options.max_pages == 0) return true;
-  std::uint64_t left = pages_left.load();
-  while (left >= count) {
-    if (pages_left.compare_exchange_weak(left, left - count)) return true;
-  }
-  return false;
-}
-
-void Crawler::Shared::take_bytes(const HttpResponse& response) {
-  if (!quota) return;
-  quota->take(response.wire_bytes - std::min(response.wire_bytes, response.quota_bytes));
-  if (quota->is_used_up() && !stopping()) stop("quota", false);
-}
-
-void Crawler::Shared::give_pages_back(std::uint64_t count) noexcept {
-  if (options.max_pages != 0) pages_left.fetch_add(count);
-}
-
-void Crawler::Shared::end_part() {
-  if (completes_pages && parts_left_.fetch_sub(1) == 1 && pages_wait_.load()) stop("max_pages", false);
-}
-
-void Crawler::Shared::stop_at_max_pages() {
-  pages_wait_.store(true);
-  if (parts_left_.load() == 0) stop("max_pages", false);
-}
-
-void Crawler::Shared::end(std::uint64_t count) {
-  if (outstanding.fetch_sub(count) == count) wake_shards();
-}
-
-void Crawler::Shared::count_failure(std::string_view name) {
-  std::lock_guard lock(failures_mutex_);
-  ++failures_[std::string(name)];
+  failures.note_fatal(std::move(why));
+  ending.stop("sink", true);
 }
 
 // --- what may be fetched after all -------------------------------------------------------------------------------
@@ -658,31 +539,30 @@ bool Crawler::Shared::may_take_up_more() const noexcept {
 }
 
 bool Crawler::Shared::is_complete(std::size_t shard, bool may_end) {
-  if (outstanding.load() > 0) return false;
-  if (complete_.load()) return true;
+  if (ending.outstanding() > 0) return false;
+  if (ending.is_complete()) return true;
   if (shard != 0) return false;  // woken when shard 0 knows
   if (may_take_up_more()) {
     const auto taken = take_up_more();
     if (!taken) {
       spdlog::error("{}", taken.error().message);
-      stop("store", true);
+      ending.stop("store", true);
       return false;
     }
     if (*taken > 0) return false;
   }
   if (!may_end) return false;
-  complete_.store(true);
-  wake_shards();
+  ending.complete();
   return true;
 }
 
 void Crawler::Shared::look_for_more(std::size_t shard, TimePoint now) {
-  if (shard != 0 || now < next_look_ || outstanding.load() != rotating.load()) return;
+  if (shard != 0 || now < next_look_ || ending.outstanding() != rotating.load()) return;
   next_look_ = now + kLookPause;
   if (!may_take_up_more()) return;
   if (const auto taken = take_up_more(); !taken) {
     spdlog::error("{}", taken.error().message);
-    stop("store", true);
+    ending.stop("store", true);
   }
 }
 
@@ -704,9 +584,9 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
         if (work == UrlWork::leave || !Url::parse(record.url)) return true;
         passed_over_.erase(record.url_id);
         UrlTask task = task_of(record);
-        task.off_scope = work == UrlWork::check;
+        task.purpose = purpose_of(record, work);
         if (task.rotates) rotating.fetch_add(1, std::memory_order_relaxed);
-        if (task.requisite) begin_part();
+        if (task.purpose == Purpose::requisite) ending.begin_part();
         tasks[owner_of(record)].push_back(std::move(task));
         count_left(record, -1);
         return ++taken < kTakenUpAtOnce;
@@ -714,7 +594,7 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
       fields_to_decide());
   if (!scanned) return std::unexpected(std::move(scanned.error()));
   if (taken >= kTakenUpAtOnce) scope_grew_.store(true);  // there may be more
-  begin(taken);
+  ending.begin(taken);
   taken_up_.fetch_add(taken, std::memory_order_relaxed);
   for (std::size_t i = 0; i < shards.size(); ++i) {
     if (!tasks[i].empty()) shards[i]->post(std::move(tasks[i]));
@@ -722,30 +602,7 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
   return taken;
 }
 
-void Crawler::Shared::note_lost(const std::string& site, const Error& cause) {
-  std::lock_guard lock(failures_mutex_);
-  if (lost_hosts_.contains(site)) return;
-  ++lost_host_count_;
-  if (lost_hosts_.size() >= CrawlReport::kMostLostHosts) return;
-  lost_hosts_.try_emplace(site, LostHost{site, fmt::format("{}: {}", to_string(cause.code), cause.message), 0});
-}
-
-void Crawler::Shared::count_not_asked(const std::string& site) {
-  std::lock_guard lock(failures_mutex_);
-  if (const auto found = lost_hosts_.find(site); found != lost_hosts_.end()) ++found->second.not_asked;
-}
-
 // --- ending ----------------------------------------------------------------------------------------------------
-
-void Crawler::Shared::stop(std::string reason, bool at_once) {
-  {
-    std::lock_guard lock(stop_mutex_);
-    if (stop_reason_.empty()) stop_reason_ = std::move(reason);
-  }
-  if (at_once) stop_at_once_.store(true);
-  stop_requested_.store(true);
-  wake_shards();
-}
 
 void Crawler::Shared::wake_shards() {
   for (auto& shard : shards) shard->wake();
@@ -781,22 +638,18 @@ CrawlStats Crawler::Shared::stats() const {
     }
     for (std::size_t i = 0; i < kHttpOddities; ++i) stats.odd[i] += counters.odd[i].load(std::memory_order_relaxed);
   }
-  const std::uint64_t unfinished = outstanding.load(std::memory_order_relaxed);
+  const std::uint64_t unfinished = ending.outstanding();
   stats.kept_fresh = rotating.load(std::memory_order_relaxed);
   stats.queued = unfinished - std::min(unfinished, std::max(stats.in_flight, stats.kept_fresh));
   stats.inbox = {given.taken.load(), given.known.load(), given.left_out.load(), given.skipped.load()};
-  std::lock_guard lock(seen_mutex_);
-  stats.urls = seen_.size();
+  stats.urls = seen.size();
   return stats;
 }
 
 // All of them, whatever becomes of one: the first error counts.
-Result<void> Crawler::Shared::finish_sinks() {
-  Result<void> finished;
-  if (sink_failure_) finished = std::unexpected(*sink_failure_);
-  for (const auto& sink : options.sinks) {
-    if (auto done = sink->finish(); finished && !done) finished = std::move(done);
-  }
+Result<void> Crawler::Shared::finish_sinks() const {
+  auto finished = sinks.finish();
+  if (auto fatal = failures.fatal()) return std::unexpected(std::move(*fatal));
   return finished;
 }
 
@@ -808,12 +661,9 @@ Result<CrawlReport> Crawler::Shared::report() {
   }
   CrawlReport report;
   report.stats = stats();
-  {
-    std::lock_guard lock(stop_mutex_);
-    report.stopped_by = stop_reason_;
-  }
+  report.stopped_by = ending.stop_reason();
   const bool has_failed = report.stopped_by == "store" || report.stopped_by == "sink";
-  report.finished = !has_failed && outstanding.load() == 0 && (complete_.load() || !may_take_up_more());
+  report.finished = !has_failed && ending.outstanding() == 0 && (ending.is_complete() || !may_take_up_more());
   if (report.finished) report.stopped_by.clear();
   for (const auto& shard : shards) {
     for (std::size_t status = 0; status < shard->counters.statuses.size(); ++status) {
@@ -822,12 +672,7 @@ Result<CrawlReport> Crawler::Shared::report() {
       }
     }
   }
-  {
-    std::lock_guard lock(failures_mutex_);
-    report.failures = failures_;
-    for (const auto& [site, lost] : lost_hosts_) report.lost_hosts.push_back(lost);
-    report.lost_host_count = lost_host_count_;
-  }
+  failures.tell(report);
   const bool redirected =
       std::ranges::any_of(report.statuses, [](const auto& entry) { return is_redirect(entry.first); });
   if (redirected) {
@@ -850,7 +695,7 @@ Result<CrawlReport> Crawler::Shared::report() {
     }
   }
   if (auto listed = list_broken(report); !listed) return std::unexpected(std::move(listed.error()));
-  run_.ended = WallTime{Duration{ended_at_.load()}};
+  run_.ended = ending.last_end();
   run_.finished = report.finished;
   run_.stopped_by = report.stopped_by;
   run_.fetched = report.stats.fetched;

@@ -13,17 +13,20 @@
 #include <vector>
 
 #include "argiope/crawl/crawler.hpp"
-#include "argiope/web/byte_rate.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/duplicates/duplicate_book.hpp"
 #include "crawl/hosts/internal/address_gate.hpp"
 #include "crawl/run/check_book.hpp"
+#include "crawl/run/crawl_ending.hpp"
+#include "crawl/run/crawl_failures.hpp"
 #include "crawl/run/crawl_session.hpp"
+#include "crawl/run/crawl_sinks.hpp"
 #include "crawl/run/demand_book.hpp"
 #include "crawl/run/depth_book.hpp"
 #include "crawl/run/frontier.hpp"
 #include "crawl/run/id_set.hpp"
 #include "crawl/run/requisite_book.hpp"
+#include "crawl/run/seen_urls.hpp"
 #include "crawl/run/sitemap_book.hpp"
 #include "crawl/scope/revisit_plan.hpp"
 #include "crawl/scope/url_decision.hpp"
@@ -70,14 +73,6 @@ class Crawler::Shared {
 
   // Of a URL. Seeded, so that nobody can make a URL that passes for another's.
   std::uint64_t fingerprint_of(std::string_view href) const noexcept { return fingerprint(href, seed); }
-  // New for whoever asks first, who stores the URL under that id. What is known has its id with a depth limit alone.
-  struct Claim {
-    bool is_new = false;
-    std::int64_t id = 0;
-  };
-  Claim claim(std::uint64_t url_fingerprint);
-  // Of what is known, where `keeps_ids` alone; else 0.
-  std::int64_t id_of(std::uint64_t url_fingerprint) const;
   std::size_t shard_of(const Url& url) const noexcept;
 
   // Where a URL of http or https stands now; see Scope.
@@ -92,8 +87,6 @@ class Crawler::Shared {
   std::optional<Anew> begin_anew(const UrlRecord& record);
   // Whether a record of an earlier run, or of this one, waits or is being dealt with.
   bool is_under_way(const UrlRecord& record) const;
-  // Ids below it are of earlier runs.
-  std::int64_t first_new_id() const noexcept { return first_new_id_; }
   // `from` redirects to `target`: if it is a seed, so is the target.
   void follow_seed(std::string_view from, const Url& target);
   // A URL stays, or is, out of the crawl, or is done in part.
@@ -105,55 +98,20 @@ class Crawler::Shared {
   bool show(const Exchange& exchange);
   // The crawl ends, because something that it needs has failed; the first counts.
   void fail(Error why);
-  // Whether sinks have more to work off than there should be.
-  bool sinks_are_behind() const;
 
-  // Reserves some of the requests max_pages allows; false: not so many are left.
-  bool take_pages(std::uint64_t count) noexcept;
-  // An answer has come, or a part of it: with a quota the crawl stops when that is used up.
-  void take_bytes(const HttpResponse& response);
-  bool is_quota_used_up() const noexcept { return quota && quota->is_used_up(); }
-  // For requests that did not come to be, or were for no page.
-  void give_pages_back(std::uint64_t count) noexcept;
-
-  // With a limit of pages, what it has let in is completed before the crawl stops: `begin_part` of each page that is fetched, of each
-  // GET that has a place after its HEAD, and of each requisite that is queued; `end_part` when it is dealt with, or is put back.
-  void begin_part() noexcept {
-    if (completes_pages) parts_left_.fetch_add(1);
-  }
-  void end_part();
-  // A page must wait for the next run. The crawl stops now, or when nothing is left to complete.
-  void stop_at_max_pages();
-
-  // `count` URLs are now queued or running / no longer are; at zero the crawl has finished.
-  void begin(std::uint64_t count) noexcept { outstanding.fetch_add(count, std::memory_order_relaxed); }
-  void end(std::uint64_t count);
   // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
   // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out. `may_end`: false while more may come.
   bool is_complete(std::size_t shard, bool may_end = true);
-  // The id of `target` where redirects that the store knows lead from it to the URL `id`; 0: they do not.
-  std::int64_t redirects_from(std::string_view target, std::int64_t id);
-  // How many redirects in a row have led to the URL `id`, by what the store knows; at most max_redirects.
-  std::uint32_t redirects_to(std::int64_t id);
   // In a crawl that goes on: with nothing left but what was fetched and waits, shard 0 looks from time to time in the store for what
   // may be fetched now.
   void look_for_more(std::size_t shard, TimePoint now);
   // A page was settled: what is known has changed.
   void note_settled() noexcept { settled_.store(true, std::memory_order_relaxed); }
 
-  void stop(std::string reason, bool at_once);
   void wake_shards();
-  bool stopping() const noexcept { return stop_requested_.load(std::memory_order_relaxed); }
-  bool stopping_at_once() const noexcept { return stop_at_once_.load(std::memory_order_relaxed); }
 
   CrawlStats stats() const;
   Result<CrawlReport> report();
-  // The moment of the calendar at which a shard's work has ended.
-  void note_end(WallTime now) noexcept;
-  // Nothing more is asked of the host in this run; and a URL of it was passed over.
-  void note_lost(const std::string& site, const Error& cause);
-  void count_not_asked(const std::string& site);
-  void count_failure(std::string_view name);
 
   const CrawlOptions options;
   const bool limits_depth = argiope::limits_depth(options);  // that of any host
@@ -166,39 +124,35 @@ class Crawler::Shared {
   const bool keeps_ids = keeps_links || options.duplicates.canonical;
   // Whether anything is kept of answers beside that.
   const bool keeps_notes = options.keep_links || options.keep_facts || options.check_assets;
-  const bool wants_wire;      // whether a sink does
-  const bool sinks_can_lack;  // CrawlSink::lacks() is worth asking
+  const CrawlSinks sinks{options.sinks};
   const RevisitPlan plan{options};
   const bool plans_visits = options.forever || options.adaptive;
-  std::atomic<std::uint64_t> rotating{0};  // of `outstanding`, what was fetched and will be again
-  const bool completes_pages =
-      options.max_pages > 0 && (options.requisites != Requisites::none || options.check_links || !options.accept_types.empty());
+  std::atomic<std::uint64_t> rotating{0};  // of what is outstanding, what was fetched and will be again
   DemandBook demands;
   CheckBook checks;
   RequisiteBook requisites;
   DepthBook depth_book;  // where no links are stored
   const std::unique_ptr<DuplicateBook> duplicates;  // null: nothing was asked for
   SitemapBook sitemaps;
+  CrawlFailures failures;
+  CrawlEnding ending{options, [this] { wake_shards(); }};
   UrlStore& store;
   const std::uint64_t seed;
+  SeenUrls seen;
   Scope scope;
   AddressGate addresses;
   CrawlSession session;
   std::vector<std::unique_ptr<Shard>> shards;
-  std::atomic<std::uint64_t> outstanding{0};
-  std::atomic<std::uint64_t> pages_left;
   // Of what other programs have put in.
   struct Given {
     std::atomic<std::uint64_t> taken{0}, known{0}, left_out{0}, skipped{0};
   };
   Given given;
-  const std::unique_ptr<ByteQuota> quota;  // null: there is none
-  HostRests host_rests;                    // that earlier runs have left
+  HostRests host_rests;  // that earlier runs have left
 
  private:
   UrlStore::Fields fields_to_decide() const noexcept;
   Result<void> load();
-  void know(const UrlStore::KnownUrls& known);
   std::size_t load(const UrlRecord& record, UrlBatch& batch);
   std::size_t resume(const UrlRecord& record);
   void note_checked(const UrlRecord& record, UrlWork work);
@@ -224,9 +178,8 @@ class Crawler::Shared {
   bool may_take_up_more() const noexcept;
   // What waits or is excluded and may be fetched now goes to its shard; how many.
   Result<std::size_t> take_up_more();
-  Result<void> finish_sinks();
+  Result<void> finish_sinks() const;
   Result<void> list_broken(CrawlReport& report);
-  std::optional<UrlRecord> redirecting_to(const UrlRecord& record);
 
   WallTime opened_at_{};
   UrlRun run_;
@@ -235,11 +188,6 @@ class Crawler::Shared {
   std::optional<WallTime> recheck_before_;  // what was only checked before this is checked again
   mutable HostPolicies policies_{options};  // for decide()
   mutable std::shared_mutex scope_mutex_;
-  mutable std::mutex seen_mutex_;
-  FingerprintSet seen_;
-  std::unordered_map<std::uint64_t, std::int64_t> ids_;  // by fingerprint; where `keeps_ids` alone
-  std::atomic<std::int64_t> next_id_{1};
-  std::int64_t first_new_id_ = 1;
   std::array<std::atomic<std::int64_t>, kUrlReasons> left_out_{};
   std::atomic<std::int64_t> waiting_{0};  // queued, and out of this run's scope
   std::atomic<std::uint64_t> taken_up_{0};
@@ -252,20 +200,7 @@ class Crawler::Shared {
   std::uint64_t resting_ = 0;          // given up by earlier runs, and not asked yet: see rests()
   bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
-  std::atomic<std::int64_t> parts_left_{0};
-  std::atomic<bool> pages_wait_{false};
   std::atomic<bool> settled_{false};
-  std::atomic<bool> complete_{false};
-  std::atomic<WallTime::rep> ended_at_{0};
-  std::atomic<bool> stop_requested_{false};
-  std::atomic<bool> stop_at_once_{false};
-  mutable std::mutex stop_mutex_;
-  std::string stop_reason_;
-  mutable std::mutex failures_mutex_;
-  std::map<std::string, std::uint64_t> failures_;
-  std::map<std::string, LostHost> lost_hosts_;  // the first of them
-  std::uint64_t lost_host_count_ = 0;
-  std::optional<Error> sink_failure_;  // of a sink or the renderer; the first
 };
 
 }  // namespace argiope
