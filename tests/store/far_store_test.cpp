@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "jobs/internal/job_transitions.hpp"
-#include "store/memory_driver.hpp"
+#include "store/jobs/memory_driver.hpp"
 
 namespace argiope {
 namespace {

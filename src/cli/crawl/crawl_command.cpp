@@ -41,7 +41,7 @@
 #include "crawl/report/internal/graph_export.hpp"
 #include "crawl/report/internal/site_report.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
-#include "store/internal/url_export.hpp"
+#include "store/urls/internal/url_export.hpp"
 
 namespace argiope {
 namespace {
