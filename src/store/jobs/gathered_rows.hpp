@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "jobs/internal/job_rows.hpp"
+#include "jobs/internal/job_row.hpp"
 
 namespace argiope {
 

@@ -30,12 +30,12 @@ auto each(const Ids& ids, Look look) {
 
 }  // namespace
 
-JobStore::JobStore(std::unique_ptr<SqliteJobs> jobs)
-    : path_(jobs->path()),
-      access_(jobs->access()),
-      last_token_(jobs->last_token()),
-      jobs_(jobs.get()),
-      calls_(std::make_shared<AwaitedCalls>(std::move(jobs))) {}
+JobStore::JobStore(std::unique_ptr<SqliteDriver> file)
+    : path_(file->path()),
+      access_(file->access()),
+      last_token_(file->last_token()),
+      file_(file.get()),
+      calls_(std::make_shared<AwaitedCalls>(std::move(file))) {}
 
 // --- where calls go --------------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ Result<T> done_or_refused(Act& act, StoreDriver& driver) {
 template <class T, class Act>
 Coro<Result<T>> JobStore::call(Kind kind, std::size_t jobs, Act act, std::function<bool()> writes) {
   if (memory_ != nullptr) return in_memory<T>(memory_, std::move(act));
-  auto in_thread = [driver = jobs_, act = std::move(act)]() mutable { return done_or_refused<T>(act, *driver); };
+  auto in_thread = [file = file_, act = std::move(act)]() mutable { return done_or_refused<T>(act, file->driver()); };
   return in_file<T>(calls_, kind, jobs, std::move(in_thread), std::move(writes));
 }
 
@@ -75,7 +75,7 @@ template <class T, class Act>
 Coro<Result<T>> JobStore::in_memory(std::shared_ptr<MemoryPlace> memory, Act act) {
   std::lock_guard lock(memory->mutex);
   if (memory->is_closed) co_return std::unexpected(job_rules::closed());
-  co_return done_or_refused<T>(act, memory->driver);
+  co_return done_or_refused<T>(act, memory->driver.driver());
 }
 
 template <class T, class Act>
@@ -130,7 +130,7 @@ Coro<Result<void>> JobStore::configure(QueueId queue, QueueConfig config) {
 
 Coro<Result<std::vector<StoredQueue>>> JobStore::queues() {
   return read<std::vector<StoredQueue>>([](StoreDriver& driver) {
-    std::vector<StoredQueue> queues = driver.all_queues();
+    std::vector<StoredQueue> queues = driver.queues.all();
     std::erase_if(queues, [](const StoredQueue& queue) { return queue.name.empty(); });
     return queues;
   });
@@ -171,7 +171,7 @@ Coro<Result<PutAndLeaseReply>> JobStore::put_and_lease(std::vector<PutRequest> r
 Coro<Result<void>> JobStore::renew(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
   return write<void>(StoreAccess::own, size,
-                     [leases = std::move(leases)](StoreDriver& driver) { driver.renew(leases); });
+                     [leases = std::move(leases)](StoreDriver& driver) { driver.leases.renew(leases); });
 }
 
 Coro<Result<void>> JobStore::write_output(JobId id, std::uint64_t token, std::string output) {
@@ -203,7 +203,7 @@ Coro<Result<OnceReply>> JobStore::once(OnceRequest request) {
 
 Coro<Result<std::size_t>> JobStore::prune_requests(WallTime before, std::size_t most, std::size_t limit) {
   return write<std::size_t>(StoreAccess::share, 1,
-                            [=](StoreDriver& driver) { return driver.prune_requests(before, most, limit); });
+                            [=](StoreDriver& driver) { return driver.keys.prune(before, most, limit); });
 }
 
 Coro<Result<void>> JobStore::shelve(std::vector<JobId> ids, Shelf shelf) {
@@ -225,7 +225,7 @@ Coro<Result<std::vector<PutScheduleReply>>> JobStore::put_schedules(std::vector<
                                               [schedules = std::move(schedules)](StoreDriver& driver) {
                                                 if (auto good = schedule_rules::check(schedules); !good)
                                                   throw RequestRefused{std::move(good.error())};
-                                                return driver.put_schedules(schedules);
+                                                return driver.schedules.put(schedules);
                                               });
 }
 
@@ -233,42 +233,42 @@ Coro<Result<std::size_t>> JobStore::erase_schedules(std::vector<ScheduleId> ids)
   const std::size_t size = ids.size();
   return write<std::size_t>(StoreAccess::share, size, [ids = std::move(ids)](StoreDriver& driver) {
     return static_cast<std::size_t>(
-        std::ranges::count_if(ids, [&](ScheduleId id) { return driver.erase_schedule(id); }));
+        std::ranges::count_if(ids, [&](ScheduleId id) { return driver.schedules.erase(id); }));
   });
 }
 
 Coro<Result<std::vector<StoredSchedule>>> JobStore::schedules(ScheduleFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return read<std::vector<StoredSchedule>>([filter](StoreDriver& driver) { return driver.schedules(filter); });
+  return read<std::vector<StoredSchedule>>([filter](StoreDriver& driver) { return driver.schedules.list(filter); });
 }
 
 Coro<Result<std::vector<std::optional<StoredSchedule>>>> JobStore::load_schedules(std::vector<ScheduleId> ids) {
   return read<std::vector<std::optional<StoredSchedule>>>([ids = std::move(ids)](StoreDriver& driver) {
-    return each(ids, [&](ScheduleId id) { return driver.schedule(id); });
+    return each(ids, [&](ScheduleId id) { return driver.schedules.get(id); });
   });
 }
 
 Coro<Result<std::optional<StoredSchedule>>> JobStore::find_schedule(std::string name) {
   return read<std::optional<StoredSchedule>>(
-      [name = std::move(name)](StoreDriver& driver) { return driver.find_schedule(name); });
+      [name = std::move(name)](StoreDriver& driver) { return driver.schedules.find(name); });
 }
 
 Coro<Result<std::vector<std::optional<ScheduleView>>>> JobStore::look_at_schedules(std::vector<ScheduleLook> looks) {
   return read<std::vector<std::optional<ScheduleView>>>([looks = std::move(looks)](StoreDriver& driver) {
-    return each(looks, [&](const ScheduleLook& look) { return driver.look_at_schedule(look); });
+    return each(looks, [&](const ScheduleLook& look) { return driver.schedules.look(look); });
   });
 }
 
 Coro<Result<std::optional<ScheduleRun>>> JobStore::schedule_run(ScheduleId id, std::uint64_t number) {
-  return read<std::optional<ScheduleRun>>([=](StoreDriver& driver) { return driver.schedule_run(id, number); });
+  return read<std::optional<ScheduleRun>>([=](StoreDriver& driver) { return driver.schedules.run(id, number); });
 }
 
 Coro<Result<std::vector<ScheduleRun>>> JobStore::schedule_runs(ScheduleId id, std::size_t limit) {
-  return read<std::vector<ScheduleRun>>([=](StoreDriver& driver) { return driver.schedule_runs(id, limit); });
+  return read<std::vector<ScheduleRun>>([=](StoreDriver& driver) { return driver.schedules.runs(id, limit); });
 }
 
 Coro<Result<std::optional<ScheduleOutput>>> JobStore::schedule_output(ScheduleId id) {
-  return read<std::optional<ScheduleOutput>>([=](StoreDriver& driver) { return driver.schedule_output(id); });
+  return read<std::optional<ScheduleOutput>>([=](StoreDriver& driver) { return driver.schedules.output(id); });
 }
 
 Coro<Result<std::vector<Result<FireReply>>>> JobStore::fire(std::vector<FireRequest> requests, WallTime now) {
@@ -284,9 +284,9 @@ Coro<Result<std::vector<WaitingJob>>> JobStore::read_shelf(QueueId queue, ShelfR
   return read<std::vector<WaitingJob>>([=, key = std::move(key)](StoreDriver& driver) {
     const QueueId of = known(driver, queue);
     switch (wanted.shelf) {
-      case Shelf::ready: return driver.load_ranked(of, nullptr, wanted.after, wanted.limit);
-      case Shelf::set_aside: return driver.load_ranked(of, &key, wanted.after, wanted.limit);
-      case Shelf::delayed: return driver.load_delayed(of, wanted.due_after, wanted.limit);
+      case Shelf::ready: return driver.looks.load_ranked(of, nullptr, wanted.after, wanted.limit);
+      case Shelf::set_aside: return driver.looks.load_ranked(of, &key, wanted.after, wanted.limit);
+      case Shelf::delayed: return driver.looks.load_delayed(of, wanted.due_after, wanted.limit);
       case Shelf::waiting: break;
     }
     throw RequestRefused{{Errc::invalid_input, "jobs that wait for others are not read as a shelf"}};
@@ -296,7 +296,7 @@ Coro<Result<std::vector<WaitingJob>>> JobStore::read_shelf(QueueId queue, ShelfR
 Coro<Result<std::vector<std::string>>> JobStore::keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                                 std::size_t limit) {
   return read<std::vector<std::string>>([=, after = std::move(after)](StoreDriver& driver) {
-    return driver.keys_set_aside(known(driver, queue), after, limit);
+    return driver.looks.keys_set_aside(known(driver, queue), after, limit);
   });
 }
 
@@ -308,35 +308,35 @@ Coro<Result<std::vector<std::optional<WaitingJob>>>> JobStore::find_waiting(std:
 // --- to look at ------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::optional<JobRecord>>> JobStore::get(JobId id) {
-  return read<std::optional<JobRecord>>([=](StoreDriver& driver) { return driver.record(id); });
+  return read<std::optional<JobRecord>>([=](StoreDriver& driver) { return driver.looks.record(id); });
 }
 
 Coro<Result<std::optional<JobId>>> JobStore::find_name(std::string name) {
   return read<std::optional<JobId>>([name = std::move(name)](StoreDriver& driver) {
-    const JobId found = driver.find_name(name);
+    const JobId found = driver.jobs.find_name(name);
     return found == 0 ? std::nullopt : std::optional(found);
   });
 }
 
 Coro<Result<std::vector<Attempt>>> JobStore::history(JobId id) {
-  return read<std::vector<Attempt>>([=](StoreDriver& driver) { return driver.attempts(id); });
+  return read<std::vector<Attempt>>([=](StoreDriver& driver) { return driver.history.attempts(id); });
 }
 
 Coro<Result<std::vector<JobRecord>>> JobStore::list(JobFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
   return read<std::vector<JobRecord>>(
-      [filter = std::move(filter)](StoreDriver& driver) { return driver.list(filter).jobs; });
+      [filter = std::move(filter)](StoreDriver& driver) { return driver.looks.list(filter).jobs; });
 }
 
 Coro<Result<JobSlice>> JobStore::look(JobFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return read<JobSlice>([filter = std::move(filter)](StoreDriver& driver) { return driver.list(filter); });
+  return read<JobSlice>([filter = std::move(filter)](StoreDriver& driver) { return driver.looks.list(filter); });
 }
 
 Coro<Result<std::vector<QueueCounts>>> JobStore::counts() {
   return read<std::vector<QueueCounts>>([](StoreDriver& driver) {
-    const std::vector<StoredQueue>& queues = driver.all_queues();
-    std::vector<QueueCounts> counts = driver.counts();
+    const std::vector<StoredQueue>& queues = driver.queues.all();
+    std::vector<QueueCounts> counts = driver.looks.counts();
     std::erase_if(counts, [&](const QueueCounts& of) { return queues[of.queue - 1].name.empty(); });
     return counts;
   });
@@ -345,37 +345,37 @@ Coro<Result<std::vector<QueueCounts>>> JobStore::counts() {
 Coro<Result<std::uint64_t>> JobStore::count_before(QueueId queue, Rank rank, std::uint64_t most,
                                                    std::optional<std::string> key) {
   return read<std::uint64_t>([=, key = std::move(key)](StoreDriver& driver) {
-    return driver.count_ranked(known(driver, queue), key ? &*key : nullptr, rank, most);
+    return driver.looks.count_ranked(known(driver, queue), key ? &*key : nullptr, rank, most);
   });
 }
 
 Coro<Result<std::vector<JobId>>> JobStore::waits_for(JobId id, std::size_t limit) {
-  return read<std::vector<JobId>>([=](StoreDriver& driver) { return driver.waits_for(id, limit); });
+  return read<std::vector<JobId>>([=](StoreDriver& driver) { return driver.jobs.waits_for(id, limit); });
 }
 
 // --- ownership -------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<OldLease>>> JobStore::old_leases() {
-  return read<std::vector<OldLease>>([](StoreDriver& driver) { return driver.old_leases(); });
+  return read<std::vector<OldLease>>([](StoreDriver& driver) { return driver.owner.old_leases(); });
 }
 
 Coro<Result<ChangedElsewhere>> JobStore::changed_elsewhere() {
-  const auto changes = [](StoreDriver& driver) { return driver.changed_elsewhere(); };
-  if (access_ != StoreAccess::own || jobs_ == nullptr) return read<ChangedElsewhere>(changes);
+  const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
+  if (access_ != StoreAccess::own || file_ == nullptr) return read<ChangedElsewhere>(changes);
   // What it tells is deleted, so it writes, but only where others have left something.
-  return call<ChangedElsewhere>(Kind::write, 1, changes, [jobs = jobs_] { return jobs->others_changed_jobs(); });
+  return call<ChangedElsewhere>(Kind::write, 1, changes, [file = file_] { return file->others_changed_jobs(); });
 }
 
 Coro<Result<void>> JobStore::remember(std::string name, std::int64_t value) {
   return write<void>(StoreAccess::own, 1, [name = std::move(name), value](StoreDriver& driver) {
     if (auto fits = job_rules::check_name("name", name); !fits) throw RequestRefused{fits.error()};
-    driver.remember(name, value);
+    driver.owner.remember(name, value);
   });
 }
 
 Coro<Result<std::optional<std::int64_t>>> JobStore::recall(std::string name) {
   return read<std::optional<std::int64_t>>(
-      [name = std::move(name)](StoreDriver& driver) { return driver.recall(name); });
+      [name = std::move(name)](StoreDriver& driver) { return driver.owner.recall(name); });
 }
 
 // --- opening ---------------------------------------------------------------------------------------------------------
@@ -384,9 +384,9 @@ Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreO
   constexpr std::string_view kSqlite = "sqlite:";
   if (where == "memory:") return std::make_unique<MemoryStore>();
   if (where.starts_with(kSqlite) && where.size() > kSqlite.size()) {
-    auto jobs = SqliteJobs::open(where.substr(kSqlite.size()), options);
-    if (!jobs) return std::unexpected(std::move(jobs.error()));
-    return std::make_unique<JobStore>(std::move(*jobs));
+    auto file = SqliteDriver::open(where.substr(kSqlite.size()), options);
+    if (!file) return std::unexpected(std::move(file.error()));
+    return std::make_unique<JobStore>(std::move(*file));
   }
   return fail(Errc::invalid_input,
               fmt::format("store {}: give \"sqlite:FILE\" or \"memory:\" (nothing is kept)", in_quotes(where)));

@@ -12,7 +12,7 @@
 #include "argiope/store/store.hpp"
 #include "store/jobs/awaited_calls.hpp"
 #include "store/jobs/memory_driver.hpp"
-#include "store/jobs/sqlite_jobs.hpp"
+#include "store/jobs/sqlite_driver.hpp"
 
 namespace argiope {
 
@@ -25,7 +25,7 @@ struct MemoryPlace {
 
 class JobStore : public Store {
  public:
-  explicit JobStore(std::unique_ptr<SqliteJobs> jobs);
+  explicit JobStore(std::unique_ptr<SqliteDriver> file);
   explicit JobStore(std::shared_ptr<MemoryPlace> memory) noexcept : memory_(std::move(memory)) {}
   ~JobStore() override { (void)close_all(); }
 
@@ -100,7 +100,7 @@ class JobStore : public Store {
   StoreAccess access_ = StoreAccess::own;
   // A file, or memory.
   std::shared_ptr<const std::atomic<std::uint64_t>> last_token_;
-  SqliteJobs* jobs_ = nullptr;  // until calls_ are stopped, and in their thread
+  SqliteDriver* file_ = nullptr;  // until calls_ are stopped, and in their thread
   std::shared_ptr<AwaitedCalls> calls_;
   std::shared_ptr<MemoryPlace> memory_;
 };

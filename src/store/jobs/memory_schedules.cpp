@@ -227,7 +227,7 @@ bool MemorySchedules::erase(ScheduleId id) {
 
 // --- looks -----------------------------------------------------------------------------------------------------------
 
-std::vector<StoredSchedule> MemorySchedules::list(const ScheduleFilter& filter) const {
+std::vector<StoredSchedule> MemorySchedules::list(const ScheduleFilter& filter) {
   std::vector<StoredSchedule> found;
   const std::size_t limit = std::min(filter.limit, job_rules::kMostListed);
   if (filter.after >= last_id_) return found;
@@ -244,24 +244,24 @@ std::vector<StoredSchedule> MemorySchedules::list(const ScheduleFilter& filter) 
   return found;
 }
 
-std::optional<StoredSchedule> MemorySchedules::get(ScheduleId id) const {
+std::optional<StoredSchedule> MemorySchedules::get(ScheduleId id) {
   const Schedule* schedule = at(id);
   if (schedule == nullptr) return std::nullopt;
   return told(*schedule, &definitions_[schedule->definition]);
 }
 
-std::optional<StoredSchedule> MemorySchedules::find(std::string_view name) const {
+std::optional<StoredSchedule> MemorySchedules::find(std::string_view name) {
   const Schedule* schedule = by_name_.find(name, by_name_.hash(name));
   if (schedule == nullptr) return std::nullopt;
   return told(*schedule, &definitions_[schedule->definition]);
 }
 
-std::optional<ScheduleOutput> MemorySchedules::output(ScheduleId id) const {
+std::optional<ScheduleOutput> MemorySchedules::output(ScheduleId id) {
   const auto found = outputs_.find(id);
   return found == outputs_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::vector<ScheduleRun> MemorySchedules::runs(ScheduleId id, std::size_t limit) const {
+std::vector<ScheduleRun> MemorySchedules::runs(ScheduleId id, std::size_t limit) {
   std::vector<ScheduleRun> found;
   const Schedule* schedule = at(id);
   if (schedule == nullptr || schedule->past == nullptr) return found;
@@ -272,7 +272,7 @@ std::vector<ScheduleRun> MemorySchedules::runs(ScheduleId id, std::size_t limit)
   return found;
 }
 
-std::optional<ScheduleRun> MemorySchedules::run(ScheduleId id, std::uint64_t number) const {
+std::optional<ScheduleRun> MemorySchedules::run(ScheduleId id, std::uint64_t number) {
   const Schedule* schedule = at(id);
   if (schedule == nullptr || schedule->past == nullptr || number == 0) return std::nullopt;
   const Past& past = *schedule->past;
@@ -283,7 +283,7 @@ std::optional<ScheduleRun> MemorySchedules::run(ScheduleId id, std::uint64_t num
   return older == past.older->end() ? std::nullopt : std::optional(older->second);
 }
 
-std::optional<ScheduleView> MemorySchedules::look(const ScheduleLook& look) const {
+std::optional<ScheduleView> MemorySchedules::look(const ScheduleLook& look) {
   const Schedule* schedule = at(look.id);
   if (schedule == nullptr) return std::nullopt;
   ScheduleView view{.schedule = told(*schedule, &definitions_[schedule->definition])};
@@ -314,14 +314,13 @@ std::optional<ScheduleView> MemorySchedules::look(const ScheduleLook& look) cons
 
 // --- firing ----------------------------------------------------------------------------------------------------------
 
-bool MemorySchedules::advance(ScheduleId id, std::uint64_t version, std::uint64_t entries, const SchedulePlace& place,
-                              std::uint32_t started) {
-  Schedule* schedule = at(id);
-  if (schedule == nullptr || schedule->version != version) return false;
+bool MemorySchedules::advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) {
+  Schedule* schedule = at(step.id);
+  if (schedule == nullptr || schedule->version != step.version) return false;
   if ((schedule->past == nullptr ? 0 : schedule->past->entries) != entries) return false;
   remember(*schedule);
   ++schedule->version;
-  set_place(*schedule, place);
+  set_place(*schedule, step.place);
   if (started > 0) past_of(*schedule).active += started;
   return true;
 }
@@ -332,7 +331,11 @@ void MemorySchedules::take_off_started(ScheduleId id, std::uint32_t count) {
   schedule.past->active -= count;
 }
 
-void MemorySchedules::write(ScheduleId id, const ScheduleRun& run) { write(*at(id), run); }
+void MemorySchedules::write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) {
+  Schedule& schedule = *at(step.id);
+  if (step.amended) write(schedule, *step.amended);
+  for (const ScheduleRun& run : runs) write(schedule, run);
+}
 
 void MemorySchedules::end_run(const EndedRun& run, WallTime when, std::string_view error, std::string_view result) {
   Schedule* schedule = at(run.schedule);

@@ -13,35 +13,31 @@
 #include <variant>
 #include <vector>
 
-#include "argiope/store/store.hpp"
+#include "jobs/internal/store_rows.hpp"
 #include "store/jobs/schedules_by_name.hpp"
 
 namespace argiope {
 
-class MemorySchedules {
+class MemorySchedules : public ScheduleRows {
  public:
   MemorySchedules() = default;
   MemorySchedules(const MemorySchedules&) = delete;
-  ~MemorySchedules();
+  ~MemorySchedules() override;
 
-  // --- as requests say, which have been checked
-  std::vector<PutScheduleReply> put(const std::vector<PutSchedule>& wanted);
-  bool erase(ScheduleId id);
-  std::vector<StoredSchedule> list(const ScheduleFilter& filter) const;
-  std::optional<StoredSchedule> get(ScheduleId id) const;
-  std::optional<StoredSchedule> find(std::string_view name) const;
-  std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit) const;
-  std::optional<ScheduleRun> run(ScheduleId id, std::uint64_t number) const;
-  std::optional<ScheduleOutput> output(ScheduleId id) const;
-  std::optional<ScheduleView> look(const ScheduleLook& look) const;
+  std::vector<PutScheduleReply> put(const std::vector<PutSchedule>& wanted) override;
+  bool erase(ScheduleId id) override;
+  std::vector<StoredSchedule> list(const ScheduleFilter& filter) override;
+  std::optional<StoredSchedule> get(ScheduleId id) override;
+  std::optional<StoredSchedule> find(std::string_view name) override;
+  std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit) override;
+  std::optional<ScheduleRun> run(ScheduleId id, std::uint64_t number) override;
+  std::optional<ScheduleOutput> output(ScheduleId id) override;
+  std::optional<ScheduleView> look(const ScheduleLook& look) override;
 
-  // --- firing
-  // Moves it on, with `started` runs more. False: there is none of that id, it has another version or other entries.
-  bool advance(ScheduleId id, std::uint64_t version, std::uint64_t entries, const SchedulePlace& place,
-               std::uint32_t started);
-  void take_off_started(ScheduleId id, std::uint32_t count);
-  void write(ScheduleId id, const ScheduleRun& run);
-  void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result);
+  bool advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) override;
+  void take_off_started(ScheduleId id, std::uint32_t count) override;
+  void write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) override;
+  void end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) override;
 
   // --- firing and ends of runs between start() and stop() can be undone
   void start() {

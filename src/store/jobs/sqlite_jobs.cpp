@@ -1,254 +1,205 @@
-// Transactions, counts, queues, and what the owner keeps or hears besides.
 #include "store/jobs/sqlite_jobs.hpp"
 
 #include <algorithm>
+#include <limits>
 
-#include "base/internal/printable.hpp"
 #include "jobs/internal/job_rules.hpp"
-#include "store/jobs/sqlite_jobs_use.hpp"
 
 namespace argiope {
 
 using namespace job_rules;
 
-// --- transactions ----------------------------------------------------------------------------------------------------
-
-void SqliteJobs::failed(int code) { throw DatabaseFailed{database_.error(code)}; }
-
-void SqliteJobs::begin(bool to_write) {
-  use(to_write ? Query::begin_write : Query::begin_read).run();
-  writing_ = to_write;
-  refresh();
-  queues_.mark();
-  lock_wait_.over();
+std::optional<JobRow> SqliteJobs::load(JobId id) {
+  SqliteUse found = sql_.use(Query::job_core);
+  if (!found.with(id).next()) return std::nullopt;
+  JobRow row;
+  row.id = id;
+  row.queue = static_cast<QueueId>(found.number(0));
+  row.state = static_cast<RowState>(found.number(1));
+  row.rank = narrow(found.number(2));
+  row.priority = narrow(found.number(3));
+  row.due_ms = found.number(4);
+  row.attempts = static_cast<std::uint32_t>(found.number(5));
+  row.expiries = static_cast<std::uint32_t>(found.number(6));
+  row.pending = static_cast<std::uint32_t>(found.number(7));
+  row.cancelled_with_others = found.number(8) == 0;
+  row.flags = found.number(9);
+  row.fence = static_cast<std::uint64_t>(found.number(10));
+  row.ended_ms = found.number(11);
+  row.key = found.text(12);
+  row.unique = found.text(13);
+  row.schedule = static_cast<ScheduleId>(found.number(14));
+  row.run = static_cast<std::uint64_t>(found.number(15));
+  row.tally = static_cast<std::uint64_t>(found.number(16));
+  if (is_leasable(row.state)) row.token = leases_.token_of(id, found.number(10));
+  return row;
 }
 
-// Others than this connection may write: what is known of the file is good until the file says otherwise.
-void SqliteJobs::refresh() {
-  std::int64_t version = 0;
-  {
-    Use use_version = use(Query::data_version);
-    use_version.next();
-    version = use_version.number(0);
+void SqliteJobs::insert(const JobRow& row, const NewJob& wanted, WallTime now) {
+  sql_.gather(row, wanted, now);
+  if (!wanted.name.empty()) sql_.use(Query::name_add).with(wanted.name, row.id).run();
+  if (!wanted.unique.empty()) sql_.use(Query::unique_add).with(row.queue, wanted.unique, row.id).run();
+  queues_.count(row.queue, state_of(row.state), 1);
+  news_.touch(row.id);
+}
+
+void SqliteJobs::save(const JobRow& before, const JobRow& after) {
+  if (before.shown_state() != after.shown_state()) {
+    queues_.count(before.queue, before.shown_state(), -1);
+    queues_.count(after.queue, after.shown_state(), 1);
+    if (after.state == RowState::done) queues_.count_done(after.queue);
   }
-  if (version == data_version_) return;
-  data_version_ = version;
-  touched_ = true;
-  if (access() != StoreAccess::own) leases_known_ = false;
-  for (auto& [id, lease] : leases_) lease.queue = 0;
-  const std::uint64_t token_before = counters_.last_token;
-  counters_stored_ = {.last_id = static_cast<JobId>(meta("last_id").value_or(0)),
-                      .last_chosen_id = static_cast<JobId>(meta("last_chosen_id").value_or(0)),
-                      .last_token = static_cast<std::uint64_t>(meta("last_token").value_or(0))};
-  counters_ = counters_stored_;
-  // Only an owner gives tokens, and may have refused some that were never written.
-  if (access() == StoreAccess::own) counters_.last_token = std::max(counters_.last_token, token_before);
-  note_token();
-  last_schedule_ = last_schedule_stored_ = static_cast<ScheduleId>(meta("last_schedule").value_or(0));
-  queues_.clear();
-  Use rows = use(Query::queues);
-  while (rows.next()) {
-    const auto id = static_cast<QueueId>(rows.number(0));
-    auto config = parse_queue_config(rows.text(2));
-    if (!config) {
-      throw DatabaseFailed{{Errc::corrupt, "database " + path_ + ": the configuration of queue " +
-                                               in_quotes(rows.text(1)) + ": " + config.error().message}};
+  sql_.use(Query::job_update)
+      .with(after.id, after.state, after.rank, after.priority)
+      .with_or_null(after.due_ms, after.attempts, after.expiries, after.pending, after.flags, after.fence,
+                    after.ended_ms)
+      .with(after.key)
+      .with_or_null(after.unique, after.tally)
+      .run();
+  const bool keeps_unique = before.holds_unique() && after.holds_unique();
+  if (before.holds_unique() && !keeps_unique)
+    sql_.use(Query::unique_delete).with(before.queue, before.unique, before.id).run();
+  if (after.holds_unique() && !keeps_unique)
+    sql_.use(Query::unique_add).with(after.queue, after.unique, after.id).run();
+  if (before.has_ended())
+    sql_.use(Query::ended_delete).with(before.queue, before.state, before.ended_ms, before.id).run();
+  if (after.has_ended()) sql_.use(Query::ended_add).with(after.queue, after.state, after.ended_ms, after.id).run();
+  if (before.runs() && !after.runs()) leases_.end(after.id);
+  leases_.set_flags(after.id, after.flags);
+  news_.touch(after.id);
+}
+
+void SqliteJobs::write_work(JobId id, const NewJob& job) {
+  sql_.use(Query::job_set_work).with(id).with_or_null(job.function, job.payload, lease_ms(job.lease_time)).run();
+}
+
+void SqliteJobs::erase_row(JobId id, std::int64_t flags) {
+  if ((flags & (JobRow::kHasHistory | JobRow::kHasNames)) == 0) return sql_.gather_done(id);
+  if ((flags & JobRow::kHasHistory) != 0) sql_.use(Query::history_delete).with(id).run();
+  if ((flags & JobRow::kHasNames) != 0) {
+    SqliteUse names = sql_.use(Query::job_names);
+    if (names.with(id).next()) {
+      const auto queue = names.number(1);
+      if (!names.text(0).empty()) sql_.use(Query::name_delete).with(names.text(0)).run();
+      if (!names.text(2).empty()) sql_.use(Query::unique_delete).with(queue, names.text(2), id).run();
     }
-    queues_.add(std::string(rows.text(1)), *config);
-    if (rows.number(3) != 0) queues_.erase(id);
   }
+  sql_.use(Query::job_delete).with(id).run();
 }
 
-void SqliteJobs::commit() {
-  if (writing_) flush();
-  use(Query::commit).run();
-  lock_wait_.over();
-  writing_ = false;
-  for (const std::int64_t batch : emptied_) {
-    const auto found = batches_.find(batch);
-    if (found != batches_.end() && found->second.remaining == 0) batches_.erase(found);
-  }
-  emptied_.clear();
-  undo_.clear();
+void SqliteJobs::erase(const JobRow& row) {
+  erase_row(row.id, row.flags);
+  if (row.has_ended()) sql_.use(Query::ended_delete).with(row.queue, row.state, row.ended_ms, row.id).run();
+  queues_.count(row.queue, row.shown_state(), -1);
+  if (row.runs()) leases_.end(row.id);
+  news_.touch(row.id);
 }
 
-void SqliteJobs::roll_back() noexcept {
-  drop_gathered();
-  undo_leases(0);
-  emptied_.clear();
-  changed_counts_.clear();
-  data_version_ = -1;
-  counters_.last_token = 0;
-  has_touched_ = false;
-  writing_ = false;
-  for (SqliteStatement& statement : statements_) {
-    if (statement) statement.reset();
+// What the owner knows of a lease says where the job is and what else there is of it.
+std::optional<ErasedJob> SqliteJobs::erase_done(JobId id, std::uint64_t token) {
+  const SqliteLeases::Lease* lease = leases_.find(id);
+  if (lease == nullptr || lease->token != token) return std::nullopt;
+  QueueId queue = lease->queue;
+  std::int64_t flags = lease->flags;
+  ErasedJob erased;
+  if (queue == 0 || (flags & JobRow::kIsRun) != 0) {
+    SqliteUse found = sql_.use(Query::job_brief);
+    if (!found.with(id).next()) sql_.failed(SQLITE_CORRUPT);
+    queue = static_cast<QueueId>(found.number(0));
+    flags = found.number(1);
+    erased.schedule = static_cast<ScheduleId>(found.number(2));
+    erased.run = static_cast<std::uint64_t>(found.number(3));
   }
-  (void)database_.execute("ROLLBACK");  // SQLite may have done it already
+  erased.has_dependants = (flags & JobRow::kHasDependants) != 0;
+  erase_row(id, flags);
+  queues_.count(queue, JobState::running, -1);
+  queues_.count_done(queue);
+  leases_.end(id);
+  return erased;
 }
 
-Result<void> SqliteJobs::in_place() const {
-  if (files_.in_place()) return {};
-  return fail(Errc::io,
-              "database " + path_ +
-                  ": it was removed or replaced while it was open; nothing more is written. Start again to use "
-                  "the file that lies there now");
+bool SqliteJobs::keep_done(JobId id, std::uint64_t token, std::int64_t ended_ms) {
+  const SqliteLeases::Lease* lease = leases_.find(id);
+  if (lease == nullptr || lease->token != token) return false;
+  const QueueId queue = lease->queue;
+  if (queue == 0 || lease->flags != 0 || !lease->is_first_run || !owns_) return false;
+  sql_.gather_kept({id, token, ended_ms});
+  queues_.count(queue, JobState::running, -1);
+  queues_.count(queue, JobState::done, 1);
+  queues_.count_done(queue);
+  leases_.end(id);
+  return true;
 }
 
-// What a transaction keeps in memory until its end, so that it costs a row each and not one each job.
-void SqliteJobs::flush() {
-  if (has_gathered_) write_gathered();
-  for (std::size_t i = 0; i < changed_counts_.size(); ++i) {
-    Counts& counts = changed_counts_[i];
-    if (!counts.touched) continue;
-    const auto of = [&](JobState state) { return counts.of[static_cast<std::size_t>(state)]; };
-    use(Query::counts_change)
-        .with(i + 1, of(JobState::delayed), of(JobState::ready), of(JobState::running), of(JobState::done),
-              of(JobState::cancelled), of(JobState::buried), counts.ended)
-        .run();
-    counts = {};
-  }
-  for (const std::int64_t batch : emptied_) {
-    const auto found = batches_.find(batch);
-    if (found != batches_.end() && found->second.remaining == 0) use(Query::lease_delete).with(batch).run();
-  }
-  const auto set = [&](std::string_view name, std::uint64_t now, std::uint64_t before) {
-    if (now != before) set_meta(name, static_cast<std::int64_t>(now));
+// The owner does not hear of it: its windows hold nothing that has ended.
+std::vector<JobId> SqliteJobs::erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
+  struct Old {
+    JobId id;
+    std::int64_t ended_ms;
+    std::int64_t flags;
   };
-  set("last_id", counters_.last_id, counters_stored_.last_id);
-  set("last_chosen_id", counters_.last_chosen_id, counters_stored_.last_chosen_id);
-  set("last_token", counters_.last_token, counters_stored_.last_token);
-  set("last_schedule", last_schedule_, last_schedule_stored_);
-  counters_stored_ = counters_;
-  last_schedule_stored_ = last_schedule_;
-  if (std::exchange(has_touched_, false)) bound_touched();
-}
-
-// --- requests that may be refused ------------------------------------------------------------------------------------
-
-void SqliteJobs::mark() {
-  use(Query::savepoint).run();
-  mark_ = {undo_.size(), counters_, changed_counts_};
-  queues_.mark();
-}
-
-void SqliteJobs::keep() { use(Query::savepoint_release).run(); }
-
-void SqliteJobs::take_back() {
-  drop_gathered();
-  use(Query::savepoint_undo).run();
-  undo_leases(mark_.undo);
-  counters_ = mark_.counters;
-  changed_counts_ = mark_.counts;
-  queues_.take_back();
-  use(Query::savepoint_release).run();
-}
-
-bool SqliteJobs::others_changed_jobs() {
-  Use version = use(Query::data_version);
-  version.next();
-  return touched_ || version.number(0) != data_version_;
-}
-
-std::optional<std::int64_t> SqliteJobs::meta(std::string_view name) {
-  Use found = use(Query::meta_get);
-  if (!found.with(name).next()) return std::nullopt;
-  return found.number(0);
-}
-
-void SqliteJobs::set_meta(std::string_view name, std::int64_t value) { use(Query::meta_set).with(name, value).run(); }
-
-// --- queues and counts -----------------------------------------------------------------------------------------------
-
-QueueId SqliteJobs::find_queue(std::string_view name) { return queues_.find(name); }
-
-QueueId SqliteJobs::add_queue(const std::string& name, const QueueConfig& config) {
-  if (access() == StoreAccess::read) {
-    throw RequestRefused{{Errc::refused, "database " + path_ + ": opened for reading only"}};
-  }
-  const std::string json = to_json(config);
-  const bool was_there = queues_.find_erased(name) != 0;
-  const QueueId id = queues_.add(name, config);
-  if (was_there) {
-    use(Query::queue_configure).with(id, json).run();
-  } else {
-    use(Query::queue_add).with(id, name, json).run();
-    use(Query::counts_add).with(id).run();
-  }
-  touch(0);
-  return id;
-}
-
-void SqliteJobs::configure_queue(QueueId id, const QueueConfig& config) {
-  const std::string json = to_json(config);
-  use(Query::queue_configure).with(id, json).run();
-  queues_.configure(id, config);
-  touch(0);
-}
-
-bool SqliteJobs::is_empty(QueueId id) {
-  const std::vector<QueueCounts> all = counts();
-  const auto its = std::ranges::find(all, id, &QueueCounts::queue);
-  return its == all.end() || its->counts == StateCounts{};
-}
-
-void SqliteJobs::erase_queue(QueueId id) {
-  use(Query::queue_erase).with(id).run();
-  queues_.erase(id);
-  touch(0);
-}
-
-SqliteJobs::Counts& SqliteJobs::counts_of(QueueId queue) {
-  if (changed_counts_.size() < queue) changed_counts_.resize(queue);
-  Counts& counts = changed_counts_[queue - 1];
-  counts.touched = true;
-  return counts;
-}
-
-void SqliteJobs::count(QueueId queue, JobState state, int by) {
-  counts_of(queue).of[static_cast<std::size_t>(state)] += by;
-}
-
-// --- for other processes and for the owner ---------------------------------------------------------------------------
-
-// The owner is to hear of what others change.
-void SqliteJobs::touch(JobId id) {
-  if (access() != StoreAccess::share) return;
-  use(Query::touched_add).with(id).run();
-  has_touched_ = true;
-}
-
-// An owner takes what it hears away. Where there is none, whoever comes to be one reads the store from the start, after
-// this transaction.
-void SqliteJobs::bound_touched() {
-  const auto length = [this](Query query) {
-    Use last = use(query);
-    return last.next() ? last.number(0) : 0;
-  };
-  if (length(Query::touched_last) <= kMostTouched && length(Query::touched_schedules_last) <= kMostTouched) return;
-  if (is_locked(path_)) return;
-  use(Query::touched_delete).run();
-  use(Query::touched_schedules_delete).run();
-}
-
-ChangedElsewhere SqliteJobs::changed_elsewhere() {
-  ChangedElsewhere changed;
-  if (access() != StoreAccess::own || !touched_ || !writing_) return changed;
+  std::vector<Old> old;
   {
-    Use rows = use(Query::touched);
-    while (rows.next()) changed.jobs.push_back(static_cast<JobId>(rows.number(0)));
+    SqliteUse rows = sql_.use(Query::jobs_ended);
+    rows.with(queue, row_state(state), to_ms(before),
+              static_cast<std::int64_t>(std::min<std::size_t>(limit, std::numeric_limits<std::int64_t>::max())));
+    while (rows.next()) old.push_back({static_cast<JobId>(rows.number(0)), rows.number(1), rows.number(2)});
   }
-  if (!changed.jobs.empty()) use(Query::touched_delete).run();
-  {
-    Use rows = use(Query::touched_schedules);
-    while (rows.next()) changed.schedules.push_back(static_cast<ScheduleId>(rows.number(0)));
+  std::vector<JobId> erased;
+  erased.reserve(old.size());
+  for (const Old& job : old) erase_row(job.id, job.flags);
+  for (const Old& job : old) {
+    sql_.use(Query::ended_delete).with(queue, row_state(state), job.ended_ms, job.id).run();
+    queues_.count(queue, state, -1);
+    erased.push_back(job.id);
   }
-  if (!changed.schedules.empty()) use(Query::touched_schedules_delete).run();
-  touched_ = false;
-  return changed;
+  return erased;
 }
 
-void SqliteJobs::remember(const std::string& name, std::int64_t value) { set_meta("owner." + name, value); }
-std::optional<std::int64_t> SqliteJobs::recall(const std::string& name) { return meta("owner." + name); }
+void SqliteJobs::add_flags(JobId id, std::int64_t flags) {
+  sql_.use(Query::job_set_flags).with(id, flags).run();
+  leases_.add_flags(id, flags);
+}
+
+// --- names -----------------------------------------------------------------------------------------------------------
+
+JobId SqliteJobs::find_name(const std::string& name) {
+  SqliteUse found = sql_.use(Query::name_find);
+  return found.with(name).next() ? static_cast<JobId>(found.number(0)) : 0;
+}
+
+JobId SqliteJobs::find_unique(QueueId queue, const std::string& unique) {
+  SqliteUse found = sql_.use(Query::unique_find);
+  return found.with(queue, unique).next() ? static_cast<JobId>(found.number(0)) : 0;
+}
+
+// --- links -----------------------------------------------------------------------------------------------------------
+
+void SqliteJobs::link(JobId waited_for, JobId job) {
+  sql_.use(Query::dependency_add).with(waited_for, job).run();
+  add_flags(waited_for, JobRow::kHasDependants);
+}
+
+void SqliteJobs::unlink(JobId job) { sql_.use(Query::waits_for_delete).with(job).run(); }
+
+std::vector<JobId> SqliteJobs::take_dependants(JobId waited_for) {
+  std::vector<JobId> found;
+  {
+    SqliteUse rows = sql_.use(Query::dependants);
+    rows.with(waited_for);
+    while (rows.next()) found.push_back(static_cast<JobId>(rows.number(0)));
+  }
+  if (!found.empty()) sql_.use(Query::dependants_delete).with(waited_for).run();
+  return found;
+}
+
+std::vector<JobId> SqliteJobs::waits_for(JobId job, std::size_t limit) {
+  std::vector<JobId> found;
+  if (job > kMostJobId) return found;
+  SqliteUse rows = sql_.use(Query::waits_for);
+  rows.with(job, static_cast<std::int64_t>(std::min<std::size_t>(limit, kMostJobId)));
+  while (rows.next()) found.push_back(static_cast<JobId>(rows.number(0)));
+  return found;
+}
 
 }  // namespace argiope

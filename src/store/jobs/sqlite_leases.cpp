@@ -1,9 +1,9 @@
-// Which jobs run.
+#include "store/jobs/sqlite_leases.hpp"
+
 #include <algorithm>
+#include <map>
 
 #include "jobs/internal/job_rules.hpp"
-#include "store/jobs/sqlite_jobs.hpp"
-#include "store/jobs/sqlite_jobs_use.hpp"
 
 namespace argiope {
 
@@ -12,6 +12,8 @@ using namespace job_rules;
 namespace {
 
 constexpr std::size_t kEntryBytes = 24;
+// Enough to work for centuries.
+constexpr std::int64_t kLastTokenToGoOnFrom = std::int64_t{1} << 52;
 
 void append_number(std::string& out, std::uint64_t number) {
   for (int i = 0; i < 8; ++i) out += static_cast<char>(number >> (8 * i));
@@ -25,16 +27,16 @@ std::uint64_t number_at(std::string_view bytes, std::size_t at) {
 }  // namespace
 
 // A renewal is a later entry with the same token.
-void SqliteJobs::load_leases() {
-  if (leases_known_) return;
+void SqliteLeases::load() {
+  if (known_) return;
   leases_.clear();
   batches_.clear();
   next_batch_ = 1;
-  Use rows = use(Query::leases);
+  SqliteUse rows = sql_.use(Query::leases);
   while (rows.next()) {
     const std::int64_t batch = rows.number(0);
     next_batch_ = batch + 1;
-    LeaseBatch& of = batches_[batch];
+    Batch& of = batches_[batch];
     of.worker = rows.text(1);
     of.remote = rows.number(3) != 0;
     const std::string_view entries = rows.text(2);
@@ -49,21 +51,21 @@ void SqliteJobs::load_leases() {
       ++batches_[batch].remaining;
     }
   }
-  leases_known_ = true;
+  known_ = true;
 }
 
-const SqliteJobs::Lease* SqliteJobs::find_lease(JobId id) {
-  if (!leases_known_) load_leases();
+const SqliteLeases::Lease* SqliteLeases::find(JobId id) {
+  if (!known_) load();
   const auto found = leases_.find(id);
   return found == leases_.end() ? nullptr : &found->second;
 }
 
-std::uint64_t SqliteJobs::token_of(JobId id, std::int64_t fence) {
-  const Lease* lease = find_lease(id);
+std::uint64_t SqliteLeases::token_of(JobId id, std::int64_t fence) {
+  const Lease* lease = find(id);
   return lease != nullptr && lease->token > static_cast<std::uint64_t>(fence) ? lease->token : 0;
 }
 
-void SqliteJobs::set_lease(JobId id, std::optional<Lease> lease) {
+void SqliteLeases::set(JobId id, std::optional<Lease> lease) {
   const auto found = leases_.find(id);
   undo_.emplace_back(id, found == leases_.end() ? std::nullopt : std::optional(found->second));
   if (found != leases_.end()) {
@@ -76,7 +78,7 @@ void SqliteJobs::set_lease(JobId id, std::optional<Lease> lease) {
   }
 }
 
-void SqliteJobs::undo_leases(std::size_t down_to) noexcept {
+void SqliteLeases::undo(std::size_t down_to) noexcept {
   while (undo_.size() > down_to) {
     const auto [id, before] = undo_.back();
     undo_.pop_back();
@@ -91,21 +93,21 @@ void SqliteJobs::undo_leases(std::size_t down_to) noexcept {
   }
 }
 
-// Writes down what set_lease() has given to batch `next_batch_`.
-void SqliteJobs::write_leases(std::span<const LeaseEntry> entries, Holder holder) {
+// Writes down what set() has given to batch `next_batch_`.
+void SqliteLeases::write(std::span<const Entry> entries, Holder holder) {
   if (entries.empty()) return;
   std::string bytes;
   bytes.reserve(entries.size() * kEntryBytes);
   const std::int64_t batch = next_batch_++;
-  LeaseBatch& of = batches_[batch];
+  Batch& of = batches_[batch];
   of.worker = holder.worker;
   of.remote = holder.remote;
-  for (const LeaseEntry& entry : entries) {
+  for (const Entry& entry : entries) {
     append_number(bytes, entry.id);
     append_number(bytes, entry.token);
     append_number(bytes, static_cast<std::uint64_t>(entry.until));
   }
-  use(Query::lease_add).with(batch, holder.worker, bytes).with_or_null(holder.remote ? 1 : 0).run();
+  sql_.use(Query::lease_add).with(batch, holder.worker, bytes).with_or_null(holder.remote ? 1 : 0).run();
 }
 
 // How many of the first requests are for jobs whose ids follow one another.
@@ -115,10 +117,10 @@ static std::size_t neighbours(std::span<const LeaseRequest> leases) noexcept {
   return count;
 }
 
-std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseRequest> leases) {
+std::vector<std::optional<JobRecord>> SqliteLeases::lease(std::span<const LeaseRequest> leases) {
   std::vector<std::optional<JobRecord>> records;
   records.reserve(leases.size());
-  std::vector<LeaseEntry> entries;
+  std::vector<Entry> entries;
   entries.reserve(leases.size());
   Holder holder;
   LeasedBytes bytes;
@@ -126,51 +128,49 @@ std::vector<std::optional<JobRecord>> SqliteJobs::lease(std::span<const LeaseReq
     const auto left = leases.subspan(records.size());
     if (bytes.is_full()) {
       records.push_back(left_as_it_is(left.front().id));
-      counters_.last_token = left.front().token;
-      note_token();
+      counters_.give_token(left.front().token);
       continue;
     }
     const auto together = left.first(neighbours(left));
-    Use rows = use(Query::job_records);
+    SqliteUse rows = sql_.use(Query::job_records);
     bool more = rows.with(together.front().id, together.back().id).next();
     for (const LeaseRequest& request : together) {
       records.emplace_back();
-      counters_.last_token = request.token;
-      note_token();
+      counters_.give_token(request.token);
       while (more && static_cast<JobId>(rows.number(0)) < request.id) more = rows.next();
       const bool waits = more && static_cast<JobId>(rows.number(0)) == request.id &&
                          is_leasable(static_cast<RowState>(rows.number(2)));
-      if (!waits || find_lease(request.id) != nullptr) continue;
+      if (!waits || find(request.id) != nullptr) continue;
       if (!bytes.take(rows.row().bytes(kPayloadColumn).size() + rows.row().bytes(kResultColumn).size())) {
         records.back() = left_as_it_is(request.id);
         break;
       }
       if (const Holder its{request.worker, request.remote}; its != holder) {
-        write_leases(entries, holder);
+        write(entries, holder);
         entries.clear();
         holder = its;
       }
       records.back() = lease_row(rows.row(), request);
-      entries.push_back({request.id, request.token, find_lease(request.id)->until});
+      entries.push_back({request.id, request.token, find(request.id)->until});
     }
   }
-  write_leases(entries, holder);
+  write(entries, holder);
   return records;
 }
 
 // In memory; at once, so that a second request for the job in the same call finds it taken.
-JobRecord SqliteJobs::lease_row(const SqliteStatement& row, const LeaseRequest& request) {
+JobRecord SqliteLeases::lease_row(const SqliteStatement& row, const LeaseRequest& request) {
   const std::int64_t until = lease_end(request, row.number(kLeaseTimeColumn));
   const auto queue = static_cast<QueueId>(row.number(1));
-  set_lease(request.id, Lease{.token = request.token,
-                              .until = until,
-                              .batch = next_batch_,
-                              .queue = queue,
-                              .flags = row.number(kFlagsColumn),
-                              .is_first_run = row.number(kAttemptsColumn) == 0 && row.number(kTallyColumn) == 0});
-  JobRecord record = read_record(row);
-  count(queue, record.state, -1);
-  count(queue, JobState::running, 1);
+  set(request.id, Lease{.token = request.token,
+                        .until = until,
+                        .batch = next_batch_,
+                        .queue = queue,
+                        .flags = row.number(kFlagsColumn),
+                        .is_first_run = row.number(kAttemptsColumn) == 0 && row.number(kTallyColumn) == 0});
+  JobRecord record = read_record(row, queues_.all());
+  queues_.count(queue, record.state, -1);
+  queues_.count(queue, JobState::running, 1);
   record.state = JobState::running;
   ++record.tally.runs;
   record.token = request.token;
@@ -179,14 +179,14 @@ JobRecord SqliteJobs::lease_row(const SqliteStatement& row, const LeaseRequest& 
   return record;
 }
 
-void SqliteJobs::renew(std::span<const LeaseRequest> leases) {
-  std::vector<LeaseEntry> entries;
+void SqliteLeases::renew(std::span<const LeaseRequest> leases) {
+  std::vector<Entry> entries;
   Holder holder;
   for (const LeaseRequest& request : leases) {
-    const Lease* lease = find_lease(request.id);
+    const Lease* lease = find(request.id);
     if (lease == nullptr || lease->token != request.token) continue;
     if (const Holder its{request.worker, request.remote}; its != holder) {
-      write_leases(entries, holder);
+      write(entries, holder);
       entries.clear();
       holder = its;
     }
@@ -195,21 +195,119 @@ void SqliteJobs::renew(std::span<const LeaseRequest> leases) {
     renewed.until = entries.back().until;
     renewed.batch = next_batch_;
     renewed.old = false;
-    set_lease(request.id, renewed);
+    set(request.id, renewed);
   }
-  write_leases(entries, holder);
+  write(entries, holder);
 }
 
-std::vector<OldLease> SqliteJobs::old_leases() {
+std::vector<JobId> SqliteLeases::jobs_between(JobId first, JobId last) {
+  load();
+  std::vector<JobId> ids;
+  for (const auto& [id, lease] : leases_) {
+    if (id >= first && id <= last) ids.push_back(id);
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
+void SqliteLeases::set_flags(JobId id, std::int64_t flags) {
+  if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.flags = flags;
+}
+
+void SqliteLeases::add_flags(JobId id, std::int64_t flags) {
+  if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.flags |= flags;
+}
+
+// SqliteJobs::keep_done() leaves a record's result alone, so this one is no longer for it.
+void SqliteLeases::note_result(JobId id) {
+  if (const auto lease = leases_.find(id); lease != leases_.end()) lease->second.is_first_run = false;
+}
+
+// --- a new owner -----------------------------------------------------------------------------------------------------
+
+void SqliteLeases::take_over(const std::function<bool(JobId)>& runs) {
+  load();
+  // What the rows say of jobs that have ended or been given back since is forgotten, and whole rows with it.
+  std::vector<JobId> over;
+  for (auto& [id, lease] : leases_) {
+    lease.old = true;
+    if (!runs(id)) over.push_back(id);
+  }
+  for (const JobId id : over) set(id, std::nullopt);
+  if (counters_.now().last_token > kLastTokenToGoOnFrom) renumber();
+  counters_.go_on_from_last();
+  undo_.clear();
+  for (auto& [batch, found] : batches_) {
+    if (found.remaining == 0) emptied_.push_back(batch);
+  }
+}
+
+// Tokens that begin anew, below all that were given while they were counted by openings: those started at 2^40.
+void SqliteLeases::renumber() {
+  std::vector<std::pair<JobId, Lease>> left(leases_.begin(), leases_.end());
+  std::ranges::sort(left, {}, [](const auto& entry) { return entry.second.token; });
+  std::map<std::pair<std::string, bool>, std::vector<std::pair<JobId, Lease>>> by_worker;
+  counters_.now().last_token = 0;
+  for (auto& [id, lease] : left) {
+    lease.token = ++counters_.now().last_token;
+    const Batch& of = batches_[lease.batch];
+    by_worker[{of.worker, of.remote}].emplace_back(id, lease);
+  }
+  for (const char* statement : {"DELETE FROM leases", "UPDATE jobs SET fence = NULL WHERE fence IS NOT NULL"}) {
+    sql_.execute(statement);
+  }
+  leases_.clear();
+  batches_.clear();
+  next_batch_ = 1;
+  for (auto& [worker_and_remote, leases] : by_worker) {
+    std::vector<Entry> entries;
+    batches_[next_batch_].remaining = leases.size();
+    for (auto& [id, lease] : leases) {
+      entries.push_back({id, lease.token, lease.until});
+      lease.batch = next_batch_;
+      leases_.emplace(id, lease);
+    }
+    write(entries, {worker_and_remote.first, worker_and_remote.second});
+  }
+}
+
+std::vector<OldLease> SqliteLeases::old() const {
   std::vector<OldLease> old;
-  if (access() != StoreAccess::own) return old;
   for (const auto& [id, lease] : leases_) {
     if (!lease.old) continue;
-    const LeaseBatch& of = batches_[lease.batch];
+    const Batch& of = batches_.at(lease.batch);
     old.push_back({id, lease.token, from_ms(lease.until), of.worker, of.remote});
   }
   std::ranges::sort(old, {}, &OldLease::id);
   return old;
+}
+
+// --- transactions ----------------------------------------------------------------------------------------------------
+
+void SqliteLeases::note_others(bool owns) {
+  if (!owns) known_ = false;
+  for (auto& [id, lease] : leases_) lease.queue = 0;
+}
+
+void SqliteLeases::flush() {
+  for (const std::int64_t batch : emptied_) {
+    const auto found = batches_.find(batch);
+    if (found != batches_.end() && found->second.remaining == 0) sql_.use(Query::lease_delete).with(batch).run();
+  }
+}
+
+void SqliteLeases::committed() {
+  for (const std::int64_t batch : emptied_) {
+    const auto found = batches_.find(batch);
+    if (found != batches_.end() && found->second.remaining == 0) batches_.erase(found);
+  }
+  emptied_.clear();
+  undo_.clear();
+}
+
+void SqliteLeases::drop() noexcept {
+  undo(0);
+  emptied_.clear();
 }
 
 }  // namespace argiope

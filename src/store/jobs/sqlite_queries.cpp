@@ -2,6 +2,10 @@
 
 #include <iterator>
 
+#include "jobs/internal/job_row.hpp"
+#include "jobs/internal/job_rules.hpp"
+#include "jobs/internal/job_tally.hpp"
+
 namespace argiope {
 namespace {
 
@@ -212,5 +216,34 @@ const char* const kRecordColumns = ARGIOPE_RECORD ", payload, flags";
 const char* const kBriefColumns = ARGIOPE_RECORD_WITH("NULL") ", NULL, flags";
 
 const char* text_of(Query query) noexcept { return kTexts[static_cast<std::size_t>(query)].sql; }
+
+JobRecord read_record(const SqliteStatement& row, const std::vector<StoredQueue>& queues) {
+  JobRecord record;
+  record.id = static_cast<JobId>(row.number(0));
+  record.queue = queues[static_cast<std::size_t>(row.number(1)) - 1].name;
+  record.state = state_of(static_cast<RowState>(row.number(2)));
+  record.name = row.text(4);
+  record.key = row.text(5);
+  record.unique = row.text(6);
+  record.priority = narrow(row.number(7));
+  record.due_at = job_rules::from_ms(row.number(8));
+  record.function = row.text(9);
+  record.attempts = static_cast<std::uint32_t>(row.number(10));
+  record.max_attempts = static_cast<std::uint32_t>(row.number(11));
+  record.expiries = static_cast<std::uint32_t>(row.number(12));
+  record.pending = static_cast<std::uint32_t>(row.number(13));
+  record.if_failed = row.number(14) == 0 ? DependencyPolicy::cancel : DependencyPolicy::run;
+  record.created_at = job_rules::from_ms(row.number(15));
+  record.ended_at = job_rules::from_ms(row.number(16));
+  record.error = row.text(17);
+  record.result = row.text(kResultColumn);
+  record.schedule = static_cast<ScheduleId>(row.number(19));
+  record.run = static_cast<std::uint64_t>(row.number(20));
+  record.tally =
+      job_tally::tally_of(static_cast<std::uint64_t>(row.number(21)), record.attempts, record.expiries, false);
+  record.lease_time = std::chrono::milliseconds{row.number(22)};
+  record.payload = row.text(kPayloadColumn);
+  return record;
+}
 
 }  // namespace argiope

@@ -2,6 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "argiope/jobs/requests.hpp"
+#include "store/sqlite/internal/sqlite.hpp"
 
 namespace argiope {
 
@@ -132,5 +137,9 @@ inline constexpr int kTallyColumn = 21;
 inline constexpr int kLeaseTimeColumn = 22;
 inline constexpr int kPayloadColumn = 23;
 inline constexpr int kFlagsColumn = 24;
+// Of such a row, but for what a lease adds. `queues`: by id.
+JobRecord read_record(const SqliteStatement& row, const std::vector<StoredQueue>& queues);
+// A number that was written as one of 32 bits.
+constexpr std::int32_t narrow(std::int64_t number) noexcept { return static_cast<std::int32_t>(number); }
 
 }  // namespace argiope

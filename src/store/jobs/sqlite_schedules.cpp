@@ -1,10 +1,9 @@
-// Schedules, their steps and their histories.
+#include "store/jobs/sqlite_schedules.hpp"
+
 #include <algorithm>
 
 #include "jobs/internal/job_rules.hpp"
 #include "jobs/internal/schedule_rules.hpp"
-#include "store/jobs/sqlite_jobs.hpp"
-#include "store/jobs/sqlite_jobs_use.hpp"
 
 namespace argiope {
 
@@ -28,73 +27,7 @@ ScheduleRun read_run(const SqliteStatement& row) {
           .error = std::string(row.text(8))};
 }
 
-}  // namespace
-
-// --- puts ------------------------------------------------------------------------------------------------------------
-
-std::vector<PutScheduleReply> SqliteJobs::put_schedules(const std::vector<PutSchedule>& wanted) {
-  std::vector<PutScheduleReply> replies;
-  replies.reserve(wanted.size());
-  for (const PutSchedule& schedule : wanted) replies.push_back(put_schedule(schedule));
-  return replies;
-}
-
-PutScheduleReply SqliteJobs::put_schedule(const PutSchedule& wanted) {
-  using enum PutScheduleOutcome;
-  const SchedulePlace& place = wanted.place;
-  if (wanted.made_from == 0) {
-    const ScheduleId id = last_schedule_ + 1;
-    use(Query::schedule_insert).with(id, wanted.name, wanted.trigger, wanted.definition).run();
-    if (sqlite3_changes(database_.handle()) > 0) {
-      last_schedule_ = id;
-      use(Query::place_insert)
-          .with(id, 1)
-          .with_or_null(to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.paused)
-          .run();
-      touch_schedule(id);
-      return {added, id, 1};
-    }
-  }
-  const auto old = find_schedule(wanted.name);
-  const PutScheduleOutcome outcome = outcome_of(wanted, old ? std::optional(old->version) : std::nullopt);
-  if (outcome != replaced) return old ? PutScheduleReply{outcome, old->id, old->version} : PutScheduleReply{outcome};
-  use(Query::schedule_update).with(old->id, wanted.trigger, wanted.definition).run();
-  use(Query::place_update)
-      .with(old->id)
-      .with_or_null(to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.paused)
-      .run();
-  touch_schedule(old->id);
-  return {replaced, old->id, old->version + 1};
-}
-
-bool SqliteJobs::erase_schedule(ScheduleId id) {
-  if (id > kMostScheduleId) return false;
-  std::uint64_t entries = 0;
-  {
-    Use gone = use(Query::place_delete);
-    if (!gone.with(id).next()) return false;
-    entries = static_cast<std::uint64_t>(gone.number(0));
-  }
-  use(Query::schedule_delete).with(id).run();
-  use(Query::older_runs_delete).with(id).run();
-  use(Query::output_delete).with(id).run();
-  for (std::uint64_t kept = std::min(entries, kRunsKept); kept > 0; --kept) {
-    use(Query::run_delete).with(entry_of(id, entries - kept + 1)).run();
-  }
-  touch_schedule(id);
-  return true;
-}
-
-// The owner is to hear of what others change.
-void SqliteJobs::touch_schedule(ScheduleId id) {
-  if (access() != StoreAccess::share) return;
-  use(Query::touched_schedule_add).with(id).run();
-  has_touched_ = true;
-}
-
-// --- looks -----------------------------------------------------------------------------------------------------------
-
-StoredSchedule SqliteJobs::read_schedule(const SqliteStatement& row, bool texts) {
+StoredSchedule read_schedule(const SqliteStatement& row, bool texts) {
   const auto number = [&](int column) { return static_cast<std::uint64_t>(row.number(column)); };
   StoredSchedule schedule;
   schedule.id = number(0);
@@ -113,35 +46,94 @@ StoredSchedule SqliteJobs::read_schedule(const SqliteStatement& row, bool texts)
   return schedule;
 }
 
-std::vector<StoredSchedule> SqliteJobs::schedules(const ScheduleFilter& filter) {
+}  // namespace
+
+// --- puts ------------------------------------------------------------------------------------------------------------
+
+std::vector<PutScheduleReply> SqliteSchedules::put(const std::vector<PutSchedule>& wanted) {
+  std::vector<PutScheduleReply> replies;
+  replies.reserve(wanted.size());
+  for (const PutSchedule& schedule : wanted) replies.push_back(put_one(schedule));
+  return replies;
+}
+
+PutScheduleReply SqliteSchedules::put_one(const PutSchedule& wanted) {
+  using enum PutScheduleOutcome;
+  const SchedulePlace& place = wanted.place;
+  if (wanted.made_from == 0) {
+    const ScheduleId id = last_ + 1;
+    sql_.use(Query::schedule_insert).with(id, wanted.name, wanted.trigger, wanted.definition).run();
+    if (sql_.has_changed()) {
+      last_ = id;
+      sql_.use(Query::place_insert)
+          .with(id, 1)
+          .with_or_null(to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.paused)
+          .run();
+      news_.touch_schedule(id);
+      return {added, id, 1};
+    }
+  }
+  const auto old = find(wanted.name);
+  const PutScheduleOutcome outcome = outcome_of(wanted, old ? std::optional(old->version) : std::nullopt);
+  if (outcome != replaced) return old ? PutScheduleReply{outcome, old->id, old->version} : PutScheduleReply{outcome};
+  sql_.use(Query::schedule_update).with(old->id, wanted.trigger, wanted.definition).run();
+  sql_.use(Query::place_update)
+      .with(old->id)
+      .with_or_null(to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.paused)
+      .run();
+  news_.touch_schedule(old->id);
+  return {replaced, old->id, old->version + 1};
+}
+
+bool SqliteSchedules::erase(ScheduleId id) {
+  if (id > kMostScheduleId) return false;
+  std::uint64_t entries = 0;
+  {
+    SqliteUse gone = sql_.use(Query::place_delete);
+    if (!gone.with(id).next()) return false;
+    entries = static_cast<std::uint64_t>(gone.number(0));
+  }
+  sql_.use(Query::schedule_delete).with(id).run();
+  sql_.use(Query::older_runs_delete).with(id).run();
+  sql_.use(Query::output_delete).with(id).run();
+  for (std::uint64_t kept = std::min(entries, kRunsKept); kept > 0; --kept) {
+    sql_.use(Query::run_delete).with(entry_of(id, entries - kept + 1)).run();
+  }
+  news_.touch_schedule(id);
+  return true;
+}
+
+// --- looks -----------------------------------------------------------------------------------------------------------
+
+std::vector<StoredSchedule> SqliteSchedules::list(const ScheduleFilter& filter) {
   std::vector<StoredSchedule> found;
-  Use rows = use(filter.texts ? Query::schedules : Query::places);
+  SqliteUse rows = sql_.use(filter.texts ? Query::schedules : Query::places);
   rows.with(std::min(filter.after, kMostScheduleId), filter.limit);
   while (rows.next()) found.push_back(read_schedule(rows.row(), filter.texts));
   return found;
 }
 
-std::optional<StoredSchedule> SqliteJobs::schedule(ScheduleId id) {
-  Use row = use(Query::schedule);
+std::optional<StoredSchedule> SqliteSchedules::get(ScheduleId id) {
+  SqliteUse row = sql_.use(Query::schedule);
   if (id > kMostScheduleId || !row.with(id).next()) return std::nullopt;
   return read_schedule(row.row(), true);
 }
 
-std::optional<StoredSchedule> SqliteJobs::find_schedule(const std::string& name) {
+std::optional<StoredSchedule> SqliteSchedules::find(std::string_view name) {
   ScheduleId id = 0;
   {
-    Use row = use(Query::schedule_named);
+    SqliteUse row = sql_.use(Query::schedule_named);
     if (!row.with(name).next()) return std::nullopt;
     id = static_cast<ScheduleId>(row.number(0));
   }
-  auto found = schedule(id);
-  if (!found) failed(SQLITE_CORRUPT);
+  auto found = get(id);
+  if (!found) sql_.failed(SQLITE_CORRUPT);
   return found;
 }
 
 // Active runs newest first: those of the history, and then the older ones.
-std::optional<ScheduleView> SqliteJobs::look_at_schedule(const ScheduleLook& look) {
-  auto there = schedule(look.id);
+std::optional<ScheduleView> SqliteSchedules::look(const ScheduleLook& look) {
+  auto there = get(look.id);
   if (!there) return std::nullopt;
   ScheduleView view{.schedule = std::move(*there)};
   const ScheduleId id = look.id;
@@ -162,7 +154,7 @@ std::optional<ScheduleView> SqliteJobs::look_at_schedule(const ScheduleLook& loo
   }
   if (active > left_out && view.active_jobs.size() < look.most) {
     const std::size_t room = std::min(look.most - view.active_jobs.size(), active);
-    Use rows = use(Query::older_jobs);
+    SqliteUse rows = sql_.use(Query::older_jobs);
     rows.with(id, room, left_out);
     while (rows.next()) view.active_jobs.push_back(static_cast<JobId>(rows.number(0)));
   }
@@ -170,10 +162,10 @@ std::optional<ScheduleView> SqliteJobs::look_at_schedule(const ScheduleLook& loo
   return view;
 }
 
-std::optional<ScheduleRun> SqliteJobs::schedule_run(ScheduleId id, std::uint64_t number) {
+std::optional<ScheduleRun> SqliteSchedules::run(ScheduleId id, std::uint64_t number) {
   if (id > kMostScheduleId || number == 0) return std::nullopt;
   if (auto kept = kept_run(id, number)) return kept;
-  Use row = use(Query::older_run);
+  SqliteUse row = sql_.use(Query::older_run);
   if (!row.with(id, number).next()) return std::nullopt;
   const WallTime planned = from_ms(row.number(0));
   return ScheduleRun{.number = number,
@@ -184,17 +176,17 @@ std::optional<ScheduleRun> SqliteJobs::schedule_run(ScheduleId id, std::uint64_t
 }
 
 // Of the last kRunsKept.
-std::optional<ScheduleRun> SqliteJobs::kept_run(ScheduleId id, std::uint64_t number) {
+std::optional<ScheduleRun> SqliteSchedules::kept_run(ScheduleId id, std::uint64_t number) {
   auto run = kept_at(entry_of(id, number));
   return run && run->number == number ? std::move(run) : std::nullopt;
 }
 
-std::optional<ScheduleRun> SqliteJobs::kept_at(std::uint64_t entry) {
-  Use row = use(Query::run);
+std::optional<ScheduleRun> SqliteSchedules::kept_at(std::uint64_t entry) {
+  SqliteUse row = sql_.use(Query::run);
   return row.with(entry).next() ? std::optional(read_run(row.row())) : std::nullopt;
 }
 
-std::vector<ScheduleRun> SqliteJobs::schedule_runs(ScheduleId id, std::size_t limit) {
+std::vector<ScheduleRun> SqliteSchedules::runs(ScheduleId id, std::size_t limit) {
   std::vector<ScheduleRun> runs;
   if (id > kMostScheduleId) return runs;
   for (std::uint64_t slot = 0; slot < kRunsKept; ++slot) {
@@ -205,9 +197,9 @@ std::vector<ScheduleRun> SqliteJobs::schedule_runs(ScheduleId id, std::size_t li
   return runs;
 }
 
-std::optional<ScheduleOutput> SqliteJobs::schedule_output(ScheduleId id) {
+std::optional<ScheduleOutput> SqliteSchedules::output(ScheduleId id) {
   if (id > kMostScheduleId) return std::nullopt;
-  Use row = use(Query::output);
+  SqliteUse row = sql_.use(Query::output);
   if (!row.with(id).next()) return std::nullopt;
   return ScheduleOutput{.run = static_cast<std::uint64_t>(row.number(0)),
                         .job = static_cast<JobId>(row.number(1)),
@@ -219,25 +211,25 @@ std::optional<ScheduleOutput> SqliteJobs::schedule_output(ScheduleId id) {
 
 // --- steps -----------------------------------------------------------------------------------------------------------
 
-bool SqliteJobs::advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) {
+bool SqliteSchedules::advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) {
   const SchedulePlace& place = step.place;
   if (step.id > kMostScheduleId) return false;
-  use(Query::place_fire)
+  sql_.use(Query::place_fire)
       .with(step.id, step.version, entries)
       .with_or_null(to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.entries, place.paused)
       .with(started)
       .run();
-  if (sqlite3_changes(database_.handle()) == 0) return false;
-  touch_schedule(step.id);
+  if (!sql_.has_changed()) return false;
+  news_.touch_schedule(step.id);
   return true;
 }
 
-void SqliteJobs::take_off_started(ScheduleId id, std::uint32_t count) {
-  use(Query::place_end_runs).with(id, count).run();
+void SqliteSchedules::take_off_started(ScheduleId id, std::uint32_t count) {
+  sql_.use(Query::place_end_runs).with(id, count).run();
 }
 
-void SqliteJobs::write_run(ScheduleId id, const ScheduleRun& run) {
-  use(Query::run_write)
+void SqliteSchedules::write_run(ScheduleId id, const ScheduleRun& run) {
+  sql_.use(Query::run_write)
       .with(entry_of(id, run.number), run.number)
       .with_or_null(to_ms(run.planned), to_ms(run.last_planned), run.count, to_ms(run.fired_at), to_ms(run.ended_at))
       .with(run.outcome)
@@ -246,7 +238,7 @@ void SqliteJobs::write_run(ScheduleId id, const ScheduleRun& run) {
 }
 
 // Each takes the place of an older one, which is kept elsewhere if it is a run that goes on.
-void SqliteJobs::write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) {
+void SqliteSchedules::write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) {
   const ScheduleId id = step.id;
   if (step.amended) write_run(id, *step.amended);
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -263,31 +255,40 @@ void SqliteJobs::write_runs(const FireRequest& step, const std::vector<ScheduleR
   }
 }
 
-void SqliteJobs::keep_older(ScheduleId id, const ScheduleRun& run) {
-  use(Query::older_run_add)
+void SqliteSchedules::keep_older(ScheduleId id, const ScheduleRun& run) {
+  sql_.use(Query::older_run_add)
       .with(id, run.number)
       .with_or_null(to_ms(run.planned), to_ms(run.fired_at))
       .with(run.job)
       .run();
 }
 
-void SqliteJobs::end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) {
+void SqliteSchedules::end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) {
   const std::int64_t at_ms = to_ms(at);
-  use(Query::place_end_runs).with(run.schedule, 1).run();
-  const bool is_there = sqlite3_changes(database_.handle()) > 0;
-  use(Query::run_end)
+  sql_.use(Query::place_end_runs).with(run.schedule, 1).run();
+  const bool is_there = sql_.has_changed();
+  sql_.use(Query::run_end)
       .with(entry_of(run.schedule, run.number), run.number, run.outcome)
       .with_or_null(at_ms, cut_error(error))
       .run();
-  const bool is_old = sqlite3_changes(database_.handle()) == 0;
+  const bool is_old = !sql_.has_changed();
   if (!result.empty() && is_there) {
-    use(Query::output_write)
+    sql_.use(Query::output_write)
         .with(run.schedule, run.number, run.job, run.outcome)
         .with_or_null(at_ms, cut_error(error), result)
         .run();
   }
-  if (is_old) use(Query::older_run_delete).with(run.schedule, run.number).run();
-  touch_schedule(run.schedule);
+  if (is_old) sql_.use(Query::older_run_delete).with(run.schedule, run.number).run();
+  news_.touch_schedule(run.schedule);
+}
+
+// --- transactions ----------------------------------------------------------------------------------------------------
+
+void SqliteSchedules::load() { last_ = last_stored_ = static_cast<ScheduleId>(sql_.meta("last_schedule").value_or(0)); }
+
+void SqliteSchedules::flush() {
+  if (last_ != last_stored_) sql_.set_meta("last_schedule", static_cast<std::int64_t>(last_));
+  last_stored_ = last_;
 }
 
 }  // namespace argiope

@@ -1,13 +1,11 @@
-// Shelves and everything else that only looks.
+#include "store/jobs/sqlite_looks.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "jobs/internal/job_rules.hpp"
-#include "jobs/internal/job_tally.hpp"
 #include "store/jobs/internal/job_range.hpp"
-#include "store/jobs/sqlite_jobs.hpp"
-#include "store/jobs/sqlite_jobs_use.hpp"
 
 namespace argiope {
 
@@ -36,55 +34,12 @@ std::string condition_of(const JobFilter& filter) {
 // In the table of those that have ended. 0: of all queues.
 std::string ended_condition(JobState state, QueueId queue) {
   const int number = state == JobState::done ? 4 : state == JobState::cancelled ? 5 : 6;
-  const std::string queues = queue == 0 ? std::string("queue_id IN (SELECT queue_id FROM queues)")
-                                        : fmt::format("queue_id = {}", queue);
+  const std::string queues =
+      queue == 0 ? std::string("queue_id IN (SELECT queue_id FROM queues)") : fmt::format("queue_id = {}", queue);
   return fmt::format("{} AND state = {}", queues, number);
 }
 
-}  // namespace
-
-JobRecord SqliteJobs::read_record(const SqliteStatement& row) {
-  JobRecord record;
-  record.id = static_cast<JobId>(row.number(0));
-  record.queue = queues_.all()[static_cast<std::size_t>(row.number(1)) - 1].name;
-  record.state = state_of(static_cast<RowState>(row.number(2)));
-  record.name = row.text(4);
-  record.key = row.text(5);
-  record.unique = row.text(6);
-  record.priority = narrow(row.number(7));
-  record.due_at = from_ms(row.number(8));
-  record.function = row.text(9);
-  record.attempts = static_cast<std::uint32_t>(row.number(10));
-  record.max_attempts = static_cast<std::uint32_t>(row.number(11));
-  record.expiries = static_cast<std::uint32_t>(row.number(12));
-  record.pending = static_cast<std::uint32_t>(row.number(13));
-  record.if_failed = row.number(14) == 0 ? DependencyPolicy::cancel : DependencyPolicy::run;
-  record.created_at = from_ms(row.number(15));
-  record.ended_at = from_ms(row.number(16));
-  record.error = row.text(17);
-  record.result = row.text(kResultColumn);
-  record.schedule = static_cast<ScheduleId>(row.number(19));
-  record.run = static_cast<std::uint64_t>(row.number(20));
-  record.tally =
-      job_tally::tally_of(static_cast<std::uint64_t>(row.number(21)), record.attempts, record.expiries, false);
-  record.lease_time = std::chrono::milliseconds{row.number(22)};
-  record.payload = row.text(kPayloadColumn);
-  return record;
-}
-
-// What a lease adds to the record of a job that runs.
-void SqliteJobs::add_lease(JobRecord& record, std::int64_t fence, std::int64_t flags) {
-  if (has_ended(record.state) || !runs(record.id, fence)) return;
-  const Lease& lease = *find_lease(record.id);
-  record.state = JobState::running;
-  ++record.tally.runs;
-  record.token = lease.token;
-  record.lease_until = from_ms(lease.until);
-  record.worker = batches_[lease.batch].worker;
-  record.cancel_asked = (flags & JobRow::kCancelAsked) != 0;
-}
-
-WaitingJob SqliteJobs::read_waiting(const SqliteStatement& row, QueueId queue_id, Shelf shelf) {
+WaitingJob read_waiting(const SqliteStatement& row, QueueId queue_id, Shelf shelf) {
   return {static_cast<JobId>(row.number(0)),
           queue_id,
           std::string(row.text(6)),
@@ -95,22 +50,36 @@ WaitingJob SqliteJobs::read_waiting(const SqliteStatement& row, QueueId queue_id
           shelf};
 }
 
+}  // namespace
+
+// What a lease adds to the record of a job that runs.
+void SqliteLooks::add_lease(JobRecord& record, std::int64_t fence, std::int64_t flags) {
+  if (has_ended(record.state) || !leases_.runs(record.id, fence)) return;
+  const SqliteLeases::Lease& lease = *leases_.find(record.id);
+  record.state = JobState::running;
+  ++record.tally.runs;
+  record.token = lease.token;
+  record.lease_until = from_ms(lease.until);
+  record.worker = leases_.worker_of(lease);
+  record.cancel_asked = (flags & JobRow::kCancelAsked) != 0;
+}
+
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 // Two queries, because "of the same rank, or below it" as one would not be read from the index in order.
-std::vector<WaitingJob> SqliteJobs::load_ranked(QueueId queue, const std::string* key, Rank after, std::size_t limit) {
+std::vector<WaitingJob> SqliteLooks::load_ranked(QueueId queue, const std::string* key, Rank after, std::size_t limit) {
   std::vector<WaitingJob> found;
   const Shelf shelf = key == nullptr ? Shelf::ready : Shelf::set_aside;
   const Query equal = key == nullptr ? Query::ready_equal : Query::aside_equal;
   const Query below = key == nullptr ? Query::ready_below : Query::aside_below;
   for (const Query query : {equal, below}) {
-    Use rows = use(query);
+    SqliteUse rows = sql_.use(query);
     rows.with(queue, after.priority);
     if (query == equal) rows.with(std::min<JobId>(after.id, kMostJobId));
     if (query == below && key != nullptr) rows.with(0);
     if (key != nullptr) rows.with(*key);
     while (found.size() < limit && rows.next()) {
-      if (!runs(static_cast<JobId>(rows.number(0)), rows.number(1))) {
+      if (!leases_.runs(static_cast<JobId>(rows.number(0)), rows.number(1))) {
         found.push_back(read_waiting(rows.row(), queue, shelf));
       }
     }
@@ -118,71 +87,60 @@ std::vector<WaitingJob> SqliteJobs::load_ranked(QueueId queue, const std::string
   return found;
 }
 
-std::vector<std::string> SqliteJobs::keys_set_aside(QueueId queue_id, const std::optional<std::string>& after,
-                                                    std::size_t limit) {
+std::vector<std::string> SqliteLooks::keys_set_aside(QueueId queue_id, const std::optional<std::string>& after,
+                                                     std::size_t limit) {
   std::vector<std::string> keys;
   // From key to key, past those whose jobs all run.
   while (keys.size() < limit) {
     const bool first = keys.empty() && !after;
     const std::string from = !keys.empty() ? keys.back() : after.value_or("");
-    Use rows = use(first ? Query::aside_keys : Query::aside_keys_after);
+    SqliteUse rows = sql_.use(first ? Query::aside_keys : Query::aside_keys_after);
     rows.with(queue_id, from);
     bool more = false;
-    while (!more && rows.next()) more = !runs(static_cast<JobId>(rows.number(1)), rows.number(2));
+    while (!more && rows.next()) more = !leases_.runs(static_cast<JobId>(rows.number(1)), rows.number(2));
     if (!more) break;
     keys.emplace_back(rows.text(0));
   }
   return keys;
 }
 
-std::vector<WaitingJob> SqliteJobs::load_delayed(QueueId queue_id, DueRank after, std::size_t limit) {
+std::vector<WaitingJob> SqliteLooks::load_delayed(QueueId queue_id, DueRank after, std::size_t limit) {
   std::vector<WaitingJob> found;
-  Use rows = use(Query::delayed);
+  SqliteUse rows = sql_.use(Query::delayed);
   rows.with(queue_id, to_ms(after.due_at), std::min<JobId>(after.id, kMostJobId));
   while (found.size() < limit && rows.next()) {
-    if (!runs(static_cast<JobId>(rows.number(0)), rows.number(1))) {
+    if (!leases_.runs(static_cast<JobId>(rows.number(0)), rows.number(1))) {
       found.push_back(read_waiting(rows.row(), queue_id, Shelf::delayed));
     }
   }
   return found;
 }
 
-std::uint64_t SqliteJobs::count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) {
-  Use rows = use(key != nullptr ? Query::aside_from : Query::ready_from);
+std::uint64_t SqliteLooks::count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) {
+  SqliteUse rows = sql_.use(key != nullptr ? Query::aside_from : Query::ready_from);
   rows.with(queue);
   if (key != nullptr) rows.with(*key);
   std::uint64_t count = 0;
   while (count < most && rows.next()) {
     const auto id = static_cast<JobId>(rows.number(1));
     if (!more_important({narrow(rows.number(0)), id}, before)) break;
-    if (!runs(id, rows.number(2))) ++count;
+    if (!leases_.runs(id, rows.number(2))) ++count;
   }
   return count;
 }
 
 // --- to look at ------------------------------------------------------------------------------------------------------
 
-std::optional<JobRecord> SqliteJobs::record(JobId id) {
+std::optional<JobRecord> SqliteLooks::record(JobId id) {
   if (id > kMostJobId) return std::nullopt;
-  Use found = use(Query::job_record);
+  SqliteUse found = sql_.use(Query::job_record);
   if (!found.with(id).next()) return std::nullopt;
-  JobRecord record = read_record(found.row());
+  JobRecord record = read_record(found.row(), queues_.all());
   add_lease(record, found.number(3), found.number(kFlagsColumn));
   return record;
 }
 
-std::vector<Attempt> SqliteJobs::attempts(JobId id) {
-  std::vector<Attempt> attempts;
-  Use rows = use(Query::history);
-  rows.with(id);
-  while (rows.next()) {
-    attempts.push_back({static_cast<std::uint32_t>(rows.number(0)), from_ms(rows.number(1)), std::string(rows.text(2)),
-                        std::string(rows.text(3)), std::string(rows.text(4))});
-  }
-  return attempts;
-}
-
-JobSlice SqliteJobs::list(const JobFilter& filter) {
+JobSlice SqliteLooks::list(const JobFilter& filter) {
   QueueId queue_id = 0;
   if (!filter.queue.empty()) {
     queue_id = queues_.find(filter.queue);
@@ -193,7 +151,7 @@ JobSlice SqliteJobs::list(const JobFilter& filter) {
 
 // By the job's id, which is the table's order: up to the last job that may be looked at. Those that have ended are found by
 // a table of their own, where they are few, or all are to be found at once.
-JobSlice SqliteJobs::list_others(const JobFilter& filter, QueueId queue_id) {
+JobSlice SqliteLooks::list_others(const JobFilter& filter, QueueId queue_id) {
   JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true, .newest = newest()};
   const JobRange all = range_of(filter);
   if (all.is_empty()) return slice;
@@ -218,20 +176,18 @@ JobSlice SqliteJobs::list_others(const JobFilter& filter, QueueId queue_id) {
   }
   if (filter.key) sql += " AND key = ?3";
   sql += down ? " ORDER BY job_id DESC" : " ORDER BY job_id";
-  if (has_gathered_) write_gathered();
-  auto statement = database_.prepare(sql);
-  if (!statement) throw DatabaseFailed{std::move(statement.error())};
-  Use rows(*this, *statement);
+  SqliteStatement statement = sql_.prepare(sql);
+  SqliteUse rows(sql_, statement);
   rows.with(range.first, range.last);
   if (filter.key) rows.with(*filter.key);
   std::size_t bytes = 0;
   bool full = false;
   while (!(full = slice.jobs.size() >= filter.limit || bytes >= filter.most_bytes) && rows.next()) {
-    JobRecord record = read_record(rows.row());
+    JobRecord record = read_record(rows.row(), queues_.all());
     slice.after = record.id;
     add_lease(record, rows.number(3), rows.number(kFlagsColumn));
-    const bool is_wanted = !filter.state || is_listed_as(*filter.state, record.state, record.pending, record.due_at,
-                                                         filter.due_by);
+    const bool is_wanted =
+        !filter.state || is_listed_as(*filter.state, record.state, record.pending, record.due_at, filter.due_by);
     if (!is_wanted) continue;
     bytes += record.payload.size() + record.result.size();
     slice.jobs.push_back(std::move(record));
@@ -246,41 +202,34 @@ JobSlice SqliteJobs::list_others(const JobFilter& filter, QueueId queue_id) {
 }
 
 // 0: there is no job.
-JobId SqliteJobs::newest() {
-  Use found = use(Query::job_newest);
+JobId SqliteLooks::newest() {
+  SqliteUse found = sql_.use(Query::job_newest);
   return found.next() ? static_cast<JobId>(found.number(0)) : 0;
 }
 
 // The id of the nth job behind `id`; kMostJobId where there are fewer.
-JobId SqliteJobs::nth_after(JobId id, std::size_t n) {
-  Use found = use(Query::job_after);
+JobId SqliteLooks::nth_after(JobId id, std::size_t n) {
+  SqliteUse found = sql_.use(Query::job_after);
   return found.with(id, n - 1).next() ? static_cast<JobId>(found.number(0)) : kMostJobId;
 }
 
 // The same before `id`; 1 where there are fewer.
-JobId SqliteJobs::nth_before(JobId id, std::size_t n) {
-  Use found = use(Query::job_before);
+JobId SqliteLooks::nth_before(JobId id, std::size_t n) {
+  SqliteUse found = sql_.use(Query::job_before);
   return found.with(id, n - 1).next() ? static_cast<JobId>(found.number(0)) : 1;
 }
 
-bool SqliteJobs::are_few_ended(JobState state, QueueId queue_id) {
+bool SqliteLooks::are_few_ended(JobState state, QueueId queue_id) {
   const std::string sql = fmt::format("SELECT count(*) FROM (SELECT 1 FROM ended_jobs WHERE {} LIMIT {})",
                                       ended_condition(state, queue_id), kFewEnded + 1);
-  if (has_gathered_) write_gathered();
-  auto statement = database_.prepare(sql);
-  if (!statement) throw DatabaseFailed{std::move(statement.error())};
-  Use count(*this, *statement);
+  SqliteStatement statement = sql_.prepare(sql);
+  SqliteUse count(sql_, statement);
   return count.next() && count.number(0) <= kFewEnded;
 }
 
-JobSlice SqliteJobs::list_running(const JobFilter& filter) {
-  (void)find_lease(0);
-  std::vector<JobId> ids;
+JobSlice SqliteLooks::list_running(const JobFilter& filter) {
   const JobRange range = range_of(filter);
-  for (const auto& [id, lease] : leases_) {
-    if (id >= range.first && id <= range.last) ids.push_back(id);
-  }
-  std::ranges::sort(ids);
+  std::vector<JobId> ids = leases_.jobs_between(range.first, range.last);
   if (filter.newest_first) std::ranges::reverse(ids);
   JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true, .newest = newest()};
   std::size_t bytes = 0;
@@ -301,20 +250,6 @@ JobSlice SqliteJobs::list_running(const JobFilter& filter) {
     slice.jobs.push_back(std::move(*record));
   }
   return slice;
-}
-
-std::vector<QueueCounts> SqliteJobs::counts() {
-  if (writing_) flush();  // those of calls that came just before, in this transaction
-  std::vector<QueueCounts> all;
-  Use rows = use(Query::counts);
-  while (rows.next()) {
-    const auto of = [&](int column) { return static_cast<std::uint64_t>(rows.number(column)); };
-    all.push_back(
-        {static_cast<QueueId>(of(0)),
-         {.ready = of(2), .delayed = of(1), .running = of(3), .done = of(4), .buried = of(6), .cancelled = of(5)},
-         of(7)});
-  }
-  return all;
 }
 
 }  // namespace argiope

@@ -2,20 +2,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include "store/jobs/sqlite_jobs.hpp"
-#include "store/jobs/sqlite_jobs_use.hpp"
+#include "store/jobs/sqlite_driver.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4172676a;  // "Argj"
 constexpr std::int64_t kCacheKib = 32 * 1024;
-// Enough to work for centuries.
-constexpr std::int64_t kLastTokenToGoOnFrom = std::int64_t{1} << 52;
 
 // Times are milliseconds since 1970. NULL stands for 0 and for an empty text where that is the rule.
 constexpr const char* kVersion1 = R"sql(
@@ -245,24 +241,24 @@ constexpr SqliteFormat kJobsFormat{kApplicationId, kMigrations};
 
 }  // namespace
 
-Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, const StoreOptions& options) {
-  std::unique_ptr<SqliteJobs> jobs(new SqliteJobs(path, options));
+Result<std::unique_ptr<SqliteDriver>> SqliteDriver::open(const std::string& path, const StoreOptions& options) {
+  std::unique_ptr<SqliteDriver> driver(new SqliteDriver(path, options));
   const bool owns = options.access == StoreAccess::own;
   const bool reads_only = options.access == StoreAccess::read;
   if (owns) {
     auto lock = FileLock::take(path);
     if (!lock) return std::unexpected(std::move(lock.error()));
-    jobs->lock_ = std::move(*lock);
+    driver->lock_ = std::move(*lock);
   } else if (reads_only && ::access(path.c_str(), F_OK) != 0) {
     return fail(Errc::not_found, fmt::format("database {}: {}", path, std::strerror(errno)));
   }
-  if (auto opened = jobs->open_file(); !opened) return std::unexpected(std::move(opened.error()));
-  SqliteDatabase& file = jobs->database_;
+  if (auto opened = driver->open_file(); !opened) return std::unexpected(std::move(opened.error()));
+  SqliteDatabase& file = driver->database_;
   if (reads_only) {
     if (auto ours = require_format_to_read(file, path, kJobsFormat); !ours) return std::unexpected(ours.error());
   } else {
     if (options.access == StoreAccess::share) {
-      if (auto migrated = jobs->migrate_alone(); !migrated) return std::unexpected(std::move(migrated.error()));
+      if (auto migrated = driver->migrate_alone(); !migrated) return std::unexpected(std::move(migrated.error()));
     }
     if (auto ours = require_format(file, path, kJobsFormat); !ours) return std::unexpected(ours.error());
     if (auto set = configure_writer(file, options.sync, options.max_bytes, kCacheKib); !set) {
@@ -272,27 +268,27 @@ Result<std::unique_ptr<SqliteJobs>> SqliteJobs::open(const std::string& path, co
     if (auto set = file.execute(checkpoints.c_str()); !set) return std::unexpected(set.error());
   }
   try {
-    jobs->begin(owns);
+    driver->begin(owns);
     // Those who share do not: what they find is the owner's, or moved into the database when they close.
     if (owns && options.sync != SyncMode::off) {
       if (auto anew = write_log_anew(file, path); !anew) throw DatabaseFailed{std::move(anew.error())};
     }
-    if (owns) jobs->take_over();
-    jobs->files_ = FileWatch(file, jobs->lock_);
-    jobs->commit();
-    if (auto there = jobs->in_place(); !there) return std::unexpected(std::move(there.error()));
+    if (owns) driver->take_over();
+    driver->files_ = FileWatch(file, driver->lock_);
+    driver->commit();
+    if (auto there = driver->in_place(); !there) return std::unexpected(std::move(there.error()));
   } catch (DatabaseFailed& error) {
-    jobs->roll_back();
+    driver->roll_back();
     return std::unexpected(std::move(error.error));
   }
   if (!reads_only && options.sync == SyncMode::full) {
-    if (auto apart = jobs->log_.sync_apart(); !apart) return std::unexpected(std::move(apart.error()));
+    if (auto apart = driver->log_.sync_apart(); !apart) return std::unexpected(std::move(apart.error()));
   }
-  if (owns) jobs->lock_wait_.be_patient();
-  return jobs;
+  if (owns) driver->lock_wait_.be_patient();
+  return driver;
 }
 
-Result<void> SqliteJobs::open_file() {
+Result<void> SqliteDriver::open_file() {
   const int flags = access() == StoreAccess::read ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   auto opened = SqliteDatabase::open(path_, flags);
   if (!opened) return std::unexpected(std::move(opened.error()));
@@ -303,7 +299,7 @@ Result<void> SqliteJobs::open_file() {
 
 // An older Argiope that owns the file knows nothing of the newer tables: it must have ended before they are made. The
 // lock is taken while SQLite has the file closed; see FileLock.
-Result<void> SqliteJobs::migrate_alone() {
+Result<void> SqliteDriver::migrate_alone() {
   auto older = is_older(database_, path_, kJobsFormat);
   if (!older) return std::unexpected(std::move(older.error()));
   if (!*older) return {};
@@ -322,55 +318,14 @@ Result<void> SqliteJobs::migrate_alone() {
   return done;
 }
 
-SqliteJobs::~SqliteJobs() = default;
+SqliteDriver::~SqliteDriver() = default;
 
-void SqliteJobs::take_over() {
-  use(Query::touched_delete).run();
-  use(Query::touched_schedules_delete).run();
-  load_leases();
-  // What the rows say of jobs that have ended or been given back since is forgotten, and whole rows with it.
-  std::vector<JobId> over;
-  for (auto& [id, lease] : leases_) {
-    lease.old = true;
-    const auto row = load(id);
-    if (!row || !row->runs()) over.push_back(id);
-  }
-  for (const JobId id : over) set_lease(id, std::nullopt);
-  if (counters_.last_token > kLastTokenToGoOnFrom) renumber_leases();
-  *most_token_ = counters_.last_token;
-  undo_.clear();
-  for (auto& [batch, found] : batches_) {
-    if (found.remaining == 0) emptied_.push_back(batch);
-  }
-}
-
-// Tokens that begin anew, below all that were given while they were counted by openings: those started at 2^40.
-void SqliteJobs::renumber_leases() {
-  std::vector<std::pair<JobId, Lease>> left(leases_.begin(), leases_.end());
-  std::ranges::sort(left, {}, [](const auto& entry) { return entry.second.token; });
-  std::map<std::pair<std::string, bool>, std::vector<std::pair<JobId, Lease>>> by_worker;
-  counters_.last_token = 0;
-  for (auto& [id, lease] : left) {
-    lease.token = ++counters_.last_token;
-    const LeaseBatch& of = batches_[lease.batch];
-    by_worker[{of.worker, of.remote}].emplace_back(id, lease);
-  }
-  for (const char* sql : {"DELETE FROM leases", "UPDATE jobs SET fence = NULL WHERE fence IS NOT NULL"}) {
-    if (auto done = database_.execute(sql); !done) throw DatabaseFailed{std::move(done.error())};
-  }
-  leases_.clear();
-  batches_.clear();
-  next_batch_ = 1;
-  for (auto& [worker_and_remote, leases] : by_worker) {
-    std::vector<LeaseEntry> entries;
-    batches_[next_batch_].remaining = leases.size();
-    for (auto& [id, lease] : leases) {
-      entries.push_back({id, lease.token, lease.until});
-      lease.batch = next_batch_;
-      leases_.emplace(id, lease);
-    }
-    write_leases(entries, {worker_and_remote.first, worker_and_remote.second});
-  }
+void SqliteDriver::take_over() {
+  news_.forget();
+  leases_.take_over([this](JobId id) {
+    const auto row = jobs_.load(id);
+    return row && row->runs();
+  });
 }
 
 }  // namespace argiope

@@ -1,10 +1,10 @@
-// Rows that one statement writes or deletes together. A statement opens the table and its indexes, finds its place and closes
-// them again, which for a row alone is a third of its cost.
-#include <algorithm>
+#include "store/jobs/sqlite_statements.hpp"
 
+#include <algorithm>
+#include <span>
+
+#include "jobs/internal/job_rules.hpp"
 #include "jobs/internal/job_tally.hpp"
-#include "store/jobs/sqlite_jobs.hpp"
-#include "store/jobs/sqlite_jobs_use.hpp"
 
 namespace argiope {
 
@@ -26,26 +26,59 @@ void for_each_run(const std::vector<T>& all, Neighbours neighbours, Act act) {
 
 }  // namespace
 
-void SqliteJobs::gather(const JobRow& row, const NewJob& job, WallTime now) {
+SqliteStatement SqliteStatements::prepare(const std::string& sql) {
+  flush();
+  auto statement = database_.prepare(sql);
+  if (!statement) throw DatabaseFailed{std::move(statement.error())};
+  return std::move(*statement);
+}
+
+void SqliteStatements::execute(const char* sql) {
+  if (auto done = database_.execute(sql); !done) throw DatabaseFailed{std::move(done.error())};
+}
+
+void SqliteStatements::failed(int code) const { throw DatabaseFailed{database_.error(code)}; }
+
+std::optional<std::int64_t> SqliteStatements::meta(std::string_view name) {
+  SqliteUse found = use(Query::meta_get);
+  if (!found.with(name).next()) return std::nullopt;
+  return found.number(0);
+}
+
+void SqliteStatements::set_meta(std::string_view name, std::int64_t value) {
+  use(Query::meta_set).with(name, value).run();
+}
+
+void SqliteStatements::reset() noexcept {
+  for (SqliteStatement& statement : statements_) {
+    if (statement) statement.reset();
+  }
+}
+
+// --- rows that are written together ----------------------------------------------------------------------------------
+
+// Rows are written together because a statement opens the table and its indexes, finds its place and closes
+// them again, which for a row alone is a third of its cost.
+void SqliteStatements::gather(const JobRow& row, const NewJob& job, WallTime now) {
   gathered_.add(row, job, job_rules::to_ms(now), job_rules::lease_ms(job.lease_time));
   has_gathered_ = true;
   if (gathered_.rows().size() == kRowsInserted || gathered_.text_bytes() >= kMostGatheredBytes) write_gathered();
 }
 
 // What is done to rows is written before new rows, so one that is still to be written goes first.
-void SqliteJobs::forestall(JobId id) {
+void SqliteStatements::forestall(JobId id) {
   const auto& rows = gathered_.rows();
   if (std::ranges::find(rows, id, &GatheredRows::NewRow::id) != rows.end()) write_gathered();
 }
 
-void SqliteJobs::gather_done(JobId id) {
+void SqliteStatements::gather_done(JobId id) {
   forestall(id);
   gathered_.add_done(id);
   has_gathered_ = true;
   if (gathered_.done().size() == kMostDone) write_gathered();
 }
 
-void SqliteJobs::gather_kept(const GatheredRows::Kept& job) {
+void SqliteStatements::gather_kept(const GatheredRows::Kept& job) {
   forestall(job.id);
   gathered_.add_kept(job);
   has_gathered_ = true;
@@ -54,7 +87,7 @@ void SqliteJobs::gather_kept(const GatheredRows::Kept& job) {
 
 // What fails is not forgotten, so that it fails the commit as well: the call that happened to have it written may be a read,
 // which fails alone.
-void SqliteJobs::write_gathered() {
+void SqliteStatements::write_gathered() {
   has_gathered_ = false;
   try {
     delete_gathered();
@@ -67,16 +100,16 @@ void SqliteJobs::write_gathered() {
   gathered_.clear();
 }
 
-void SqliteJobs::drop_gathered() noexcept {
+void SqliteStatements::drop_gathered() noexcept {
   gathered_.clear();
   has_gathered_ = false;
 }
 
-void SqliteJobs::insert_gathered() {
+void SqliteStatements::insert_gathered() {
   std::span<const GatheredRows::NewRow> left(gathered_.rows());
   while (!left.empty()) {
     const std::size_t count = left.size() >= kRowsInserted ? kRowsInserted : left.size() >= 4 ? 4 : 1;
-    Use insert = use(count == 1 ? Query::job_insert : count == 4 ? Query::job_insert_4 : Query::job_insert_16);
+    SqliteUse insert = use(count == 1 ? Query::job_insert : count == 4 ? Query::job_insert_4 : Query::job_insert_16);
     for (const GatheredRows::NewRow& row : left.first(count)) {
       const GatheredRows::Texts texts = gathered_.texts_of(row);
       insert.with(row.id, row.queue, row.state, row.rank, row.priority)
@@ -91,7 +124,7 @@ void SqliteJobs::insert_gathered() {
 }
 
 // Jobs that were leased together are neighbours, and mostly end together.
-void SqliteJobs::delete_gathered() {
+void SqliteStatements::delete_gathered() {
   std::vector<JobId>& ids = gathered_.done();
   std::ranges::sort(ids);
   for_each_run(
@@ -106,7 +139,7 @@ void SqliteJobs::delete_gathered() {
 }
 
 // No lease of any of them has a token above the greatest, so that one ends them all.
-void SqliteJobs::keep_gathered() {
+void SqliteStatements::keep_gathered() {
   using Kept = GatheredRows::Kept;
   std::vector<Kept>& jobs = gathered_.kept();
   std::ranges::sort(jobs, {}, &Kept::id);
