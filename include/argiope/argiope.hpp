@@ -69,6 +69,7 @@
 #include "argiope/render/chromium.hpp"
 #include "argiope/render/page_renderer.hpp"
 #include "argiope/store/store.hpp"
+#include "argiope/store/sync_mode.hpp"
 #include "argiope/store/url_record.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/time/cron.hpp"

@@ -43,8 +43,9 @@ void set_priority(JobRow& row, std::optional<std::int32_t> priority) {
 // --- leases and their ends -------------------------------------------------------------------------------------------
 
 std::vector<std::optional<JobRecord>> JobTransitions::lease(const std::vector<LeaseRequest>& leases) {
-  if (auto good = check(leases, rows_.counters().last_token); !good) throw RequestRefused{std::move(good.error())};
-  if (std::ranges::none_of(leases, &LeaseRequest::by_id)) return rows_.lease(leases);
+  if (auto good = check(leases, rows_.transaction.counters().last_token); !good)
+    throw RequestRefused{std::move(good.error())};
+  if (std::ranges::none_of(leases, &LeaseRequest::by_id)) return rows_.leases.lease(leases);
   bring_for(leases);
   std::vector<std::optional<JobRecord>> records;
   std::span<const LeaseRequest> left(leases);
@@ -53,7 +54,7 @@ std::vector<std::optional<JobRecord>> JobTransitions::lease(const std::vector<Le
     // Up to the next one that is asked for by its id.
     const auto next = std::ranges::find_if(left.subspan(1), &LeaseRequest::by_id);
     const auto count = static_cast<std::size_t>(next - left.begin());
-    std::ranges::move(rows_.lease(left.first(count)), std::back_inserter(records));
+    std::ranges::move(rows_.leases.lease(left.first(count)), std::back_inserter(records));
     left = left.subspan(count);
   }
   return records;
@@ -69,7 +70,8 @@ PutAndLeaseReply JobTransitions::put_and_lease(const std::vector<PutRequest>& re
     wanted.back().id = 0;  // which no job has
     wanted.back().by_id = false;
   }
-  if (auto good = check(wanted, rows_.counters().last_token); !good) throw RequestRefused{std::move(good.error())};
+  if (auto good = check(wanted, rows_.transaction.counters().last_token); !good)
+    throw RequestRefused{std::move(good.error())};
   PutAndLeaseReply reply{.puts = put(requests, now, Refusal::alone), .leased = {}};
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const Result<PutReply>& done = reply.puts[leases[i].place];
@@ -92,12 +94,12 @@ void JobTransitions::kick_for_lease(const LeaseRequest& request) {
   }
   row.due_ms = 0;
   place_now(row, to_ms(request.at));
-  rows_.save(*before, row);
+  rows_.jobs.save(*before, row);
 }
 
 // Another has taken its unique name since it ended.
 bool JobTransitions::lost_unique(const JobRow& row) {
-  return !row.unique.empty() && rows_.find_unique(row.queue, row.unique) != 0;
+  return !row.unique.empty() && rows_.jobs.find_unique(row.queue, row.unique) != 0;
 }
 
 void JobTransitions::give_attempts_anew(JobRow& row) {
@@ -132,12 +134,13 @@ SettleReply JobTransitions::settle_one(const Settlement& asked) {
   // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
   // follows gave them more to wait for.
   if (asked.outcome == Outcome::done && !asked.keep && well_formed && asked.id <= kMostJobId) {
-    const auto erased = rows_.erase_done(asked.id, asked.token);
+    const auto erased = rows_.jobs.erase_done(asked.id, asked.token);
     if (!erased) return reply;
     news = settle_done(*erased, asked, ending);
   } else {
-    const bool plain = asked.outcome == Outcome::done && asked.result.empty() && asked.error.empty() && asked.follow_ups.empty();
-    if (plain && asked.id <= kMostJobId && rows_.keep_done(asked.id, asked.token, at_ms)) {
+    const bool plain =
+        asked.outcome == Outcome::done && asked.result.empty() && asked.error.empty() && asked.follow_ups.empty();
+    if (plain && asked.id <= kMostJobId && rows_.jobs.keep_done(asked.id, asked.token, at_ms)) {
       reply.settled = true;
       return reply;
     }
@@ -159,7 +162,7 @@ JobTransitions::News JobTransitions::settle_done(const ErasedJob& job, const Set
   if (job.schedule != 0) {
     end_run({job.schedule, job.run, settlement.id, RunOutcome::done}, ending, settlement.error, settlement.result);
   }
-  return {job.has_dependants ? rows_.take_dependants(settlement.id) : std::vector<JobId>{}, {}};
+  return {job.has_dependants ? rows_.jobs.take_dependants(settlement.id) : std::vector<JobId>{}, {}};
 }
 
 JobTransitions::News JobTransitions::settle_row(const JobRow& row, const Settlement& asked, const Ending& ending,
@@ -193,7 +196,7 @@ std::optional<Settlement> JobTransitions::cancellation_of(const Settlement& aske
   Settlement settlement = asked;
   settlement.outcome = Outcome::cancel;
   settlement.keep = keeps_cancelled(row.queue);
-  if (std::string why = rows_.error_of(row.id); !why.empty()) settlement.error = std::move(why);
+  if (std::string why = rows_.history.error_of(row.id); !why.empty()) settlement.error = std::move(why);
   return settlement;
 }
 
@@ -216,7 +219,7 @@ void JobTransitions::give_back(const JobRow& before, const Settlement& settlemen
       place_now(row, at_ms);
     }
   }
-  rows_.save(before, row);
+  rows_.jobs.save(before, row);
   reply.again = waiting(row);
 }
 
@@ -224,15 +227,15 @@ void JobTransitions::failed_attempt(JobRow& row, const Settlement& settlement, c
                                     std::int64_t at_ms) {
   ++row.attempts;
   row.flags |= JobRow::kHasHistory;
-  rows_.write_attempt(row.id, {row.attempts, from_ms(at_ms), outcome, settlement.error, settlement.worker},
-                      unless_empty(settlement.result));
+  rows_.history.write_attempt(row.id, {row.attempts, from_ms(at_ms), outcome, settlement.error, settlement.worker},
+                              unless_empty(settlement.result));
 }
 
 std::vector<JobId> JobTransitions::end(const JobRow& row, const Ending& ending, const End& how) {
   if (row.schedule != 0) {
     end_run({row.schedule, row.run, row.id, schedule_rules::run_outcome(how.state)}, ending, how.error, how.result);
   }
-  if (row.pending > 0) rows_.unlink(row.id);
+  if (row.pending > 0) rows_.jobs.unlink(row.id);
   if (how.keep) {
     JobRow ended = without_lease(row);
     if (row.runs() && how.state != JobState::buried) job_tally::kOtherRuns.add(ended.tally, 1);
@@ -240,17 +243,17 @@ std::vector<JobId> JobTransitions::end(const JobRow& row, const Ending& ending, 
     ended.ended_ms = ending.at_ms;
     ended.pending = 0;
     ended.flags &= ~JobRow::kCancelAsked;
-    rows_.save(row, ended);
-    rows_.write_end(row.id, how.error, how.state == JobState::done ? &how.result : unless_empty(how.result));
+    rows_.jobs.save(row, ended);
+    rows_.history.write_end(row.id, how.error, how.state == JobState::done ? &how.result : unless_empty(how.result));
   } else {
-    rows_.erase(row);
-    if (!how.how.empty()) rows_.set_failure(row.id, how.how);
+    rows_.jobs.erase(row);
+    if (!how.how.empty()) rows_.history.set_failure(row.id, how.how);
   }
-  return (row.flags & JobRow::kHasDependants) != 0 ? rows_.take_dependants(row.id) : std::vector<JobId>{};
+  return (row.flags & JobRow::kHasDependants) != 0 ? rows_.jobs.take_dependants(row.id) : std::vector<JobId>{};
 }
 
 void JobTransitions::end_run(EndedRun run, const Ending& ending, std::string_view error, std::string_view result) {
-  rows_.end_run(run, ending.calendar_at, error, result);
+  rows_.schedules.end_run(run, ending.calendar_at, error, result);
   ending.runs.push_back(run);
 }
 
@@ -267,7 +270,7 @@ void JobTransitions::tell_dependants(JobId ended, std::vector<JobId> dependants,
   for (; !ends.empty(); ends.pop_front()) {
     const Told now = std::move(ends.front());
     for (const JobId id : now.dependants) {
-      const auto before = rows_.load(id);
+      const auto before = rows_.jobs.load(id);
       if (!before || before->state != RowState::waiting) continue;
       JobRow row = *before;
       --row.pending;
@@ -279,16 +282,16 @@ void JobTransitions::tell_dependants(JobId ended, std::vector<JobId> dependants,
         continue;
       }
       if (row.pending == 0) place_now(row, ending.at_ms);
-      rows_.save(*before, row);
+      rows_.jobs.save(*before, row);
       if (row.pending == 0) into.released.push_back(waiting(row));
     }
   }
 }
 
 void JobTransitions::write_output(JobId id, std::uint64_t token, const std::string& output) {
-  if (rows_.is_far()) rows_.bring({.ids = {id}});
+  if (rows_.transaction.is_far()) rows_.transaction.bring({.ids = {id}});
   const auto row = load_any(id);
-  if (row && row->runs() && row->token == token) rows_.write_result(id, output);
+  if (row && row->runs() && row->token == token) rows_.history.write_result(id, output);
 }
 
 // --- changes ---------------------------------------------------------------------------------------------------------
@@ -313,8 +316,8 @@ ChangeReply JobTransitions::change_one(const Change& change) {
   if (row.runs()) {
     if (change.kind != ChangeKind::cancel) return refuse(ChangeOutcome::running);
     row.flags |= JobRow::kCancelAsked;
-    rows_.save(*before, row);
-    rows_.write_error(row.id, change.error);
+    rows_.jobs.save(*before, row);
+    rows_.history.write_error(row.id, change.error);
     return refuse(ChangeOutcome::asked);
   }
   const bool has_ended = row.has_ended();
@@ -355,7 +358,7 @@ ChangeReply JobTransitions::change_one(const Change& change) {
       place_now(row, at_ms);
       break;
   }
-  rows_.save(*before, row);
+  rows_.jobs.save(*before, row);
   reply.job = waiting(row);
   return reply;
 }
@@ -367,16 +370,16 @@ void JobTransitions::shelve(const std::vector<JobId>& jobs, Shelf shelf) {
     if (!before || !is_leasable(before->state) || before->runs() || before->state == row_state(shelf)) continue;
     JobRow row = *before;
     row.state = row_state(shelf);
-    rows_.save(*before, row);
+    rows_.jobs.save(*before, row);
   }
 }
 
 std::size_t JobTransitions::prune(QueueId queue_id, JobState state, WallTime before, std::size_t limit) {
   (void)queue(queue_id);
   if (!has_ended(state)) throw RequestRefused{job_rules::not_ended()};
-  const auto old = rows_.erase_ended(queue_id, state, before, limit);
+  const auto old = rows_.jobs.erase_ended(queue_id, state, before, limit);
   for (const JobId id : old) {
-    if (!how_failed(state).empty()) rows_.set_failure(id, how_failed(state));
+    if (!how_failed(state).empty()) rows_.history.set_failure(id, how_failed(state));
   }
   return old.size();
 }

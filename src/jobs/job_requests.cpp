@@ -12,7 +12,7 @@ using namespace job_rules;
 OnceReply JobTransitions::once(const OnceRequest& request) {
   if (auto good = check(request.key); !good) throw RequestRefused{std::move(good.error())};
   bring_for(std::vector{request.key});
-  if (const auto kept = rows_.find_request(request.key.key)) {
+  if (const auto kept = rows_.keys.find(request.key.key)) {
     if (kept->digest != request.key.digest) return {.how = Repetition::mismatch};
     if (auto reply = recalled(kept->reply)) return std::move(*reply);
     throw RequestRefused{{Errc::corrupt, "what was answered to this request cannot be read any more"}};
@@ -25,7 +25,7 @@ OnceReply JobTransitions::once(const OnceRequest& request) {
     if (request.refused[i] && reply.settlements[i].settled) reply.settlements[i].refused = request.refused[i];
   }
   if (!request.changes.empty()) reply.changes = change(request.changes);
-  rows_.write_request(request.key, stored(request.now), remembered(reply));
+  rows_.keys.write(request.key, stored(request.now), remembered(reply));
   return reply;
 }
 

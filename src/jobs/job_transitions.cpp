@@ -28,7 +28,7 @@ WaitingJob waiting(const JobRow& row) {
 // --- queues ----------------------------------------------------------------------------------------------------------
 
 const StoredQueue& JobTransitions::queue(QueueId id) {
-  const auto& queues = rows_.all_queues();
+  const auto& queues = rows_.queues.all();
   if (id == 0 || id > queues.size() || queues[id - 1].name.empty()) throw RequestRefused{unknown_queue(id)};
   return queues[id - 1];
 }
@@ -38,21 +38,21 @@ StoredQueue JobTransitions::open_queue(const std::string& name, const QueueConfi
   if (auto fits = check_name("queue", name); !fits) throw RequestRefused{std::move(fits.error())};
   auto kept = stored(config);
   if (!kept) throw RequestRefused{std::move(kept.error())};
-  const QueueId found = rows_.find_queue(name);
-  return queue(found != 0 ? found : rows_.add_queue(name, *kept));
+  const QueueId found = rows_.queues.find(name);
+  return queue(found != 0 ? found : rows_.queues.add(name, *kept));
 }
 
 void JobTransitions::configure(QueueId id, const QueueConfig& config) {
   (void)queue(id);
   auto kept = stored(config);
   if (!kept) throw RequestRefused{std::move(kept.error())};
-  rows_.configure_queue(id, *kept);
+  rows_.queues.configure(id, *kept);
 }
 
 void JobTransitions::erase_queue(QueueId id) {
   const std::string& name = queue(id).name;
-  if (!rows_.is_empty(id)) throw RequestRefused{not_empty(name)};
-  rows_.erase_queue(id);
+  if (!rows_.queues.is_empty(id)) throw RequestRefused{not_empty(name)};
+  rows_.queues.erase(id);
 }
 
 // --- puts ------------------------------------------------------------------------------------------------------------
@@ -60,7 +60,8 @@ void JobTransitions::erase_queue(QueueId id) {
 // Whether what is stored may refuse it.
 bool JobTransitions::depends(const PutRequest& request) {
   constexpr JobId kFew = 100'000'000;
-  return request.job.batch != 0 || !request.job.waits_for.empty() || rows_.counters().last_id >= kMostJobId - kFew;
+  return request.job.batch != 0 || !request.job.waits_for.empty() ||
+         rows_.transaction.counters().last_id >= kMostJobId - kFew;
 }
 
 // The same where that others have its id or name refuses it, too.
@@ -109,12 +110,12 @@ PutReply JobTransitions::put_one(const PutRequest& request, WallTime now, std::s
     return {PutOutcome::kept, there->id, {}};
   }
   JobRow row;
-  row.queue = rows_.find_queue(wanted.queue);
-  if (row.queue == 0) row.queue = rows_.add_queue(wanted.queue, {});
+  row.queue = rows_.queues.find(wanted.queue);
+  if (row.queue == 0) row.queue = rows_.queues.add(wanted.queue, {});
   std::optional<JobRow> runs_now;
   if (!wanted.unique.empty()) {
-    if (const JobId holder = rows_.find_unique(row.queue, wanted.unique); holder != 0) {
-      runs_now = rows_.load(holder);
+    if (const JobId holder = rows_.jobs.find_unique(row.queue, wanted.unique); holder != 0) {
+      runs_now = rows_.jobs.load(holder);
       if (!runs_now->runs()) return put_on(*runs_now, request, now);
       if (!wanted.run_again) return {PutOutcome::kept, holder, {}};
     }
@@ -133,14 +134,14 @@ PutReply JobTransitions::put_one(const PutRequest& request, WallTime now, std::s
     waits_for.push_back(runs_now->id);
     JobRow without = *runs_now;
     without.unique.clear();
-    rows_.save(*runs_now, without);
+    rows_.jobs.save(*runs_now, without);
   }
   std::ranges::sort(waits_for);
   waits_for.erase(std::ranges::unique(waits_for).begin(), waits_for.end());
-  JobCounters& counters = rows_.counters();
+  JobCounters& counters = rows_.transaction.counters();
   if (was_given(row.id)) {
     row.fence = counters.last_token;  // one of that id may have run
-    rows_.set_failure(row.id, {});
+    rows_.history.set_failure(row.id, {});
   }
   JobId& last = wanted.id > kMostCountedId ? counters.last_chosen_id : counters.last_id;
   last = std::max(last, row.id);
@@ -158,8 +159,8 @@ PutReply JobTransitions::put_one(const PutRequest& request, WallTime now, std::s
   row.cancelled_with_others = cancels;
   place_now(row, to_ms(now), request.set_aside);
   if (!waits_for.empty()) row.state = RowState::waiting;
-  rows_.insert(row, wanted, now);
-  for (const JobId other : waits_for) rows_.link(other, row.id);
+  rows_.jobs.insert(row, wanted, now);
+  for (const JobId other : waits_for) rows_.jobs.link(other, row.id);
   if (wanted.batch != 0) join_batch(wanted, row, waits_for);
   if (is_cancelled) return {PutOutcome::cancelled, row.id, {}, cancel_at_put(row, failed, now)};
   return {runs_now ? PutOutcome::run_again : PutOutcome::added, row.id, waiting(row)};
@@ -174,11 +175,11 @@ PutReply JobTransitions::put_in_reach(const PutRequest& request, WallTime now, s
 // The one that has the id or the name of `wanted`.
 std::optional<JobRow> JobTransitions::same_job(const NewJob& wanted) {
   if (wanted.id != 0) {
-    if (auto there = rows_.load(wanted.id)) return there;
+    if (auto there = rows_.jobs.load(wanted.id)) return there;
   }
   if (wanted.name.empty()) return std::nullopt;
-  const JobId named = rows_.find_name(wanted.name);
-  return named == 0 ? std::nullopt : rows_.load(named);
+  const JobId named = rows_.jobs.find_name(wanted.name);
+  return named == 0 ? std::nullopt : rows_.jobs.load(named);
 }
 
 bool JobTransitions::reaches(const NewJob& job, QueueId id) {
@@ -186,15 +187,15 @@ bool JobTransitions::reaches(const NewJob& job, QueueId id) {
 }
 
 JobId JobTransitions::next_id() {
-  JobId id = rows_.counters().last_id + 1;
+  JobId id = rows_.transaction.counters().last_id + 1;
   // Only from there on may a caller have chosen it.
-  while (id > kMostCountedId && id <= kMostJobId && rows_.load(id)) ++id;
+  while (id > kMostCountedId && id <= kMostJobId && rows_.jobs.load(id)) ++id;
   if (id > kMostJobId) throw RequestRefused{no_ids_left()};
   return id;
 }
 
 bool JobTransitions::was_given(JobId id) {
-  const JobCounters& counters = rows_.counters();
+  const JobCounters& counters = rows_.transaction.counters();
   return id <= counters.last_id || (id > kMostCountedId && id <= counters.last_chosen_id);
 }
 
@@ -203,12 +204,12 @@ std::vector<JobId> JobTransitions::not_ended(const NewJob& job, std::span<const 
   std::vector<JobId> found;
   for (const JobId id : ids) {
     if (!was_given(id)) throw RequestRefused{not_yet_there(id)};
-    const auto row = rows_.load(id);
+    const auto row = rows_.jobs.load(id);
     if (row && !reaches(job, row->queue)) throw RequestRefused{out_of_reach("waits_for", id)};
     if (row && !row->has_ended()) {
       found.push_back(id);
     } else if (failed.id == 0) {
-      const std::string_view how = row ? how_failed(state_of(row->state)) : rows_.failure_of(id);
+      const std::string_view how = row ? how_failed(state_of(row->state)) : rows_.history.failure_of(id);
       if (!how.empty()) failed = {id, how};
     }
   }
@@ -229,7 +230,7 @@ std::shared_ptr<const CancelledAtPut> JobTransitions::cancel_at_put(const JobRow
 
 void JobTransitions::join_batch(const NewJob& job, JobRow& part, const std::vector<JobId>& waits_for) {
   const JobId batch = job.batch;
-  const auto whole = rows_.load(batch);
+  const auto whole = rows_.jobs.load(batch);
   // Who may not see it is not told whether there is one.
   const bool is_hidden = job.within != nullptr && (!whole || !reaches(job, whole->queue));
   if (is_hidden) throw RequestRefused{out_of_reach("batch", batch)};
@@ -240,14 +241,14 @@ void JobTransitions::join_batch(const NewJob& job, JobRow& part, const std::vect
   for (; !above.empty() && (whole->flags & JobRow::kHasDependants) != 0; above.pop_front()) {
     if (above.front() == batch) throw RequestRefused{cycle(batch)};
     if (!seen.insert(above.front()).second) continue;
-    const auto others = rows_.waits_for(above.front(), kAll);
+    const auto others = rows_.jobs.waits_for(above.front(), kAll);
     above.insert(above.end(), others.begin(), others.end());
   }
   JobRow completion = *whole;
   ++completion.pending;
   completion.state = RowState::waiting;
-  rows_.save(*whole, completion);
-  rows_.link(part.id, batch);
+  rows_.jobs.save(*whole, completion);
+  rows_.jobs.link(part.id, batch);
   part.flags |= JobRow::kHasDependants;
 }
 
@@ -266,7 +267,7 @@ PutReply JobTransitions::put_on(const JobRow& holder, const PutRequest& request,
     row.key = wanted.key;
     row.priority = wanted.priority;
     row.due_ms = due_ms;
-    rows_.write_work(row.id, wanted);
+    rows_.jobs.write_work(row.id, wanted);
   } else {
     if (raises) row.rank = shifted(row.rank, row.priority, wanted.priority);
     if (raises) row.priority = wanted.priority;
@@ -277,7 +278,7 @@ PutReply JobTransitions::put_on(const JobRow& holder, const PutRequest& request,
     place_now(row, to_ms(now), request.set_aside);
     if (holder.state == RowState::waiting) row.state = RowState::waiting;
   }
-  rows_.save(holder, row);
+  rows_.jobs.save(holder, row);
   return {PutOutcome::changed, row.id, waiting(row)};
 }
 
@@ -326,7 +327,7 @@ FireReply JobTransitions::fire_one(const FireRequest& request, WallTime now) {
   const std::uint64_t entries = request.place.entries - request.runs.size();
   const auto wanted = std::ranges::count_if(request.jobs, [](const PutRequest& job) { return job.run != 0; });
   // The place first, as if all jobs were added: it says whether the step is stale.
-  if (!rows_.advance(request, entries, static_cast<std::uint32_t>(wanted))) return reply;
+  if (!rows_.schedules.advance(request, entries, static_cast<std::uint32_t>(wanted))) return reply;
   reply.fired = true;
   reply.version = request.version + 1;
   reply.jobs.reserve(request.jobs.size());
@@ -337,7 +338,7 @@ FireReply JobTransitions::fire_one(const FireRequest& request, WallTime now) {
     JobId before = 0;
     if (put.after_run > entries) before = runs[put.after_run - entries - 1].job;
     if (put.after_run != 0 && put.after_run <= entries) {
-      if (const auto run = rows_.schedule_run(request.id, put.after_run)) before = run->job;
+      if (const auto run = rows_.schedules.run(request.id, put.after_run)) before = run->job;
     }
     if (before != 0) {
       PutRequest waits = put;
@@ -349,8 +350,8 @@ FireReply JobTransitions::fire_one(const FireRequest& request, WallTime now) {
     if (put.run != 0 && !schedule_rules::take_put(runs[put.run - entries - 1], reply.jobs.back())) ++not_added;
     note_ended(request, reply.jobs.back(), now, runs);
   }
-  if (not_added > 0) rows_.take_off_started(request.id, not_added);
-  rows_.write_runs(request, runs);
+  if (not_added > 0) rows_.schedules.take_off_started(request.id, not_added);
+  rows_.schedules.write_runs(request, runs);
   return reply;
 }
 

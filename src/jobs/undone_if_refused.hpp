@@ -13,18 +13,18 @@ inline constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 template <class Act>
 auto JobTransitions::undone_if_refused(bool may_be, Act act) -> decltype(act()) {
   if (!may_be) return act();
-  rows_.mark();
+  rows_.transaction.mark();
   try {
     if constexpr (std::is_void_v<decltype(act())>) {
       act();
-      rows_.keep();
+      rows_.transaction.keep();
     } else {
       auto result = act();
-      rows_.keep();
+      rows_.transaction.keep();
       return result;
     }
   } catch (const RequestRefused&) {
-    rows_.take_back();
+    rows_.transaction.take_back();
     throw;
   }
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
 

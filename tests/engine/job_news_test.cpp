@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/broker.hpp"
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

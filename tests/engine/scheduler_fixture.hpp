@@ -10,7 +10,7 @@
 
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
 

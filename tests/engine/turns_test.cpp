@@ -10,7 +10,7 @@
 #include "argiope/async/virtual_backend.hpp"
 #include "argiope/async/waiting.hpp"
 #include "argiope/engine/worker.hpp"
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
 #include "support/slow_store.hpp"

@@ -15,7 +15,7 @@
 
 #include "argiope/base/random.hpp"
 #include "project/page_store_fixture.hpp"
-#include "store/internal/sqlite_file.hpp"
+#include "store/sqlite/internal/sqlite_file.hpp"
 #include "support/environment.hpp"
 #include "support/temporary_folder.hpp"
 

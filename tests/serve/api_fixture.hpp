@@ -14,7 +14,7 @@
 
 #include "argiope/web/http_router.hpp"
 #include "serve/api/api.hpp"
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
 

@@ -24,7 +24,7 @@
 #include "serve/gate/gate.hpp"
 #include "serve/internal/daemon.hpp"
 #include "serve/soak_clients.hpp"
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/environment.hpp"
 #include "support/open_engine.hpp"
 #include "support/sockets_in_virtual_time.hpp"

@@ -10,7 +10,7 @@
 
 #include "argiope/async/sleep.hpp"
 #include "sim/jobs_sim_model.hpp"
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"

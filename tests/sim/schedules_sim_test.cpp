@@ -13,7 +13,7 @@
 #include "argiope/base/random.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "sim/schedules_sim_model.hpp"
-#include "store/memory_store.hpp"
+#include "store/jobs/memory_store.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"

@@ -1,12 +1,16 @@
 // How often a store that is far away would be asked: what is brought before a call is known, each other look is a round trip.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "jobs/internal/job_transitions.hpp"
-#include "store/memory_driver.hpp"
+#include "store/jobs/memory_jobs.hpp"
+#include "store/jobs/memory_keys.hpp"
+#include "store/jobs/memory_queues.hpp"
+#include "store/jobs/memory_schedules.hpp"
 
 namespace argiope {
 namespace {
@@ -16,56 +20,98 @@ using namespace std::chrono_literals;
 constexpr WallTime kNow{1'800'000'000s};
 constexpr std::size_t kBatch = 256;
 
-class FarDriver final : public MemoryDriver {
+// What has been brought, and how often something was asked for that had not been.
+class Trips {
  public:
-  std::size_t trips = 0;
+  std::size_t count = 0;
 
-  bool is_far() const noexcept override { return true; }
-  void bring(const NeededRows& needed) override {
-    if (needed.empty()) return;
-    ++trips;
-    known_.insert(needed.ids.begin(), needed.ids.end());
-    for (const auto& name : needed.names) {
-      known_names_.insert(name);
-      known_.insert(MemoryDriver::find_name(name));
-    }
-    for (const auto& [queue, unique] : needed.uniques) {
-      known_names_.insert(queue + '/' + unique);
-      known_.insert(MemoryDriver::find_unique(find_queue(queue), unique));
-    }
-  }
-  std::optional<JobRow> load(JobId id) override {
-    if (known_.insert(id).second) ++trips;
-    return MemoryDriver::load(id);
-  }
-  void insert(const JobRow& row, const NewJob& job, WallTime now) override {
-    known_.insert(row.id);
-    MemoryDriver::insert(row, job, now);
-  }
-  JobId find_name(const std::string& name) override {
-    if (known_names_.insert(name).second) ++trips;
-    return MemoryDriver::find_name(name);
-  }
-  JobId find_unique(QueueId queue, const std::string& unique) override {
-    if (known_names_.insert(all_queues()[queue - 1].name + '/' + unique).second) ++trips;
-    return MemoryDriver::find_unique(queue, unique);
-  }
-  // The rows of those that wait come with them.
-  std::vector<JobId> take_dependants(JobId waited_for) override {
-    auto dependants = MemoryDriver::take_dependants(waited_for);
-    if (!dependants.empty()) ++trips;
-    known_.insert(dependants.begin(), dependants.end());
-    return dependants;
-  }
   void begin() {
-    trips = 0;
-    known_.clear();
-    known_names_.clear();
+    count = 0;
+    rows_.clear();
+    names_.clear();
+  }
+  void know(JobId id) { rows_.insert(id); }
+  void know_name(const std::string& name) { names_.insert(name); }
+  void ask(JobId id) {
+    if (rows_.insert(id).second) ++count;
+  }
+  void ask_name(const std::string& name) {
+    if (names_.insert(name).second) ++count;
   }
 
  private:
-  std::set<JobId> known_;
-  std::set<std::string> known_names_;
+  std::set<JobId> rows_;
+  std::set<std::string> names_;
+};
+
+class FarJobs final : public MemoryJobs {
+ public:
+  FarJobs(MemoryQueues& queues, JobCounters& counters, Trips& trips)
+      : MemoryJobs(queues, counters), queues_(queues), trips_(trips) {}
+
+  std::optional<JobRow> load(JobId id) override {
+    trips_.ask(id);
+    return MemoryJobs::load(id);
+  }
+  void insert(const JobRow& row, const NewJob& job, WallTime now) override {
+    trips_.know(row.id);
+    MemoryJobs::insert(row, job, now);
+  }
+  JobId find_name(const std::string& name) override {
+    trips_.ask_name(name);
+    return MemoryJobs::find_name(name);
+  }
+  JobId find_unique(QueueId queue, const std::string& unique) override {
+    trips_.ask_name(queues_.name_of(queue) + '/' + unique);
+    return MemoryJobs::find_unique(queue, unique);
+  }
+  // The rows of those that wait come with them.
+  std::vector<JobId> take_dependants(JobId waited_for) override {
+    auto dependants = MemoryJobs::take_dependants(waited_for);
+    if (!dependants.empty()) ++trips_.count;
+    for (const JobId id : dependants) trips_.know(id);
+    return dependants;
+  }
+  void bring(const NeededRows& needed) {
+    if (needed.empty()) return;
+    ++trips_.count;
+    for (const JobId id : needed.ids) trips_.know(id);
+    for (const auto& name : needed.names) {
+      trips_.know_name(name);
+      trips_.know(MemoryJobs::find_name(name));
+    }
+    for (const auto& [queue, unique] : needed.uniques) {
+      trips_.know_name(queue + '/' + unique);
+      trips_.know(MemoryJobs::find_unique(queues_.find(queue), unique));
+    }
+  }
+
+ private:
+  MemoryQueues& queues_;
+  Trips& trips_;
+};
+
+class FarDriver final : public Transaction {
+ public:
+  Trips trips;
+
+  const StoreRows& rows() const { return rows_; }
+  std::vector<QueueCounts> counts() const { return queues_.counts(); }
+
+  JobCounters& counters() override { return counters_; }
+  void mark() override { jobs_.mark(); }
+  void keep() override { jobs_.keep(); }
+  void take_back() override { jobs_.take_back(); }
+  bool is_far() const noexcept override { return true; }
+  void bring(const NeededRows& needed) override { jobs_.bring(needed); }
+
+ private:
+  JobCounters counters_;
+  MemoryQueues queues_;
+  FarJobs jobs_{queues_, counters_, trips};
+  MemorySchedules schedules_;
+  MemoryKeys keys_;
+  StoreRows rows_{*this, queues_, jobs_, jobs_, jobs_, schedules_, keys_};
 };
 
 class FarStore : public testing::Test {
@@ -73,9 +119,9 @@ class FarStore : public testing::Test {
   // The trips that `act` takes, besides that of its writes.
   template <class Act>
   std::size_t trips_of(Act act) {
-    driver_.begin();
+    driver_.trips.begin();
     act();
-    return driver_.trips;
+    return driver_.trips.count;
   }
   std::vector<PutRequest> jobs(std::size_t count) const {
     std::vector<PutRequest> all(count);
@@ -94,7 +140,7 @@ class FarStore : public testing::Test {
   }
 
   FarDriver driver_;
-  JobTransitions rules_{driver_};
+  JobTransitions rules_{driver_.rows()};
 };
 
 TEST_F(FarStore, IsAskedForNothingByPlainPutsLeasesAndEnds) {

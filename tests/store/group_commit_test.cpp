@@ -1,6 +1,6 @@
 // What GroupCommit promises its callers, with transactions that only write down what becomes of them. That nothing is
 // answered before it is on the disk is shown over files, by the fault suites of both stores.
-#include "store/internal/group_commit.hpp"
+#include "store/sqlite/internal/group_commit.hpp"
 
 #include <gtest/gtest.h>
 

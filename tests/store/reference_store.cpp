@@ -1025,8 +1025,7 @@ Result<FireReply> ReferenceStore::fire_one(const FireRequest& request, WallTime 
     return run ? run->job : 0;
   };
   const auto wanted = std::ranges::count_if(request.jobs, [](const PutRequest& put) { return put.run != 0; });
-  reply.fired =
-      schedules_.advance(request.id, request.version, before_them, request.place, static_cast<std::uint32_t>(wanted));
+  reply.fired = schedules_.advance(request, before_them, static_cast<std::uint32_t>(wanted));
   std::uint32_t not_added = 0;
   for (PutRequest put : request.jobs) {
     if (const JobId before = put.after_run == 0 ? 0 : job_of(put.after_run); before != 0) {
@@ -1047,9 +1046,8 @@ Result<FireReply> ReferenceStore::fire_one(const FireRequest& request, WallTime 
     }
     reply.jobs.push_back(std::move(*added));
   }
-  if (request.amended) entries.insert(entries.begin(), *request.amended);
   if (not_added > 0) schedules_.take_off_started(request.id, not_added);
-  for (const ScheduleRun& entry : entries) schedules_.write(request.id, entry);
+  schedules_.write_runs(request, entries);
   reply.version = request.version + 1;
   return reply;
 }

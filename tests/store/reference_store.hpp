@@ -16,7 +16,7 @@
 
 #include "argiope/store/store.hpp"
 #include "jobs/internal/job_rules.hpp"
-#include "store/memory_schedules.hpp"
+#include "store/jobs/memory_schedules.hpp"
 
 namespace argiope {
 

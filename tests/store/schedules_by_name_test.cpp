@@ -1,5 +1,5 @@
 // The table of names against std::map, through growth, replacement and the holes that erasing leaves.
-#include "store/schedules_by_name.hpp"
+#include "store/jobs/schedules_by_name.hpp"
 
 #include <gtest/gtest.h>
 

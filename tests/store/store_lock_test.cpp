@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "argiope/async/sleep.hpp"
-#include "store/internal/lock_wait.hpp"
+#include "store/sqlite/internal/lock_wait.hpp"
 #include "store/sqlite_store_fixture.hpp"
 
 namespace argiope {

@@ -17,8 +17,8 @@
 
 #include "argiope/base/random.hpp"
 #include "base/internal/fingerprint.hpp"
-#include "store/internal/url_export.hpp"
-#include "store/internal/url_inbox.hpp"
+#include "store/urls/internal/url_export.hpp"
+#include "store/urls/internal/url_inbox.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

@@ -1,4 +1,4 @@
-// Store: where jobs are true. In memory, in SQLite, and in whatever else passes the conformance suite.
+// Store: the source of truth for jobs and schedules. It is kept in memory or in SQLite.
 //
 // A store keeps jobs and schedules and finds them; it decides nothing. The owner of its queues (engine/engine.hpp)
 // decides which job runs next, under which limits; it keeps a window of each queue in memory and reads on from here.
@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "argiope/async/coro.hpp"
@@ -93,6 +94,8 @@ struct ChangedElsewhere {
   friend bool operator==(const ChangedElsewhere&, const ChangedElsewhere&) = default;
 };
 
+struct StorePlace;  // where its calls are done
+
 // Calls take effect in the order they are made, whole batches at a time: a batch is one transaction together with
 // whatever else waited while the last commit ran, so a failure fails them all and changes nothing.
 //
@@ -116,109 +119,118 @@ struct ChangedElsewhere {
 // Times:    wall times of the caller's; the store reads no clock.
 class Store {
  public:
-  virtual ~Store() = default;
+  // Made by open_store(). Calls are virtual for tests, which stand in for a store or count what is asked of it.
+  explicit Store(std::shared_ptr<StorePlace> place) noexcept : place_(std::move(place)) {}
+  virtual ~Store();
+  Store(const Store&) = delete;
 
   // --- queues
   // The queue of that name, made with `config` if need be.
-  virtual Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config = {}) = 0;
-  virtual Coro<Result<void>> configure(QueueId queue, QueueConfig config) = 0;
+  virtual Coro<Result<StoredQueue>> open_queue(std::string name, QueueConfig config = {});
+  virtual Coro<Result<void>> configure(QueueId queue, QueueConfig config);
   // One in which there is nothing. Made again, it has the id that it had. Errors: refused where there is something.
-  virtual Coro<Result<void>> erase_queue(QueueId queue) = 0;
-  virtual Coro<Result<std::vector<StoredQueue>>> queues() = 0;
+  virtual Coro<Result<void>> erase_queue(QueueId queue);
+  virtual Coro<Result<std::vector<StoredQueue>>> queues();
 
   // --- jobs
   // `now`: created_at, and what decides whether a job is due. Queues are made as needed.
   virtual Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
-                                                          Refusal refusal = Refusal::alone) = 0;
+                                                          Refusal refusal = Refusal::alone);
   // Writes the leases down; gives the jobs, with `lease_until` as it was written, or nullopt for those that do not wait any
   // more, or wait for others. Those of one call have kMostLeasedBytes of payloads and results together, or are one job:
   // the first that goes beyond, and all after it, are left as they are, and answered with left_as_it_is().
   // Errors: invalid_input when a token is not greater than all before it.
-  virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases) = 0;
+  virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases);
   // put() with Refusal::alone, and lease() of jobs that it adds.
   // Errors: lease()'s, and invalid_input for a lease of a put that is not in the call; then nothing of it is done.
   virtual Coro<Result<PutAndLeaseReply>> put_and_lease(std::vector<PutRequest> jobs, WallTime now,
-                                                       std::vector<PutLease> leases) = 0;
-  virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases) = 0;  // stale ones are passed over
+                                                       std::vector<PutLease> leases);
+  virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases);  // stale ones are passed over
   // What the job's run has left so far, in place of what its runs before have: until its settlement. A stale token writes nothing.
-  virtual Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output) = 0;
+  virtual Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output);
   // Each by itself: one that is refused (SettleReply::refused) keeps no other back.
-  virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements) = 0;
-  virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;
+  virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements);
+  virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
   // Does the request unless it has come before under its key. Errors: invalid_input for a key or digest beyond its bounds.
-  virtual Coro<Result<OnceReply>> once(OnceRequest request) = 0;
+  virtual Coro<Result<OnceReply>> once(OnceRequest request);
   // Forgets what came before `before`, and all but the last `most`; at most `limit` at once. How many.
-  virtual Coro<Result<std::size_t>> prune_requests(WallTime before, std::size_t most, std::size_t limit) = 0;
+  virtual Coro<Result<std::size_t>> prune_requests(WallTime before, std::size_t most, std::size_t limit);
   // Moves jobs between the two shelves of ready ones; delayed ones, which the caller knows to be due, to one of them.
-  virtual Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf) = 0;
+  virtual Coro<Result<void>> shelve(std::vector<JobId> jobs, Shelf shelf);
   // Deletes records of jobs that ended in `state` before `before`, at most `limit`; how many.
-  virtual Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit) = 0;
+  virtual Coro<Result<std::size_t>> prune(QueueId queue, JobState state, WallTime before, std::size_t limit);
 
   // --- schedules
   // Errors: invalid_input where a name is empty or a text too long.
-  virtual Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules) = 0;
+  virtual Coro<Result<std::vector<PutScheduleReply>>> put_schedules(std::vector<PutSchedule> schedules);
   // With their histories; their jobs stay. How many there were.
-  virtual Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids) = 0;
+  virtual Coro<Result<std::size_t>> erase_schedules(std::vector<ScheduleId> ids);
   // By id.
-  virtual Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter filter) = 0;
+  virtual Coro<Result<std::vector<StoredSchedule>>> schedules(ScheduleFilter filter);
   // Those of `ids` that are there; nullopt for others.
-  virtual Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids) = 0;
-  virtual Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name) = 0;
+  virtual Coro<Result<std::vector<std::optional<StoredSchedule>>>> load_schedules(std::vector<ScheduleId> ids);
+  virtual Coro<Result<std::optional<StoredSchedule>>> find_schedule(std::string name);
   // Those of `looks` that are there, each as of one moment; nullopt for others.
-  virtual Coro<Result<std::vector<std::optional<ScheduleView>>>> look_at_schedules(std::vector<ScheduleLook> looks) = 0;
+  virtual Coro<Result<std::vector<std::optional<ScheduleView>>>> look_at_schedules(std::vector<ScheduleLook> looks);
   // One entry of its history: of the last kRunsKept, or of a run that has not ended, however old.
-  virtual Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number) = 0;
+  virtual Coro<Result<std::optional<ScheduleRun>>> schedule_run(ScheduleId id, std::uint64_t number);
   // Of the last kRunsKept entries of its history, newest first.
-  virtual Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit = kRunsKept) = 0;
+  virtual Coro<Result<std::vector<ScheduleRun>>> schedule_runs(ScheduleId id, std::size_t limit = kRunsKept);
   // nullopt: no run of it has left a result yet.
-  virtual Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id) = 0;
+  virtual Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id);
   // Each step as a whole or not at all, and by itself; all that are not stale in one transaction. `now`: as put()'s.
   // When a job that was put for a run ends for good, in whatever way, the same transaction writes the end into the entry,
   // if it is still kept, and the job no longer belongs to the schedule.
-  virtual Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now) = 0;
+  virtual Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now);
 
   // --- windows. Jobs that run are on no shelf.
   // Of one shelf, in its order; due ones of the delayed are included. `key`: whose, of those set aside.
-  virtual Coro<Result<std::vector<WaitingJob>>> read_shelf(QueueId queue, ShelfRead read, std::string key = {}) = 0;
+  virtual Coro<Result<std::vector<WaitingJob>>> read_shelf(QueueId queue, ShelfRead read, std::string key = {});
   // Keys greater than `after` that have jobs set aside, in order of bytes; nullopt: from the first.
   virtual Coro<Result<std::vector<std::string>>> keys_set_aside(QueueId queue, std::optional<std::string> after,
-                                                                std::size_t limit) = 0;
+                                                                std::size_t limit);
 
   // Those of `jobs` that wait, as they wait; nullopt for others.
-  virtual Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) = 0;
+  virtual Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs);
 
   // --- to look at
-  virtual Coro<Result<std::optional<JobRecord>>> get(JobId id) = 0;
-  virtual Coro<Result<std::optional<JobId>>> find_name(std::string name) = 0;
-  virtual Coro<Result<std::vector<Attempt>>> history(JobId id) = 0;  // the last 20, oldest first
+  virtual Coro<Result<std::optional<JobRecord>>> get(JobId id);
+  virtual Coro<Result<std::optional<JobId>>> find_name(std::string name);
+  virtual Coro<Result<std::vector<Attempt>>> history(JobId id);  // the last 20, oldest first
   // As many of them as the filter wants, however many must be looked at.
-  virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) = 0;
+  virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter);
   // The same in slices: what one of them takes is bounded by the filter's most_looked, limit and most_bytes.
-  virtual Coro<Result<JobSlice>> look(JobFilter filter) = 0;
-  virtual Coro<Result<std::vector<QueueCounts>>> counts() = 0;
+  virtual Coro<Result<JobSlice>> look(JobFilter filter);
+  virtual Coro<Result<std::vector<QueueCounts>>> counts();
   // How many jobs of the ready shelf, or, where `key` is given, of that key's set aside ones, come before `rank`; counted
   // up to `most`.
   virtual Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
-                                                   std::optional<std::string> key = std::nullopt) = 0;
+                                                   std::optional<std::string> key = std::nullopt);
   // Jobs that `id` waits for and that have not ended.
-  virtual Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit) = 0;
+  virtual Coro<Result<std::vector<JobId>>> waits_for(JobId id, std::size_t limit);
 
   // --- ownership
   // No lease of this store, by any owner, has had a greater token. Its owner's tokens go on from here.
-  virtual std::uint64_t last_token() const = 0;
+  virtual std::uint64_t last_token() const;
   // Leases written down by owners before this one and neither settled nor renewed since.
-  virtual Coro<Result<std::vector<OldLease>>> old_leases() = 0;
+  virtual Coro<Result<std::vector<OldLease>>> old_leases();
   // What other processes have done since the last call (StoreAccess::share). Cheap when there is nothing.
-  virtual Coro<Result<ChangedElsewhere>> changed_elsewhere() = 0;
+  virtual Coro<Result<ChangedElsewhere>> changed_elsewhere();
   // One small number to keep for the owner.
-  virtual Coro<Result<void>> remember(std::string name, std::int64_t value) = 0;
-  virtual Coro<Result<std::optional<std::int64_t>>> recall(std::string name) = 0;
+  virtual Coro<Result<void>> remember(std::string name, std::int64_t value);
+  virtual Coro<Result<std::optional<std::int64_t>>> recall(std::string name);
 
-  virtual std::optional<Error> failure() const = 0;
+  virtual std::optional<Error> failure() const;
   // Finishes what was called, gives files and locks back. While another process keeps the file locked it waits for
   // StoreOptions::busy_limit, and then answers busy to what could not be written. Called by the destructor, which drops
   // its error; twice is as good as once.
-  virtual Result<void> close() = 0;
+  virtual Result<void> close();
+
+ protected:
+  Store() noexcept = default;  // of nothing: what is derived answers all calls
+
+ private:
+  const std::shared_ptr<StorePlace> place_;
 };
 
 enum class StoreAccess : std::uint8_t {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
+#include "argiope/store/sync_mode.hpp"
 #include "argiope/store/url_record.hpp"
 
 namespace argiope {
@@ -98,12 +99,6 @@ class UrlStore {
 
   // flush(), then gives files and locks back. Nothing may be called afterwards.
   virtual Result<void> close() = 0;
-};
-
-enum class SyncMode : std::uint8_t {
-  full,    // survives a power cut
-  normal,  // survives a crash of the process; a power cut may take the last commits
-  off,     // survives a crash of the process
 };
 
 struct UrlStoreOptions {

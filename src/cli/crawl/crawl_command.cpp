@@ -43,7 +43,7 @@
 #include "crawl/report/internal/site_report.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
 #include "crawl/scope/internal/unlinked_urls.hpp"
-#include "store/internal/url_export.hpp"
+#include "store/urls/internal/url_export.hpp"
 
 namespace argiope {
 namespace {

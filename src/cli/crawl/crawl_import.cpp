@@ -15,7 +15,7 @@
 #include "cli/file_kind.hpp"
 #include "cli/random_number.hpp"
 #include "crawl/urls/internal/url_import.hpp"
-#include "store/internal/asyncio_crawler.hpp"
+#include "store/urls/internal/asyncio_crawler.hpp"
 
 namespace argiope {
 namespace {

@@ -31,7 +31,7 @@
 #include "crawl/urls/internal/requeue.hpp"
 #include "crawl/urls/internal/url_explanation.hpp"
 #include "crawl/urls/internal/url_query.hpp"
-#include "store/internal/url_export.hpp"
+#include "store/urls/internal/url_export.hpp"
 
 namespace argiope {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/internal/url_inbox.hpp"
+#include "store/urls/internal/url_inbox.hpp"
 
 namespace argiope {
 namespace {

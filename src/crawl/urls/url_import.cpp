@@ -10,7 +10,7 @@
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"
-#include "store/internal/asyncio_crawler.hpp"
+#include "store/urls/internal/asyncio_crawler.hpp"
 
 namespace argiope {
 namespace {

@@ -11,15 +11,17 @@
 #include <vector>
 
 #include "argiope/jobs/requests.hpp"
-#include "jobs/internal/job_rows.hpp"
+#include "jobs/internal/store_rows.hpp"
 
 namespace argiope {
 
-// The writes of Store, within a transaction of whoever keeps the rows. Throws RequestRefused where the whole call is
+// The writes of Store, within a transaction of the driver that keeps the rows. Throws RequestRefused where the whole call is
 // refused; then nothing of it is done. Costs nothing to make.
+//
+// Lifetime: `rows` must outlive it.
 class JobTransitions {
  public:
-  explicit JobTransitions(JobRows& rows) noexcept : rows_(rows) {}
+  explicit JobTransitions(const StoreRows& rows) noexcept : rows_(rows) {}
 
   StoredQueue open_queue(const std::string& name, const QueueConfig& config);
   void configure(QueueId queue, const QueueConfig& config);
@@ -65,10 +67,10 @@ class JobTransitions {
   };
 
   // The row of an id that a caller gives.
-  std::optional<JobRow> load_any(JobId id) { return id > kMostJobId ? std::nullopt : rows_.load(id); }
+  std::optional<JobRow> load_any(JobId id) { return id > kMostJobId ? std::nullopt : rows_.jobs.load(id); }
   template <class Requests>
   void bring_for(const Requests& requests) {
-    if (rows_.is_far()) rows_.bring(needed_by(std::span(requests)));
+    if (rows_.transaction.is_far()) rows_.transaction.bring(needed_by(std::span(requests)));
   }
   template <class Act>
   auto undone_if_refused(bool may_be, Act act) -> decltype(act());
@@ -114,7 +116,7 @@ class JobTransitions {
   FireReply fire_one(const FireRequest& request, WallTime now);
   void place_now(JobRow& row, std::int64_t at_ms, bool set_aside = false);
 
-  JobRows& rows_;
+  const StoreRows& rows_;
 };
 
 // What the rows will be asked for. A plain put, a lease and an end as done without a record to keep need none.

@@ -14,8 +14,8 @@
 #include "project/store/page_store_reads.hpp"
 #include "project/store/page_store_rows.hpp"
 #include "project/store/page_store_writer.hpp"
-#include "store/internal/batch_commit.hpp"
-#include "store/internal/sqlite_file.hpp"
+#include "store/sqlite/internal/batch_commit.hpp"
+#include "store/sqlite/internal/sqlite_file.hpp"
 
 namespace argiope {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "project/store/page_store_rows.hpp"
-#include "store/internal/stretch_scan.hpp"
+#include "store/sqlite/internal/stretch_scan.hpp"
 
 namespace argiope {
 

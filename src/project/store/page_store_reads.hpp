@@ -11,7 +11,7 @@
 
 #include "project/store/internal/page_store.hpp"
 #include "project/store/page_store_known.hpp"
-#include "store/internal/sqlite.hpp"
+#include "store/sqlite/internal/sqlite.hpp"
 
 namespace argiope {
 

@@ -8,8 +8,8 @@
 
 #include "jobs/internal/stored_time.hpp"
 #include "project/store/internal/page_store.hpp"
-#include "store/internal/sqlite.hpp"
-#include "store/internal/sqlite_file.hpp"
+#include "store/sqlite/internal/sqlite.hpp"
+#include "store/sqlite/internal/sqlite_file.hpp"
 
 namespace argiope::page_rows {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "project/store/internal/page_store.hpp"
-#include "store/internal/sqlite_owner.hpp"
+#include "store/sqlite/internal/sqlite_owner.hpp"
 
 namespace argiope {
 

@@ -1,0 +1,50 @@
+// StoreDriver: what a backend of the store of jobs is, in groups by what they are about. It keeps rows, shelves and names, and
+// decides nothing: what is done to them is in jobs/internal/job_transitions.hpp, when it is committed is the business of
+// store.cpp.
+//
+// docs/store-drivers.md has, call by call, what a driver on PostgreSQL will send.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+#include "jobs/internal/store_rows.hpp"
+
+namespace argiope {
+
+// What is read of jobs besides their rows. Limits of lists are as asked; a driver bounds nothing.
+class JobLooks {
+ public:
+  virtual ~JobLooks() = default;
+  // Shelves, in their order. Jobs that run are on none. `key`: of those set aside; null: the shelf of ready ones.
+  virtual std::vector<WaitingJob> load_ranked(QueueId queue, const std::string* key, Rank after, std::size_t limit) = 0;
+  virtual std::uint64_t count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) = 0;
+  virtual std::vector<std::string> keys_set_aside(QueueId queue, const std::optional<std::string>& after,
+                                                  std::size_t limit) = 0;
+  virtual std::vector<WaitingJob> load_delayed(QueueId queue, DueRank after, std::size_t limit) = 0;
+
+  virtual std::optional<JobRecord> record(JobId id) = 0;
+  virtual JobSlice list(const JobFilter& filter) = 0;
+  virtual std::vector<QueueCounts> counts() = 0;
+};
+
+// What an owner finds, and what it keeps for the next one.
+class OwnerRows {
+ public:
+  virtual ~OwnerRows() = default;
+  virtual std::vector<OldLease> old_leases() = 0;
+  virtual ChangedElsewhere changed_elsewhere() = 0;
+  virtual void remember(const std::string& name, std::int64_t value) = 0;
+  virtual std::optional<std::int64_t> recall(const std::string& name) = 0;
+};
+
+// Calls come one at a time, within a transaction.
+struct StoreDriver : StoreRows {
+  JobLooks& looks;
+  OwnerRows& owner;
+};
+
+}  // namespace argiope

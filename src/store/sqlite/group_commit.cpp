@@ -1,0 +1,244 @@
+#include "store/sqlite/internal/group_commit.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace argiope {
+namespace {
+
+bool is_read(const std::unique_ptr<GroupCommit::Call>& call) noexcept {
+  return call->kind() == GroupCommit::Call::Kind::read;
+}
+
+}  // namespace
+
+GroupCommit::GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer)
+    : rules_(rules), answer_(std::move(answer)), transactions_(std::move(transactions)) {
+  if (transactions_->log().is_apart()) syncer_ = std::thread([this] { sync(); });
+  try {
+    thread_ = std::thread([this] { work(); });
+  } catch (...) {
+    stop_syncing();
+    throw;
+  }
+}
+
+bool GroupCommit::submit(std::unique_ptr<Call> call) {
+  std::lock_guard lock(mutex_);
+  if (stopping_) return false;
+  waiting_ += call->size();
+  calls_.push_back(std::move(call));
+  if (!rules_.linger || awake_) return true;
+  awake_ = waiting_ >= rules_.most_lingering;
+  if (awake_ || calls_.size() == 1) wake_.notify_one();
+  return true;
+}
+
+void GroupCommit::wake() {
+  std::lock_guard lock(mutex_);
+  awake_ = true;
+  wake_.notify_one();
+}
+
+void GroupCommit::fail(const Error& error) {
+  std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = error;
+}
+
+std::optional<Error> GroupCommit::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Result<void> GroupCommit::stop() {
+  if (!thread_.joinable()) return {};
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    wake_.notify_one();
+  }
+  transactions_->stop_waiting();
+  thread_.join();
+  stop_syncing();
+  const auto failed = failure();
+  if (failed) transactions_->log().keep();
+  transactions_.reset();
+  if (failed) return std::unexpected(*failed);
+  return {};
+}
+
+void GroupCommit::stop_syncing() {
+  if (!syncer_.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    no_more_ = true;
+    wake_syncer_.notify_one();
+  }
+  syncer_.join();
+}
+
+// --- the thread that commits -----------------------------------------------------------------------------------------
+
+void GroupCommit::work() {
+  bool stopped = false;
+  for (;;) {
+    Calls taken = take_calls(stopped);
+    if (stopped) return;
+    for (std::size_t from = 0; from < taken.size();) {
+      std::size_t to = from, size = 0;
+      while (to < taken.size() && (to == from || size + taken[to]->size() <= rules_.most_in_transaction)) {
+        size += taken[to++]->size();
+      }
+      const bool wrote = run(std::span(taken).subspan(from, to - from));
+      finish({Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
+                    std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
+              size, wrote});
+      if (wrote && transactions_->log().is_long()) move_log();
+      from = to;
+    }
+  }
+}
+
+GroupCommit::Calls GroupCommit::take_calls(bool& stopped) {
+  const auto called = [this] { return awake_ || stopping_; };
+  std::unique_lock lock(mutex_);
+  if (rules_.linger) {
+    wake_.wait(lock, [&] { return called() || !calls_.empty(); });
+    wake_.wait_for(lock, *rules_.linger, called);
+  } else {
+    wake_.wait(lock, called);
+  }
+  awake_ = false;
+  waiting_ = 0;
+  stopped = stopping_ && calls_.empty();
+  return std::exchange(calls_, {});
+}
+
+bool GroupCommit::run(std::span<const std::unique_ptr<Call>> batch) {
+  bool writes = false;
+  try {
+    if (const auto failed = failure()) {
+      run_reads_alone(batch, *failed);
+      return false;
+    }
+    writes = std::ranges::any_of(batch, [](const auto& call) { return !is_read(call) && call->writes(); });
+    transactions_->begin(writes);
+  } catch (DatabaseFailed& error) {
+    give_up(batch, error.error, writes);
+    return false;
+  }
+  try {
+    for (const auto& call : batch) run_one(*call, writes);
+    transactions_->commit();
+    const bool must_sync = writes && transactions_->log().is_apart();
+    if (std::ranges::all_of(batch, is_read)) return must_sync;
+    const auto there = transactions_->in_place();
+    if (there) return must_sync;
+    give_up(batch, there.error(), true);
+  } catch (DatabaseFailed& error) {
+    give_up(batch, error.error, writes);
+  }
+  return false;
+}
+
+// What was committed before the failure can still be read.
+void GroupCommit::run_reads_alone(std::span<const std::unique_ptr<Call>> batch, const Error& failure) {
+  for (const auto& call : batch) {
+    if (!is_read(call)) call->fail(failure);
+  }
+  if (std::ranges::none_of(batch, is_read)) return;
+  transactions_->begin(false);
+  for (const auto& call : batch) {
+    if (is_read(call)) run_one(*call, false);
+  }
+  transactions_->commit();
+}
+
+// A read that fails fails alone, unless SQLite has ended the transaction with it, as it does when the disk fails: what was
+// written in the transaction is gone then, and what would be written after it would be committed statement by statement.
+void GroupCommit::run_one(Call& call, bool writes) {
+  if (writes && call.kind() != Call::Kind::read) return call.run();
+  try {
+    call.run();
+  } catch (DatabaseFailed& error) {
+    if (!transactions_->in_transaction()) {
+      if (writes) throw;
+      transactions_->roll_back();
+      transactions_->begin(false);
+    }
+    call.fail(error.error);
+  }
+}
+
+void GroupCommit::give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes) {
+  transactions_->roll_back();
+  // Another process that keeps the file locked has damaged nothing, and nothing has been written.
+  if (writes && (error.code != Errc::busy || rules_.busy_is_failure)) fail(error);
+  for (const auto& call : batch) call->fail(error);
+}
+
+// --- what is committed, and not yet on the disk ----------------------------------------------------------------------
+
+// No call is answered before what was committed before it is on the disk: a read may have seen it. Little behind which
+// nothing waits is synced here: to wake another thread takes as long as a third of a sync. Nor does it help what lingers.
+void GroupCommit::finish(Finished finished) {
+  if (!syncer_.joinable()) return answer_(std::move(finished.calls));
+  std::vector<Finished> alone;
+  {
+    std::lock_guard lock(mutex_);
+    const bool nothing_before = !syncing_ && finished_.empty();
+    const bool others_wait = rules_.linger ? awake_ : finished.size >= kLarge || !calls_.empty();
+    if (!nothing_before || (finished.wrote && others_wait)) {
+      finished_.push_back(std::move(finished));
+      wake_syncer_.notify_one();
+      return;
+    }
+  }
+  alone.push_back(std::move(finished));
+  sync_and_answer(std::move(alone));
+}
+
+void GroupCommit::sync() {
+  std::vector<Finished> taken;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      syncing_ = false;
+      if (finished_.empty()) all_synced_.notify_one();
+      wake_syncer_.wait(lock, [this] { return !finished_.empty() || no_more_; });
+      if (finished_.empty()) return;
+      taken.swap(finished_);
+      syncing_ = true;
+    }
+    sync_and_answer(std::exchange(taken, {}));
+  }
+}
+
+void GroupCommit::sync_and_answer(std::vector<Finished> transactions) {
+  if (!sync_failed_ && std::ranges::any_of(transactions, &Finished::wrote)) {
+    if (auto synced = transactions_->log().sync(); !synced) {
+      sync_failed_ = std::move(synced.error());
+      fail(*sync_failed_);
+    }
+  }
+  Calls calls;
+  for (Finished& finished : transactions) {
+    for (auto& call : finished.calls) {
+      if (sync_failed_ && finished.wrote && !is_read(call)) call->fail(*sync_failed_);
+      calls.push_back(std::move(call));
+    }
+  }
+  answer_(std::move(calls));
+}
+
+void GroupCommit::move_log() {
+  {
+    std::unique_lock lock(mutex_);
+    all_synced_.wait(lock, [this] { return !syncing_ && finished_.empty(); });
+    if (failure_) return;
+  }
+  if (auto moved = transactions_->log().checkpoint(); !moved) fail(moved.error());
+}
+
+}  // namespace argiope

@@ -1,0 +1,155 @@
+// GroupCommit: who commits for all that write one SQLite file. One thread takes every call that waits, runs them in one
+// transaction and commits it; where a commit must reach the disk, a second one syncs it. Only then are the calls answered.
+// While one commit syncs the next is made, and those that come meanwhile share the next sync.
+//
+// It knows nothing of what is stored, nor of who waits for it: coroutines do so by awaited_calls.hpp, the store of URLs
+// counts batches. What it keeps of a call's promises is the same for both:
+//
+// Order:    calls are run in the order they are submitted, each whole in one transaction, and answered in that order.
+// Answers:  after the call's transaction, and all before it, is committed and, where Transactions::log() is synced apart, on
+//           the disk. Others who read the file can see a commit as much earlier as a sync takes.
+// Failure:  after a failed write, commit, sync or checkpoint, or where the file is no longer in its place, every further
+//           call that changes something fails with that error. Reads go on. The log stays behind when the file is closed.
+// Foreign locks: Transactions::begin() decides how long to wait. What then fails as busy fails alone, or for good, as
+//           Rules says.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "store/sqlite/internal/sqlite.hpp"
+#include "store/sqlite/internal/sqlite_log.hpp"
+
+namespace argiope {
+
+// The transactions of one file. Used by one thread at a time, but for what says otherwise. Whatever fails throws
+// DatabaseFailed.
+class Transactions {
+ public:
+  virtual ~Transactions() = default;
+  virtual void begin(bool to_write) = 0;
+  virtual void commit() = 0;
+  // The transaction's changes are gone, and so is what was thought of them.
+  virtual void roll_back() noexcept = 0;
+  // False after begin() where SQLite has rolled back by itself because of a failure.
+  virtual bool in_transaction() const noexcept = 0;
+  // Whether the files that are open are still those under their names.
+  virtual Result<void> in_place() const = 0;
+  // From any thread: the rest is waited for. A wait for another process's lock ends soon, the present one included.
+  virtual void stop_waiting() = 0;
+  virtual SqliteLog& log() noexcept = 0;
+};
+
+// Threads: any but for stop(), which is one at a time. Destroying it stops it.
+class GroupCommit {
+ public:
+  // What one caller wants done. Called by the committing thread.
+  class Call {
+   public:
+    enum class Kind : std::uint8_t { read, write };
+    // `size`: how many rows it is about, more or less.
+    Call(Kind kind, std::size_t size) noexcept : kind_(kind), size_(size) {}
+    virtual ~Call() = default;
+    Call(const Call&) = delete;
+    // In a transaction. Throws DatabaseFailed, and nothing else.
+    virtual void run() = 0;
+    // Instead of run(), or after it: nothing of it has been done, or nobody knows.
+    virtual void fail(const Error& error) = 0;
+    // Whether a call that is no read needs a transaction that writes this time. Asked before it begins.
+    virtual bool writes() { return true; }
+    Kind kind() const noexcept { return kind_; }
+    std::size_t size() const noexcept { return size_; }
+
+   private:
+    const Kind kind_;
+    const std::size_t size_;
+  };
+  using Calls = std::vector<std::unique_ptr<Call>>;
+  // Takes back what has been run or failed. From either thread, one at a time; must not wait for this GroupCommit.
+  using Answer = std::function<void(Calls)>;
+
+  struct Rules {
+    // A transaction ends before it is larger than this, but for a call that is so large by itself.
+    std::size_t most_in_transaction = std::numeric_limits<std::size_t>::max();
+    // How long a call waits for others to come. nullopt: until wake().
+    std::optional<Duration> linger;
+    // With `linger`: what is larger than this together waits no longer.
+    std::size_t most_lingering = std::numeric_limits<std::size_t>::max();
+    // A lock that another process would not give is a failure like others: for callers that are not there to try again.
+    bool busy_is_failure = false;
+  };
+  // From this size on a call is worth a transaction of its own, and a transaction another thread to sync it.
+  static constexpr std::size_t kLarge = 32;
+
+  // Errors: std::system_error, where the system refuses a thread.
+  GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer);
+  ~GroupCommit() { (void)stop(); }
+  GroupCommit(const GroupCommit&) = delete;
+
+  // Never waits. False, and nothing else, once it has been stopped.
+  bool submit(std::unique_ptr<Call> call);
+  // What has been submitted is to be run now.
+  void wake();
+  // Nothing more is to be written, because of `error`. Of several failures the first counts.
+  void fail(const Error& error);
+  std::optional<Error> failure() const;
+  // Runs and answers what was submitted, then destroys the Transactions. Errors: the failure, the first time.
+  Result<void> stop();
+
+ private:
+  // A transaction that is over.
+  struct Finished {
+    Calls calls;
+    std::size_t size;
+    bool wrote;
+  };
+
+  void work();
+  Calls take_calls(bool& stopped);
+  // Whether it has committed what must be synced.
+  bool run(std::span<const std::unique_ptr<Call>> batch);
+  void run_reads_alone(std::span<const std::unique_ptr<Call>> batch, const Error& failure);
+  void run_one(Call& call, bool writes);
+  void give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes);
+  void finish(Finished finished);
+  void sync();
+  void stop_syncing();
+  // Of whichever thread has something to sync; never of both.
+  void sync_and_answer(std::vector<Finished> transactions);
+  void move_log();
+
+  const Rules rules_;
+  const Answer answer_;
+  std::unique_ptr<Transactions> transactions_;
+  std::optional<Error> sync_failed_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  Calls calls_;
+  std::size_t waiting_ = 0;  // the size of calls_
+  bool awake_ = false;
+  bool stopping_ = false;
+  std::optional<Error> failure_;
+
+  // Between the two threads.
+  std::condition_variable wake_syncer_, all_synced_;
+  std::vector<Finished> finished_;
+  bool syncing_ = false;
+  bool no_more_ = false;
+
+  std::thread thread_;
+  std::thread syncer_;  // none if nothing needs it
+};
+
+}  // namespace argiope
