@@ -19,6 +19,7 @@ A comment above a fenced block, which no reader sees, says what to do with it:
     <!-- packages -->          one command that installs what packages.txt has under [build], but for what only the command needs
     <!-- shown -->             nothing: it stands for what cannot be run here
 
+A program in Python that works beside a daemon is started once more at the end: whoever tries it does so twice.
 A line "…" of what is printed stands for any lines. `argiope schedule run`, `argiope site` and `argiope serve` run until the page's
 blocks that belong together end; the commands after a daemon begin when it is well.
 A block with a command of ours and no comment is an error, unless it is a synopsis ("[", "…").
@@ -38,6 +39,7 @@ ORIGIN = 'https://example.org'
 DAEMON = '127.0.0.1:7733'
 # Of what packages.txt has for the build: the command's, and what links quicker.
 NOT_THE_LIBRARYS = {'lld-19', 'ninja-build', 'libcli11-dev', 'libtomlplusplus-dev', 'prometheus-cpp-dev'}
+STARTED_TWICE = re.compile(r'^python3 [\w/.-]+\.py\b')
 SERVES = re.compile(r'^argiope (schedule run|site|serve)(?![\w-])(?!.*(--until-idle|--check))')
 
 
@@ -102,6 +104,11 @@ def replaced(text, pairs):
     return text
 
 
+def run_as(name, command):
+    """A line of a script that keeps what a command prints, and its status."""
+    return f'{{ {command}\n}} >.{name}.out 2>.{name}.err </dev/null; echo $? >.{name}.status'
+
+
 def stops(serving):
     """Lines of a script that end what serves."""
     return [f'kill -TERM $S{number}; wait $S{number}; echo $? >.{name}.status' for number, name in enumerate(serving)]
@@ -135,7 +142,7 @@ class Docs(EndToEnd):
         for saved in [*folder.iterdir(), *folder.glob('scripts/*')] if pairs else []:
             if saved.suffix in ('.toml', '.py', '.conf', '.sh'):
                 saved.write_text(replaced(saved.read_text(), pairs))
-        script, names, serving = ['cd ' + str(folder)], [], []
+        script, names, serving, second = ['cd ' + str(folder)], [], [], []
         for number, block in enumerate(blocks):
             for name in block.files:
                 (folder / name).write_text('#!/bin/sh\necho done\n')
@@ -147,7 +154,10 @@ class Docs(EndToEnd):
                 if block.site:
                     here = re.sub(r'^argiope project run\b', r'\g<0> --allow-private', here)
                 if not SERVES.match(command):
-                    script.append(f'{{ {here}\n}} >.{name}.out 2>.{name}.err </dev/null; echo $? >.{name}.status')
+                    script.append(run_as(name, here))
+                    if block.daemon and STARTED_TWICE.match(command):
+                        names.append(f'{name}.again')
+                        second.append(run_as(names[-1], here))
                     continue
                 here = re.sub(r' +#.*$', '', here)
                 if command.startswith('argiope serve') and '--listen' not in command:
@@ -159,7 +169,7 @@ class Docs(EndToEnd):
             if not block.daemon:
                 script += stops(serving)
                 serving = []
-        script += stops(serving)
+        script += second + stops(serving)
         result = subprocess.run(['bash', '-c', '\n'.join(script)], env=environment, capture_output=True, text=True,
                                 timeout=300)
         self.assertEqual(result.stderr, '', blocks[0].where + ''.join((folder / f'.{name}.err').read_text() for name in names))
@@ -189,6 +199,8 @@ class Docs(EndToEnd):
             for place, (command, expected) in enumerate(block.commands()):
                 out, err, status = told[f'{number}.{place}']
                 what = f'{block.where}: {command}\nstatus {status}{out}{err}'
+                again = told.get(f'{number}.{place}.again', ('', '', status))
+                self.assertEqual(again[2], status, f'{block.where}: {command}, started again\n{again[1]}')
                 fails = expected is not None and any(line.startswith('argiope: ') for line in expected)
                 if SERVES.match(command):
                     self.assertIn(int(status), (0, 130, 143), what)  # 143: stopped before it listened

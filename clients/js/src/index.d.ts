@@ -251,7 +251,8 @@ export class Client {
   readonly schedules: {
     list(): AsyncGenerator<Answer>;
     page(filter?: { after?: number | string; limit?: number }): Promise<{ schedules: Answer[]; next: number | string | null }>;
-    // {name, trigger, job …} (docs/schedules.md). Errors: invalid_input, conflict; TypeError for both forms at once.
+    // {name, trigger, job …} (docs/schedules.md). `conflict`: what to do where there is one of that name: "fail", "keep" it, or "replace"
+    // it, as a program does that declares its schedules at each start. Errors: invalid_input, conflict; TypeError for both forms at once.
     add(schedule: Answer, options?: { conflict?: "fail" | "replace" | "keep" }): Promise<Answer>;
     // By its name, a trigger (docs/cron.md) and its jobs' queue, here or in `job`: add("nightly", "30 3 * * *", { queue: "mail" }). Other
     // members are the schedule's. Errors: invalid_input, conflict; TypeError without a trigger or queue, and for options of other schedulers.

@@ -194,6 +194,16 @@ class Operations(RealDaemonTest):
         with self.assertRaises(NotFound):
             schedules.get("rent")
 
+    def test_a_program_that_declares_what_it_needs_may_start_again(self):
+        outcomes = []
+        for _ in range(2):
+            self.client.queues.set("declared", max_attempts=5)
+            outcomes.append(self.client.put("declared", unique="only").outcome)
+            outcomes.append(self.client.schedules.add("declared", "@daily", conflict="replace", queue="declared")["outcome"])
+        self.assertEqual(outcomes, ["added", "added", "kept", outcomes[3]])
+        self.assertEqual(self.client.queues.get("declared")["counts"]["ready"], 1)
+        self.assertEqual(len(list(self.client.schedules.list())), 1)
+
     def test_the_daemon(self):
         self.assertEqual((self.client.version()["api"], self.client.health()["status"]), (1, "ok"))
         self.assertEqual(self.client.ready()["status"], "ok")

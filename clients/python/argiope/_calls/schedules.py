@@ -40,7 +40,8 @@ def add(
 ) -> Call[Dict[str, Any]]:
     """Adds a schedule (docs/schedules.md), whole, {"name","trigger","job" …}; or by its name, a trigger (docs/cron.md), and
     its jobs' `queue`: add("nightly", "30 3 * * *", queue="mail"). `members`: of its jobs `payload`, `function`, `key`, `priority`,
-    `max_attempts`; any others are the schedule's. `conflict`: "fail", "replace" or "keep".
+    `max_attempts`; any others are the schedule's. `conflict`: what to do where there is one of that name: "fail" (Conflict),
+    "keep" it, or "replace" it, as a program does that declares its schedules at each start.
 
     Gives {"id","outcome"}. Errors: InvalidInput, Conflict; TypeError for both forms at once.
     """
