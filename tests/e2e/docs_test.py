@@ -315,6 +315,61 @@ class NightlyCrawl(unittest.TestCase):
                 self.assertGreater(sum(waits) * 3 / 4, 60, f'{name}: a wait is three quarters of itself at least')
 
 
+def options_in(text):
+    """The long options that a text names in its code spans."""
+    spans = re.findall(r'`([^`]*)`', text)
+    return [option for span in spans for option in re.findall(r'(?<![\w-])--[a-z][\w-]*\w', span)]
+
+
+def cells_of(line):
+    return [cell.strip() for cell in re.split(r'(?<!\\)\|', line)[1:-1]] if line.startswith('|') else []
+
+
+class OptionsNamed(unittest.TestCase):
+    """Pages name no option that there is not, and none as missing that there is."""
+
+    # Of curl, which scripts of pyspider's may quote, and which is called.
+    OTHERS = {'--cacert', '--compressed', '--data-binary', '--data-raw', '--data-urlencode', '--http1', '--http2'}
+    MISSING = re.compile(r'\bnot yet\b|\bnot there yet\b|\blater work\b|\bnot supported\b', re.I)
+
+    @classmethod
+    def setUpClass(cls):
+        cls.offered = {}
+        waiting = [()]
+        while waiting:
+            command = waiting.pop()
+            text = subprocess.run([ARGIOPE, *command, '--help'], capture_output=True, text=True, check=True, timeout=300).stdout
+            cls.offered[' '.join(command)] = set(re.findall(r'(?<![\w-])--[a-z][\w-]*\w', text))
+            below = re.search(r'^Subcommands:\n(.*?)(?:\n\n|\Z)', text, re.S | re.M)
+            waiting += [(*command, name) for name in re.findall(r'^  ([a-z][\w-]*)', below.group(1), re.M)] if below else []
+        cls.all = set().union(*cls.offered.values())
+
+    def lines(self):
+        """Of each line of the pages: the page, where it is, the head of its section, and the line."""
+        for page in PAGES:
+            head = ''
+            for number, line in enumerate(page.read_text().split('\n'), 1):
+                head = line if line.startswith('#') else head
+                if page.stem not in ('decisions', 'benchmarks'):
+                    yield page, f'{page.relative_to(ROOT)}:{number}', head, line
+
+    def test_what_is_named_is_there(self):
+        for page, where, _, line in self.lines():
+            cells = cells_of(line)
+            ours = ' '.join(cells[1:]) if cells and page.stem.startswith('from-') else line  # the first column is another program's
+            self.assertLessEqual(set(options_in(ours)), self.all | self.OTHERS, where)
+
+    def test_what_is_named_as_missing_is_not_there(self):
+        for page, where, head, line in self.lines():
+            cells = cells_of(line)
+            if page.stem.startswith('from-') and any(re.match(r'(no|none)(?![\w -])', cell) for cell in cells[1:]):
+                command = 'project' if page.stem == 'from-pyspider' else 'crawl'
+                there = set().union(*(names for of, names in self.offered.items() if of.split(' ')[0] == command and of != 'crawl export'))
+                self.assertFalse(there & set(options_in(cells[0])), f'{where}: argiope {command} has it')
+            elif self.MISSING.search(head) or self.MISSING.search(line):
+                self.assertFalse(self.all & set(options_in(line)), f'{where}: argiope has it')
+
+
 def add_tests():
     for page in PAGES:
         name = 'test_' + re.sub(r'\W', '_', str(page.relative_to(ROOT).with_suffix('')).removeprefix('docs/'))

@@ -102,7 +102,7 @@ class CrawlCommand {
     auto report = (*crawl)->run(watch(crawler));
     progress_.clear();
     if (!report) {
-      return give_up(fmt::format("{}\nStopped. What was committed is intact; run the same command again to go on.",
+      return give_up(fmt::format("{}\nStopped. All that was committed is intact; run the same command again to go on.",
                                  report.error().message),
                      kExitNothing, crawler.stats());
     }

@@ -59,7 +59,7 @@ std::function<int()> add_crawl_import(CLI::App& crawl) {
   command->add_option("FILE", arguments->file, "Its database; it is only read")->required()->type_name("");
   command->add_option("-d,--db", arguments->database, "SQLite database of the crawl, made if there is none")->capture_default_str();
   command->footer(
-      "What the crawl knows already stays as it is, so an import that was interrupted is simply run again.\n"
+      "URLs that the crawl knows already stay as they are, so an import that was interrupted is simply run again.\n"
       "Exit status: 0 taken over, 2 bad usage, 3 a database cannot be read or written.\n"
       "Example: argiope crawl import crawler.db -d site.db; argiope crawl -d site.db https://example.org/");
   return [arguments] { return run_import(*arguments); };

@@ -107,7 +107,7 @@ std::function<int()> add_check(CLI::App& crawl) {
   arguments->judge.add_to(*command, "Options");
   command->add_flag("--strict", arguments->strict, "Exit with 1 for warnings, too: mixed content, links to update");
   command->footer(
-      "What crawls with --check-links have found out is judged; of pages that only others have fetched nothing is known.\n"
+      "It judges what crawls with --check-links have found out; of pages that only others have fetched nothing is known.\n"
       "Exit status: 0 nothing is wrong, 1 something is or pages are not judged, 2 bad usage, 3 the database cannot be read.\n"
       "Example: argiope crawl check site.db -o links.sarif");
   return [arguments] { return run_check(*arguments); };

@@ -37,7 +37,7 @@ void ReportArguments::add_to(CLI::App& command, const char* group) {
       ->group(group);
   command.add_option("--check-output", check_outputs, "Check links, and write what is wrong to FILE.sarif, .xml (JUnit), .json, .csv or .txt (repeatable)")
       ->group(group)->type_name("FILE")->allow_extra_args(false);
-  command.add_option("--check-format", check_format, "What --check-output writes, whatever the file's name")
+  command.add_option("--check-format", check_format, "The format of --check-output, whatever the file's name")
       ->check(one_of_formats())->needs("--check-output")->group(group)->type_name("FORMAT");
   command.add_flag("--links", links, "Keep each link and asset with its text, rel and line in the table page_links")->group(group);
   command.add_option("--html", html, "At the end, write a report as one HTML file: broken links, redirects, titles, speed, hosts …")

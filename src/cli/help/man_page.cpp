@@ -173,7 +173,7 @@ void add_environment(Roff& page, const CommandHelp& command) {
   page.section("ENVIRONMENT");
   for (const auto& [variable, option] : variables) {
     page.line(".TP\n{}", bold(variable));
-    page.line("What holds where {} is not given.", bold(option));
+    page.line("Its value holds where {} is not given.", bold(option));
   }
 }
 

@@ -78,7 +78,7 @@ std::function<int()> add_job_output(CLI::App& job) {
       ->excludes(follow);
   command->footer(
       "A run that fails and is tried again is followed by the next one, which standard error tells; --wait prints one run's only.\n"
-      "What a command prints is stored each second.\n"
+      "The output of a command is stored each second.\n"
       "Example: argiope job output --wait $(argiope job put thumbs picture.png) > picture.thumb.png");
   return [output] {
     return look_at_book(output->store, [&](Book& book) { return output_of(*output, book); });

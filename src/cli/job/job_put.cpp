@@ -43,7 +43,7 @@ struct PutArguments {
 void add_options(CLI::App& command, PutArguments& put) {
   put.store.add_to(command);
   command.add_option("QUEUE", put.queue, "Its queue; - reads jobs from standard input, one JSON object a line")->type_name("");
-  command.add_option("PAYLOAD", put.payload, "What the worker gets on its standard input")->type_name("");
+  command.add_option("PAYLOAD", put.payload, "The worker gets it on its standard input")->type_name("");
   command.add_option("--file", put.file, "Read jobs from FILE instead, one JSON object a line")->type_name("FILE");
   const char* const group = "The job";
   command.add_option("--priority", put.priority, "Higher runs first (default: 0)")
@@ -51,7 +51,7 @@ void add_options(CLI::App& command, PutArguments& put) {
   add_span(command, "--delay", put.delay, "Not before this time has passed", {.most = std::chrono::days{100 * 366}})->group(group);
   command.add_option("--due-at", put.due_at, "Not before this time, as 2026-01-31T12:00:05Z or milliseconds since 1970")
       ->group(group)->type_name("TIME")->excludes("--delay");
-  command.add_option("--key", put.key, "What it is aimed at: limits of a queue can hold for each key")->group(group);
+  command.add_option("--key", put.key, "Its target: limits of a queue can hold for each key")->group(group);
   command.add_option("--id", put.id, "Your own number or name for it; putting it again adds nothing")->group(group);
   command.add_option("--unique", put.unique, "At most one job of this name waits in the queue")->group(group)->type_name("NAME");
   command.add_option("--unique-policy", put.unique_policy, "If one does: keep it, replace it, or merge (the higher priority, the earlier time)")

@@ -42,7 +42,7 @@ constexpr Setting kSettings[] = {
     {"--lease", "lease_time", Kind::span, "How long a worker may be silent before its job goes to another"},
     {"--max-expiries", "max_lease_expiries", Kind::number, "Leases of one job that may run out before it is buried"},
     {"--capacity", "capacity", Kind::number, "Jobs that have not ended, at most, or unlimited"},
-    {"--at-capacity", "at_capacity", Kind::word, "What a put then does: wait, or refuse"},
+    {"--at-capacity", "at_capacity", Kind::word, "A put then does this: wait, or refuse"},
     {"--max-payload", "max_payload_bytes", Kind::number, "Bytes of a payload"},
     {"--keep-done", "keep_done", Kind::span, "How long done jobs are kept, or unlimited"},
     {"--keep-cancelled", "keep_cancelled", Kind::span, "... cancelled ones"},

@@ -80,7 +80,7 @@ void add_options(CLI::App& command, WorkArguments& work) {
   command.add_flag("--quiet", work.quiet, "No progress and no summary; errors only");
   command.footer(
       "The command after -- is run for each job: the payload on its standard input; ARGIOPE_JOB_ID, _NAME, _QUEUE, _KEY,\n"
-      "_ATTEMPT and _TOKEN in its environment. What it prints is the job's result. Exit status 0: done; 65: buried at once;\n"
+      "_ATTEMPT and _TOKEN in its environment. Its output is the job's result. Exit status 0: done; 65: buried at once;\n"
       "anything else: tried again later, until the queue's attempts are used up, with the last line of standard error\n"
       "as the error. A job may run twice when its worker is killed: make that harmless.\n"
       "One process owns a store at a time; other commands may put, look and change meanwhile. With --store http://HOST:7733\n"

@@ -167,7 +167,7 @@ std::function<int()> add_project_ask(CLI::App& project) {
   command->add_option("URL", arguments->url, "The page")->required()->type_name("");
   arguments->place.add_to(*command);
   command->add_option("--rule", arguments->rule, "The rule that reads it; else the first of the file that matches, or, where the file has none, the one that the page has")->type_name("RULE");
-  command->add_option("--name", arguments->page_name, "What makes it this page; else the URL without its fragment")->type_name("TEXT");
+  command->add_option("--name", arguments->page_name, "The name that makes it this page; else the URL without its fragment")->type_name("TEXT");
   command->add_option("--priority", arguments->priority, "Higher first")
       ->check(whole_number(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()))->type_name("N");
   add_span(*command, "--delay", arguments->delay, "Not before that time has passed");
@@ -185,7 +185,7 @@ std::function<int()> add_project_message(CLI::App& project) {
   CLI::App* command = add_command(project, "message", "Send a message to a project's script: its on_message() gets it with the next run.", *arguments);
   command->add_option("JSON", arguments->message, "The message; a text has quotes of its own")->type_name("")->capture_default_str();
   arguments->place.add_to(*command);
-  command->add_option("--url", arguments->message_url, "What its result is called; of those with one name that wait, the last counts (default data:,on_message)")
+  command->add_option("--url", arguments->message_url, "The name of its result; of those with one name that wait, the last counts (default data:,on_message)")
       ->type_name("TEXT");
   command->footer(std::string(kNobodyRuns) +
                   "Exit status: 0, 2 there is no such project, its script takes no messages, or the message is no JSON, 3 the database cannot be used.\n"

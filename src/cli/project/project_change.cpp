@@ -120,7 +120,7 @@ std::function<int()> add_project_restore(CLI::App& project) {
 
 std::function<int()> add_project_stop(CLI::App& project) {
   return add_change(project, "stop", "Have a project's pages not visited until it is started.",
-                    "Its status becomes STOP. What waits goes on waiting.",
+                    "Its status becomes STOP. Pages that wait go on waiting.",
                     [](ProjectRecord& record, WallTime) { return with_status(record, ProjectStatus::stop); },
                     [](const std::string& name) { return status_by_daemon(name, ProjectStatus::stop); });
 }

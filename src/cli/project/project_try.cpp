@@ -341,13 +341,13 @@ std::function<int()> add_project_try(CLI::App& project) {
       ->type_name("FILE");
   command->add_option("--format", arguments->format, "text or json")->check(CLI::IsMember({"text", "json"}))->type_name("FORMAT")->capture_default_str();
   command->add_flag("--json", arguments->json, "The same as --format json");
-  command->add_option("--page", arguments->page, "What else is said of the page, JSON, as asks have it: {\"request\": {\"method\": \"POST\"}}")->type_name("JSON");
+  command->add_option("--page", arguments->page, "More that is said of the page, JSON, as asks have it: {\"request\": {\"method\": \"POST\"}}")->type_name("JSON");
   (void)arguments->requests.add_guard_to(*command);
   refuse_daemon(*command, "this command fetches the page itself; a daemon tries one on the debug page of its dashboard, and by POST /v1/projects/try");
   const char* const script_group = "Projects with a script (docs/processors.md)";
   command->add_option("--rule", arguments->rule, "The rule that the page carries: what its script calls; without, what an ask for it would get")
       ->group(script_group)->type_name("RULE");
-  command->add_option("--data", arguments->data, "What the page was asked for with, JSON")->group(script_group)->type_name("JSON");
+  command->add_option("--data", arguments->data, "The data that the page was asked for with, JSON")->group(script_group)->type_name("JSON");
   command->add_option("--sandbox", arguments->sandbox, "How the script is confined, as argiope project run has it")
       ->check(CLI::IsMember({"strict", "basic", "none"}))->group(script_group)->capture_default_str();
   (void)arguments->render.add_browser_to(*command, kRenderGroup);

@@ -286,7 +286,7 @@ std::function<int()> add_project_versions(CLI::App& project) {
   command->add_option("NAME", arguments->name, "The project")->required()->type_name("");
   arguments->place.add_to(*command);
   const CLI::Validator number = whole_number(1, 1'000'000'000);
-  CLI::Option* const diff = command->add_option("--diff", arguments->diff, "What has changed from version A to version B, in file and script")
+  CLI::Option* const diff = command->add_option("--diff", arguments->diff, "Changes from version A to version B, in file and script")
       ->expected(2)->check(number)->type_name("A B");
   CLI::Option* const show = command->add_option("--show", arguments->show, "Print the file of this version")->check(number)->type_name("N")->excludes(diff);
   CLI::Option* const script = command->add_option("--show-script", arguments->show_script, "Print the script of this version")

@@ -75,7 +75,7 @@ struct AddArguments {
 // clang-format off
 void add_options(CLI::App& command, AddArguments& add) {
   add.store.add_to(command);
-  command.add_option("NAME", add.name, "What it is called; unique in its store")->type_name("");
+  command.add_option("NAME", add.name, "Its name; unique in its store")->type_name("");
   command.add_option("--file", add.file, "Read schedules from FILE (- is standard input) instead, one JSON object a line")->type_name("FILE");
   command.add_flag("--replace", add.replace, "If there is one of that name: replace it, and keep its history");
   command.add_flag("--keep", add.keep, "If there is one of that name: leave it as it is")->excludes("--replace");
@@ -83,7 +83,7 @@ void add_options(CLI::App& command, AddArguments& add) {
   const char* const when = "When (one of --cron, --every, --at, --trigger)";
   command.add_option("--cron", add.cron, "\"30 3 * * *\", \"@daily\", or another dialect's expression")->type_name("EXPR")->group(when);
   command.add_option("--every", add.every, "Every 90s, 1h30m, 2w of elapsed time")->type_name("SPAN")->group(when);
-  command.add_option("--anchor", add.anchor, "What --every counts from (default: now)")->type_name("TIME")->needs("--every")->group(when);
+  command.add_option("--anchor", add.anchor, "The time that --every counts from (default: now)")->type_name("TIME")->needs("--every")->group(when);
   command.add_option("--at", add.at, "Once, at this time")->type_name("TIME")->group(when);
   command.add_option("--trigger", add.trigger, "Any trigger, as JSON (docs/cron.md)")->type_name("JSON")->group(when);
   add.how.add_to(command, when);
@@ -97,7 +97,7 @@ void add_options(CLI::App& command, AddArguments& add) {
       ->check(CLI::IsMember({"latest", "earliest", "all"}))->capture_default_str()->type_name("WHICH")->group(policies);
   command.add_option("--most-catch-up", add.most_catch_up, "With --coalesce all: the latest N of them")->check(whole_number(0))->type_name("N")->capture_default_str()->group(policies);
   command.add_option("--max-instances", add.max_instances, "Runs that have not ended, at most")->check(whole_number(0))->type_name("N")->capture_default_str()->group(policies);
-  command.add_option("--overlap", add.overlap, "What to do with a time that comes while N runs have not ended: skip, queue-one, queue-all, cancel-running")
+  command.add_option("--overlap", add.overlap, "For a time that comes while N runs have not ended: skip, queue-one, queue-all, cancel-running")
       ->check(CLI::IsMember({"skip", "queue-one", "queue-all", "cancel-running"}))->capture_default_str()->type_name("POLICY")->group(policies);
   command.add_option("--max-runs", add.max_runs, "End the schedule after N runs (default: never)")->check(whole_number(0))->type_name("N")->group(policies);
   command.add_flag("--paused", add.paused, "Add it paused, until argiope schedule resume")->group(policies);
@@ -105,16 +105,16 @@ void add_options(CLI::App& command, AddArguments& add) {
   const char* const what = "What (-- COMMAND, --http, or --queue)";
   command.add_option("--http", add.http, "Send a request")->expected(2)->type_name("METHOD URL")->group(what);
   command.add_option("--header", add.headers, "\"Name: value\" (repeatable)")->type_name("TEXT")->allow_extra_args(false)->needs("--http")->group(what);
-  command.add_option("--body", add.body, "What is sent")->type_name("TEXT")->needs("--http")->group(what);
+  command.add_option("--body", add.body, "The body that is sent")->type_name("TEXT")->needs("--http")->group(what);
   command.add_option("--expect", add.expect, "A status that is success: 204, 3xx (repeatable; default: 2xx)")->type_name("STATUS")->allow_extra_args(false)->needs("--http")->group(what);
   command.add_option("--directory", add.directory, "The directory in which the command runs (default: here)")->type_name("DIR")->group(what);
   add_ok_status(command, add.ok_status)->group(what);
   command.add_option("--timeout", add.timeout, "A command or request that takes longer has failed")->type_name("SPAN")->group(what);
   command.add_option("--queue", add.queue, "Put a job into this queue; with a command or request: the executor that runs it (default: default)")->type_name("NAME")->group(what);
   command.add_option("--function", add.function, "The function that the worker of that queue calls")->type_name("NAME")->needs("--queue")->group(what);
-  command.add_option("--payload", add.payload, "What it gets; of a command: its standard input")->type_name("TEXT")->group(what);
+  command.add_option("--payload", add.payload, "The payload that it gets; of a command: its standard input")->type_name("TEXT")->group(what);
   command.add_flag("--fill-in", add.fill_in, "Replace {name}, {planned_at}, {fired_at} and {run} in the payload by those of the run")->group(what);
-  command.add_option("--key", add.key, "What the job is aimed at: limits of a queue can hold for each key")->type_name("TEXT")->group(what);
+  command.add_option("--key", add.key, "The target of the job: limits of a queue can hold for each key")->type_name("TEXT")->group(what);
   command.add_option("--priority", add.priority, "Higher runs first (default: 0)")
       ->check(whole_number(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()))->type_name("N")->group(what);
   command.add_option("--max-attempts", add.max_attempts, "Runs of the job before it is given up (default: the queue's, 3)")

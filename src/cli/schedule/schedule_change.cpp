@@ -111,7 +111,7 @@ std::function<int()> changing(Arguments arguments, ChangeWith& change) {
 std::function<int()> add_schedule_pause(CLI::App& schedule) {
   CLI::App* command = schedule.add_subcommand("pause", "Pause schedules until they are resumed; active runs go on");
   Arguments arguments = add_common(*command);
-  command->add_option("--by", arguments->by, "Who pauses it, for explain (default: $USER)")->envname("USER")->type_name("WHO");
+  command->add_option("--by", arguments->by, "The name of the one who pauses it, for explain (default: $USER)")->envname("USER")->type_name("WHO");
   command->footer("Example: argiope schedule pause backup --by ann");
   return changing(std::move(arguments), pause_one);
 }

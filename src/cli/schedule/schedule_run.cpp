@@ -86,7 +86,7 @@ void add_options(CLI::App& command, RunArguments& run) {
       "One process owns a store at a time; other commands may add, change and look at schedules and jobs meanwhile, and\n"
       "their changes take effect within a fraction of a second. Jobs of queues without an executor are put, and wait for\n"
       "--work or another worker.\n"
-      "What was due while nothing ran is handled at the start, by each schedule's policies.\n"
+      "Runs that were due while nothing ran are handled at the start, by each schedule's policies.\n"
       "Ctrl-C lets active runs end (10 s at most), twice stops them; stopped runs are run again later. kill -9 neither\n"
       "loses nor repeats a planned time: its job, its entry in the history and its count are one transaction.\n"
       "Examples:\n"

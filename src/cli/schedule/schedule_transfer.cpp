@@ -199,7 +199,7 @@ std::function<int()> add_schedule_import(CLI::App& schedule) {
   command->add_flag("--replace", arguments->replace, "Those of the same names: replace them, and keep their histories");
   command->add_flag("--keep", arguments->keep, "Those of the same names: leave them as they are")->excludes("--replace");
   command->footer(
-      "What is wrong is named by FILE:line, or by its place in the list, before anything is changed.\n"
+      "A mistake is named by FILE:line, or by its place in the list, before anything is changed.\n"
       "Example: argiope schedule import schedules.jsonl --replace");
   return [arguments] {
     // What is wrong is said before there is a store.

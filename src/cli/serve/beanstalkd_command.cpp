@@ -61,7 +61,7 @@ void add_options(CLI::App& command, BeanstalkdArguments& beanstalkd) {
   command.add_flag("-V", beanstalkd.verbosity, "No effect: the log says what there is to say without it");
   command.set_version_flag("-v", fmt::format("argiope {}, for beanstalkd 1.12", kVersion), "Print the version and exit");
   command.footer(
-      "Clients of beanstalkd work unchanged (docs/beanstalkd.md). What differs from beanstalkd is in docs/from-beanstalkd.md.\n"
+      "Clients of beanstalkd work unchanged (docs/beanstalkd.md). docs/from-beanstalkd.md has the differences.\n"
       "Jobs of a beanstalkd's own binlog in DIR are not read.\n"
       "SIGUSR1 refuses puts (DRAINING). SIGTERM or Ctrl-C takes no more clients and gives back what they have reserved.\n"
       "Sockets that systemd hands over (LISTEN_FDS) take the place of -l and -p.\n"

@@ -59,7 +59,7 @@ void add_options(CLI::App& command, ServeArguments& serve) {
   command.add_option("--listen", serve.listen, "HTTP at HOST:PORT, [IPV6]:PORT or unix:PATH; may be repeated (default 127.0.0.1:7733)")->type_name("ADDRESS")->allow_extra_args(false);
   command.add_option("--beanstalkd", serve.beanstalkd, "Speak the beanstalkd protocol, at 127.0.0.1:11300 or ADDRESS; may be repeated")
       ->type_name("ADDRESS")->expected(0, 1)->allow_extra_args(false)->default_str(fmt::format("127.0.0.1:{}", kBeanstalkdPort));
-  command.add_option("--tokens", serve.tokens, "Who may do what: a file that `argiope token` writes")->type_name("FILE");
+  command.add_option("--tokens", serve.tokens, "Rights of callers: a file that `argiope token` writes")->type_name("FILE");
   command.add_option("--tls-certificate", serve.tls_certificate, "Speak HTTPS with the certificate, and those that vouch for it, in this PEM file")->type_name("FILE");
   command.add_option("--tls-key", serve.tls_key, "Its private key, in PEM")->type_name("FILE");
   command.add_flag("--insecure", serve.insecure, "Listen beyond this machine without TLS: something that speaks it stands before it");
@@ -72,7 +72,7 @@ void add_options(CLI::App& command, ServeArguments& serve) {
   (void)serve.render.add_browser_to(command, kRenderGroup);
   command.footer(
       "Jobs, schedules and projects for every language: an HTTP API (docs/http-api.md), the beanstalkd protocol, and a page to look at.\n"
-      "What the file and the options say wins over what the API is asked to change.\n"
+      "The file and the options win over what the API is asked to change.\n"
       "SIGHUP reads file, tokens and certificate again: what is wrong is told, and then nothing changes. SIGTERM or Ctrl-C lets\n"
       "jobs and requests end (10 s unless the file says otherwise), twice stops them; stopped jobs are run again. SIGUSR1 refuses puts\n"
       "by the beanstalkd protocol.\n"

@@ -116,7 +116,7 @@ std::function<int()> add_site_command(CLI::App& app) {
   command->add_flag("--by-address", arguments->server.by_address, "Hosts at 127.0.0.1, 127.0.0.2 … on one port");
   command
       ->add_option("--features", arguments->features,
-                   "What the hosts have: robots, redirects, broken, flaky, compressed, encodings, nofollow,\n"
+                   "Features of the hosts: robots, redirects, broken, flaky, compressed, encodings, nofollow,\n"
                    "resources, duplicates, offsite, phantoms, base, chain; or friendly (all of these), none;\n"
                    "and cookies, members, basic, digest, or guarded (all four): pages for who sends cookies back,\n"
                    "has logged in at /login, or says who he is: ann, \"silk & dew\"; copies, sessions, traps,\n"
@@ -125,7 +125,7 @@ std::function<int()> add_site_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--hostile", arguments->hostile,
-                   "What the last host also does: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
+                   "Mischief of the last host: loops, endless, drip, reset, lengths, silent, garbage, bomb,\n"
                    "flood, closed, throttling, failing, headers, odd; or all; and what makes it useless: slow,\n"
                    "robots-500, robots-silent, robots-reset")
       ->type_name("LIST");

@@ -23,7 +23,7 @@ constexpr SarifRule kSarifRules[kFindingKinds] = {
      "Correct the link, or bring back what it leads to."},
     {FindingKind::fragment, "argiope/missing-fragment", "MissingFragment", "A link names a part of a page that the page does not have.",
      "Correct what stands behind the #, or give the part that id."},
-    {FindingKind::invalid, "argiope/invalid-url", "InvalidUrl", "What is written in a link is no URL.", "Correct the URL."},
+    {FindingKind::invalid, "argiope/invalid-url", "InvalidUrl", "The text of a link is no URL.", "Correct the URL."},
     {FindingKind::mail, "argiope/mail-address", "MailAddress", "A mailto: link has an address that can be none.",
      "Correct the address."},
     {FindingKind::mixed_content, "argiope/mixed-content", "MixedContent", "A page by https needs something by http.",

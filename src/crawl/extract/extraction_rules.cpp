@@ -247,7 +247,7 @@ Result<FieldValue> convert(std::string text, const FieldRule& rule, const Url& b
       const bool whole = rule.type == FieldType::integer;
       auto number = whole ? integer_in(text, rule.decimal) : number_in(text, rule.decimal);
       // A price in the other notation: the text is well, and the rule is not.
-      if (!number && rule.decimal != 0 && number_in(text, 0)) return wrong(fmt::format("no number whose decimal sign is \"{}\"", rule.decimal));
+      if (!number && !number_in(text, rule.decimal) && number_in(text)) return wrong(fmt::format("no number whose decimal sign is \"{}\"", rule.decimal));
       if (!number) return wrong(whole ? "there is no whole number in it" : "there is no number in it");
       return FieldValue{Kind::number, std::move(*number), {}};
     }
