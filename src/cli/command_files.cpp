@@ -14,6 +14,7 @@
 #include "base/internal/output_file.hpp"
 #include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
+#include "cli/error_advice.hpp"
 #include "cli/kept_file.hpp"
 #include "crawl/save/internal/mirror_place.hpp"
 #include "warc/internal/warc_names.hpp"
@@ -206,7 +207,8 @@ Result<void> CommandFiles::check() const {
   }
   if (auto good = check_mirrors(); !good) return good;
   for (const auto& [option, file] : databases_) {
-    if (auto good = check_kept_database(option, file); !good) return good;
+    auto good = check_kept_database(option, file);
+    if (!good) return option == "--db" ? std::unexpected(with_database_option(std::move(good.error()), file)) : good;
   }
   for (const auto& [option, file] : at_the_end_) {
     if (auto good = OutputFile::check(option, file); !good) return good;

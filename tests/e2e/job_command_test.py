@@ -285,6 +285,7 @@ class Working(Jobs):
         self.let_go(go)
         self.wait_until(lambda: self.counts('mail')['done'] == 1, 'the job was not done')
         self.job('put', 'mail')
+        self.wait_for_start(self.folder / 'started')
         self.let_go(go)
         self.wait_until(lambda: self.counts('mail')['done'] == 2, 'the worker takes no jobs any more')
         worker.send_signal(signal.SIGINT)

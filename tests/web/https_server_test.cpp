@@ -4,7 +4,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <thread>
@@ -294,17 +294,21 @@ TEST_F(TlsFilesTest, AKeyThatNeedsAPasswordIsRefusedAndNobodyIsAsked) {
 }
 
 TEST_F(TlsFilesTest, APipeIsReadOnceAndNotWaitedForLater) {
-  const std::string pipe = folder.file("pipe");
-  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const TlsFiles files{.certificate = one.path(), .key = pipe};
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const TlsFiles files{.certificate = one.path(), .key = "/dev/fd/" + std::to_string(ends[0])};
   {
-    const std::jthread writer([&] { std::ofstream(pipe) << std::ifstream(one.key_path()).rdbuf(); });
+    const std::jthread writer([&] {
+      std::ofstream("/dev/fd/" + std::to_string(ends[1])) << std::ifstream(one.key_path()).rdbuf();
+      ::close(ends[1]);
+    });
     EXPECT_EQ(error_of(files), "none");
   }
   const auto again = TlsIdentity::load_again(files);
   ASSERT_FALSE(again);
-  EXPECT_THAT(again.error().message, HasSubstr("pipe\": is not a plain file: it cannot be read again"));
+  EXPECT_THAT(again.error().message, HasSubstr(": is not a plain file: it cannot be read again"));
   EXPECT_FALSE(value_or_throw(TlsIdentity::load({.certificate = one.path(), .key = one.key_path()}))->reload(files));
+  ::close(ends[0]);
 }
 
 TEST_F(TlsFilesTest, AFailedReloadKeepsWhatWasThere) {
