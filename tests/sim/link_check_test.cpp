@@ -59,6 +59,34 @@ TEST(LinkCheck, NamesEveryPlaceOfABrokenLink) {
                                          "broken " + kSite + "gone.png: 404 Not Found [" + kSite + ":2 two]"));
 }
 
+// Whatever the answer is that has the field.
+TEST(LinkCheck, FollowsARefreshFieldAsThePagesOwnLink) {
+  CheckedSite site;
+  const auto refreshes = [&site](const std::string& target, const std::string& field) {
+    site.replies[{0, target}].headers.emplace_back("Refresh", field);
+  };
+  site.page("/", "<base href=/b/><a href=/empty>e</a><a href=/stays>s</a>");
+  refreshes("/", "5; URL='next#part'");
+  site.file("/empty", "", "");
+  refreshes("/empty", "0;url=gone");
+  site.page("/stays", "<meta name=robots content=nofollow>");
+  refreshes("/stays", "0;url=/never");
+  site.page("/next", "");
+  refreshes("/next", "60");
+  const CrawlReport report = site.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_THAT(site.asked(), testing::UnorderedElementsAre("GET 0/", "GET 0/empty", "GET 0/stays", "GET 0/next", "GET 0/gone"));
+  EXPECT_EQ(site.record(kSite + "next").depth, 1u);
+  EXPECT_EQ(site.record(kSite + "gone").depth, 2u);
+  EXPECT_EQ(report.stats.excluded[static_cast<std::size_t>(Exclusion::nofollow)], 1u);
+  const auto links = site.links(kSite + "empty");
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_EQ(links[0].kind, "refresh");
+  EXPECT_EQ(links[0].target, site.record(kSite + "gone").url_id);
+  ASSERT_EQ(report.broken_count, 1u);
+  EXPECT_EQ(report.broken[0].url, kSite + "gone");
+}
+
 TEST(LinkCheck, TakesALinkToARedirectForOneToItsEnd) {
   CheckedSite site;
   site.page("/", "<a href=/a>a</a><a href=/c>c</a>");

@@ -197,6 +197,8 @@ class Crawler::Shard {
   void on_redirect(Visit& visit, UrlBatch& batch);
   bool goes_back(const Visit& visit, const Url& target, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
+  bool follow_link(const UrlTask& from, const Url& url, UrlBatch& batch);
+  void follow_refresh(const Visit& visit, UrlBatch& batch);
   void retry(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   UrlOutcome waiting_outcome(const Visit& visit);
   void give_up(Visit& visit, const Error& error, TimePoint now);
@@ -273,6 +275,7 @@ class Crawler::Shard {
   void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
   bool note_page(Visit& visit, PageFacts& facts, UrlBatch& batch);
   bool note_sheet(Visit& visit, UrlBatch& batch);
+  bool note_refresh(const Visit& visit, UrlBatch& batch);
   bool is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const;
   void note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
                   const LinkResolver& resolver, UrlBatch& batch);

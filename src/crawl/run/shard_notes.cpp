@@ -9,6 +9,7 @@
 #include "argiope/web/charset.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
 #include "crawl/page/page_in_utf8.hpp"
 #include "crawl/page/page_notes.hpp"
 #include "crawl/run/shard.hpp"
@@ -30,6 +31,9 @@ std::string canonical_of(const Url& page, std::string_view in_markup, std::strin
   return url.href();
 }
 
+// That of a header field, which the page's first line stands for.
+SurveyedLink refresh_link(const Url& url) { return {.url = url.href(), .kind = LinkKind::refresh, .line = 1}; }
+
 bool is_on_the_web(const Url& url) { return url.scheme() == "http" || url.scheme() == "https"; }
 
 bool is_checked_mention(const SurveyedLink& link) noexcept { return link.kind == LinkKind::mention && !link.nofollow; }
@@ -47,6 +51,8 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
       has_links = note_page(visit, facts, batch);
     } else if (is_sheet_to_read(task, response)) {
       has_links = note_sheet(visit, batch);
+    } else {
+      has_links = note_refresh(visit, batch);
     }
   }
   // What an earlier answer had is gone.
@@ -76,6 +82,8 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   const std::string& agent = visit.ticket.host->policy->product_token;
   options.agent = agent;
   PageSurvey survey = survey_page(html, options);
+  Url refresh;
+  if (find_refresh(visit.request.url, response.headers.refresh, refresh)) survey.links.push_back(refresh_link(refresh));
   if (survey.robots.nofollow || parse_robots_tag(response.headers.robots_tag, agent).nofollow) {
     for (SurveyedLink& link : survey.links) link.nofollow = true;
   }
@@ -97,6 +105,20 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   }
   if (is_only_checked(task.purpose) || task.purpose == Purpose::requisite) return false;
   note_links(task, survey.links, html, resolver, batch);
+  return true;
+}
+
+// Of what is no page; of one, its field is a link among others.
+bool Crawler::Shard::note_refresh(const Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = *visit.ticket.task;
+  const HttpHeaders& headers = visit.response.headers;
+  Url refresh;
+  if (task.purpose != Purpose::page || !find_refresh(visit.request.url, headers.refresh, refresh)) return false;
+  SurveyedLink link = refresh_link(refresh);
+  link.nofollow = parse_robots_tag(headers.robots_tag, visit.ticket.host->policy->product_token).nofollow;
+  LinkResolver resolver;
+  resolver.begin(visit.request.url, {}, "UTF-8");
+  note_links(task, {link}, {}, resolver, batch);
   return true;
 }
 
