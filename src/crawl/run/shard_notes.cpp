@@ -92,7 +92,8 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   if (options_.keep_facts && !is_only_checked(task.purpose)) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
-    facts.canonical = canonical_of(visit.request.url, survey.canonical, canonical_field(response), resolver, noted_);
+    const std::string in_header = canonical_field(visit.request.url, response);
+    facts.canonical = canonical_of(visit.request.url, survey.canonical, in_header, resolver, noted_);
   }
   if (options_.duplicates.keep_simhashes && !is_only_checked(task.purpose)) {
     if (!said_) said_ = words_.read(html);
