@@ -292,6 +292,7 @@ class Crawler::Shard {
   LinkHarvester::Summary scan_page(Visit& visit);
   void find_requisites(Visit& visit, UrlBatch& batch);
   void discover_requisite(const UrlTask& from, const Url& url, std::uint8_t redirects, UrlBatch& batch);
+  bool is_nested_too_deep(const UrlTask& from, std::uint64_t fingerprint, UrlBatch& batch);
   bool link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch);
   void queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch);
   bool settle_requisite(Visit& visit, UrlBatch& batch);
@@ -310,7 +311,7 @@ class Crawler::Shard {
   void cut_by_quota(Visit& visit, TimePoint now);
   // A run with a limit has asked it, and has no whole answer: the next one asks first what none has asked. Nothing if no request was sent.
   void note_asked(const Visit& visit);
-  void recall_redirects(UrlTask& task);
+  void recall_way(UrlTask& task);
 
   void link_to_fragment(const UrlTask& from, const Url& url);
   UrlOutcome outcome_of(const Visit& visit);

@@ -179,11 +179,13 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
 std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
+  if (is_nested_too_deep(from, task.fingerprint, batch)) return shared_.seen.id_of(task.fingerprint);
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   if (!is_new) return id;
   task.id = id;
   task.url = url.href();
   task.purpose = Purpose::asset;
+  task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
   batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), from.id,
