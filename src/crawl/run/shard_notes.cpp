@@ -44,6 +44,9 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
   if (response.status == 304) return;  // what is known of it stays
+  // What could not be fetched this time may be as it was: its links, its title, what fragments name.
+  const bool has_failed = batch.outcomes.front().state == UrlState::failed;
+  if (has_failed && visit.before) return;
   PageFacts facts;
   bool has_links = false;
   if (response.status == 200 && (!is_only_checked(task.purpose) || task.ask == UrlAsk::body)) {
@@ -56,7 +59,7 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
     }
   }
   // What an earlier answer had is gone.
-  if (!has_links && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
+  if (!has_links && !has_failed && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
   if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
   facts.url_id = task.id;
   facts.took = now - response.sent_at;
