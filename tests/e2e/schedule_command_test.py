@@ -114,7 +114,7 @@ class Adding(Schedules):
         self.assertEqual(result.stdout, 'added a\nadded d\n')
         for line, culprit in ((2, 'JSON'), (4, '61'), (5, 'overlap "maybe"'), (6, 'name'), (7, 'one of that name'),
                               (8, 'url "ftp://x"')):
-            self.assertRegex(result.stderr, rf'line {line}: .*{culprit}')
+            self.assertRegex(result.stderr, rf':{line}: .*{culprit}')
         self.assertEqual(len(result.stderr.splitlines()), 6)
         self.assertEqual([status['name'] for status in self.json('list')], ['a', 'd'])
         again = self.run_it('schedule', 'add', '--store', self.store, '--file', '-', '--keep', '--json', input=lines[0])
