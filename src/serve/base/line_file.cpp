@@ -1,7 +1,6 @@
 #include "serve/base/line_file.hpp"
 
 #include <fcntl.h>
-
 #include <fmt/format.h>
 #include <unistd.h>
 
