@@ -159,10 +159,12 @@ type Answer = Record<string, any>;
 export interface ClientOptions {
   token?: string; // default: ARGIOPE_TOKEN
   timeoutMs?: number; // for an answer, besides what the daemon was asked to wait; 30,000
-  // How long a call is sent again when the daemon cannot be reached or answers 503; 30,000. Sent again are calls that did not
-  // reach it, and those that do nothing twice: reads, PUT, DELETE, and what has an idempotency key, as all POSTs have that put
-  // or change something, but for queues.kick and schedules.run.
+  // How long a call is sent again when the daemon cannot be reached or answers 503; default: as timeoutMs, 30,000 at most. Sent again are
+  // calls that did not reach it, and those that do nothing twice: reads, PUT, DELETE, and what has an idempotency key, as all POSTs have
+  // that put or change something, but for queues.kick and schedules.run. A Retry-After of the daemon is heeded, up to a minute.
   retryForMs?: number;
+  // Is told, once, that the daemon is away while calls are sent again, and that it answers again. Default: console.warn.
+  log?: (message: string) => void;
   fetch?: typeof fetch;
 }
 

@@ -8,7 +8,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { inspect } from "node:util";
 import { fileURLToPath } from "node:url";
 import { Client, newJob, Unreachable, Worker } from "../src/index.js";
-import { realTime } from "../src/time.js";
+import { Backoff, realTime } from "../src/time.js";
 
 const PYTHON = fileURLToPath(new URL("../../python", import.meta.url));
 let daemon, url, client;
@@ -305,12 +305,55 @@ describe("when things go wrong", () => {
     assert.deepEqual(set.mock.calls.map((call) => call.arguments[1]), [1000, 2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1]);
   });
 
+  test("a daemon that is away is told of once, and that it is back", async () => {
+    const told = [];
+    const faults = ["ECONNREFUSED", 503, "ECONNREFUSED", 503];
+    const suffer = async (...request) => {
+      const fault = faults.shift();
+      if (typeof fault === "number") return new Response("{}", { status: fault });
+      if (fault) throw new TypeError("fetch failed", { cause: { code: fault, message: "connect refused" } });
+      return fetch(...request);
+    };
+    const time = { ...realTime, setTimeout: (run, ms) => setTimeout(run, ms < 10_000 ? 0 : ms) }; // without the pauses
+    const patient = new Client(url, { fetch: suffer, time, log: (message) => told.push(message) });
+    await patient.put(queue);
+    assert.equal(told.length, 2);
+    assert.match(told[0], /^the daemon at http:\/\/[^ ]*:\d+ does not answer: connect refused; .*`argiope serve`.*`url`.*\. Trying again for 30 s, until \d\d:\d\d:\d\d$/);
+    assert.equal(told[1], `the daemon at ${patient.url} answers again`);
+  });
+
+  test("a log that throws harms no call", async () => {
+    for (const log of [() => { throw new Error("no"); }, async () => { throw new Error("no"); }]) {
+      const faults = [503];
+      const suffer = async (...request) => (faults.shift() ? new Response("{}", { status: 503 }) : fetch(...request));
+      assert.equal((await new Client(url, { fetch: suffer, log }).put(queue)).outcome, "added");
+    } // prettier-ignore
+  });
+
+  test("a Retry-After is heeded up to a minute", () => {
+    const waits = [undefined, 0, 7000, 60_000, 61_000, 1e12, Infinity].map((ms) => new Backoff().next(ms));
+    assert.deepEqual(waits.map((ms) => Math.floor(ms / 1000)), [0, 0, 7, 60, 60, 60, 60]);
+  });
+
+  test("calls are sent again no longer than an answer is waited for, unless told", async () => {
+    for (const [options, limit] of [[{}, 30_000], [{ timeoutMs: 2000 }, 2000], [{ timeoutMs: 300_000 }, 30_000], [{ timeoutMs: 2000, retryForMs: 9000 }, 9000]]) {
+      let now = 0;
+      const time = { now: () => now, setTimeout: (run, ms) => setImmediate(() => { now += ms; run(); }), clearTimeout: clearImmediate };
+      const refuse = async () => {
+        throw new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } });
+      };
+      await assert.rejects(new Client(url, { fetch: refuse, time, log: () => {}, ...options }).put(queue), /ECONNREFUSED; nobody listens/);
+      assert.ok(now <= limit && now > limit - 6000, `${now} of ${limit}`);
+    } // prettier-ignore
+  });
+
   test("nobody is waited for no longer than it was told", async () => {
     const server = await listening();
     const nobody = new Client(server.url, { retryForMs: 0 });
     server.close();
     await once(server, "close");
-    await assert.rejects(nobody.put(queue), (error) => error instanceof Unreachable && !error.sent);
+    const names = (error) => [server.url, "`argiope serve`", "`url`", "ARGIOPE_URL"].every((word) => error.message.includes(word));
+    await assert.rejects(nobody.put(queue), (error) => error instanceof Unreachable && !error.sent && names(error));
   });
 
   test("a daemon that says nothing is left", async () => {

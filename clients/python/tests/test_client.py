@@ -3,6 +3,7 @@ import asyncio
 import datetime
 import inspect
 import os
+import re
 import socket
 import tempfile
 import threading
@@ -54,6 +55,10 @@ class _Blocking:
                     return
         finally:
             self._loop.run_until_complete(items.aclose())
+
+
+def client_url(listening):
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 class ServerTest(unittest.TestCase):
@@ -250,8 +255,38 @@ class WhenThingsGoWrong(ServerTest):
                 self.server.open()
             return wait(backoff, *arguments)
 
-        with mock.patch.object(Backoff, "wait", open_and_wait):
+        with mock.patch.object(Backoff, "wait", open_and_wait), self.assertLogs("argiope", "WARNING") as logged:
             self.assertEqual(self.client.put("mail").id, 1)
+        told = [record.getMessage() for record in logged.records]
+        self.assertEqual(len(told), 2)
+        where = re.escape(self.server.url)
+        self.assertRegex(told[0], rf"^the daemon at {where} does not answer: .*Connect.*`argiope serve`.*`url`.* Trying again for 30 s, until \d\d:\d\d:\d\d$")
+        self.assertEqual(told[1], f"the daemon at {self.server.url} answers again")
+
+    def test_it_is_told_once_for_all_attempts(self):
+        self.daemon.faults.extend([BUSY] * 3)
+        with mock.patch.object(Backoff, "wait", lambda *_: 0.0), self.assertLogs("argiope", "WARNING") as logged:
+            self.client.put("mail")
+        self.assertEqual(len(logged.records), 2)
+
+    def test_what_is_not_sent_again_is_not_told(self):
+        self.daemon.faults.append("drop")
+        with mock.patch("argiope._wire.log.warning") as warned, self.assertRaises(Unreachable):
+            self.connect(retry_for=0.0).version()
+        warned.assert_not_called()
+
+    def test_a_retry_after_is_heeded_up_to_a_minute(self):
+        waits = [Backoff().wait(told) for told in (None, 0.0, 7.0, 60.0, 61.0, 1e9, float("inf"))]
+        self.assertEqual([int(wait) for wait in waits], [0, 0, 7, 60, 60, 60, 60])
+        self.daemon.faults.append(Answer(503, {"type": "urn:argiope:problem:busy", "status": 503}, "application/problem+json", {"Retry-After": "86400"}))
+        with self.assertRaises(argiope.Unavailable) as raised:
+            self.client.put("mail")
+        self.assertEqual(raised.exception.retry_after, 86400.0)
+
+    def test_calls_are_sent_again_no_longer_than_an_answer_is_waited_for_unless_told(self):
+        for options, limit in (({}, 30.0), ({"timeout": 2}, 2.0), ({"timeout": 300}, 30.0), ({"timeout": 2, "retry_for": 9}, 9.0)):
+            client = self.connect(**options)
+            self.assertEqual(getattr(client, "_client", client)._retry_for, limit)
 
     def test_not_for_longer_than_it_was_told(self):
         with socket.socket() as probe:
@@ -260,6 +295,8 @@ class WhenThingsGoWrong(ServerTest):
             with self.assertRaises(Unreachable) as raised:
                 client.put("mail")
             self.assertFalse(raised.exception.sent)
+            for words in (client_url(probe), "`argiope serve`", "`url`", "ARGIOPE_URL"):
+                self.assertIn(words, str(raised.exception))
 
     def test_a_daemon_that_says_nothing_is_left(self):
         with socket.socket() as silent:
