@@ -63,7 +63,8 @@ class Jobs {
     return this.#http.send("GET", "/v1/jobs" + query(filter));
   }
   list(filter = {}) {
-    return all((members) => this.page(members), "jobs", filter);
+    const told = "payloads" in filter || "beginnings" in filter ? filter : { ...filter, payloads: true };
+    return all((members) => this.page(members), "jobs", told);
   }
   async cancel(job, why) {
     return this.#http.send("POST", path("jobs", job, "cancel"), { body: { why }, key: newKey() });

@@ -115,7 +115,11 @@ export interface JobFilter {
   queue?: string;
   state?: JobState;
   key?: string;
-  payloads?: boolean;
+  word?: string; // only jobs that have it in payload, result, name, key, function, unique name, worker or error
+  order?: "oldest" | "newest"; // by id: oldest first, unless told
+  payloads?: boolean; // whole payloads and results; page() has none unless it is true, list() has them unless it is false
+  beginnings?: boolean; // the first 200 bytes of payloads instead
+  own?: boolean; // false: without the daemon's own queues
   limit?: number; // of a page: 100 unless told, 1,000 at most
 }
 export interface Lease {
@@ -185,8 +189,10 @@ export class Client {
 
   readonly jobs: {
     get(job: JobRef): Promise<JobRecord>;
-    // All of them, read page by page as they are iterated.
+    // All of them, with payloads and results unless told otherwise, read page by page as they are iterated.
     list(filter?: JobFilter): AsyncGenerator<JobRecord>;
+    // Payloads and results are empty unless `payloads` is true; a page then ends when it has some megabytes of them. With `word` it may have
+    // few jobs, or none, and a next.
     page(filter?: JobFilter & { after?: number | string }): Promise<{ jobs: JobRecord[]; next: number | string | null }>;
     // Cancels what waits; a job that runs is asked to stop ("asked"). Errors: not_found, wrong_state.
     cancel(job: JobRef, why?: string): Promise<ChangeReply>;

@@ -80,6 +80,21 @@ describe("operations", () => {
     assert.equal((await client.jobs.page({ queue, limit: 3 })).jobs.length, 3);
   });
 
+  test("a list has whole payloads unless told, is of a word, and in either order", async () => {
+    const { replies } = await client.putMany(["ann", "bob", "Anna" + "x".repeat(1000)].map((payload) => newJob(queue, payload)));
+    const [ann, , anna] = replies.map(({ id }) => id);
+    const listed = async (filter, take) => {
+      const found = [];
+      for await (const job of client.jobs.list({ queue, ...filter })) found.push(take(job));
+      return found;
+    };
+    assert.deepEqual(await listed({ word: "ANN", order: "newest", limit: 1 }, ({ id }) => id), [anna, ann]);
+    assert.deepEqual(await listed({}, ({ payload }) => payload.length), [3, 3, 1004]);
+    assert.deepEqual(await listed({ beginnings: true }, ({ payload }) => payload.length), [3, 3, 200]);
+    assert.deepEqual(await listed({ payloads: false }, ({ payload }) => payload), ["", "", ""]);
+    assert.equal((await client.jobs.page({ queue })).jobs[2].payload, "");
+  });
+
   test("jobs are changed", async () => {
     const { replies } = await client.putMany(Array(4).fill(newJob(queue)));
     const [a, b, c, d] = replies.map(({ id }) => id);

@@ -166,11 +166,12 @@ class AsyncJobs(_Group):
     output = awaits(jobs.output)
 
     def list(self, **members: Any) -> AsyncIterator[JobRecord]:
-        """All jobs of a `queue`, `state` and `key`, read page by page as they are iterated; members as for page().
+        """All jobs of a `queue`, `state` and `key`, read page by page as they are iterated; members as for page(), but that payloads and
+        results are whole, unless `beginnings` is true or `payloads` false.
 
         Jobs that are put or change meanwhile may be in it or not; none is there twice.
         """
-        return _all(self._run, jobs.page, members)
+        return _all(self._run, jobs.page, jobs.with_payloads(members))
 
 
 class AsyncQueues(_Group):

@@ -117,6 +117,19 @@ class Operations(ServerTest):
         self.assertEqual((len(page.items), page.next), (3, "3"))
         self.assertEqual(self.client.jobs.page(after=page.next, limit=100).next, None)
 
+    def test_a_list_has_whole_payloads_unless_told(self):
+        self.client.put("a", "x" * 1000)
+        lengths = [[len(job["payload"]) for job in self.client.jobs.list(**told)] for told in ({}, {"beginnings": True}, {"payloads": False})]
+        self.assertEqual(lengths, [[1000], [200], [0]])
+        pages = [self.client.jobs.page(**told).items[0]["payload"] for told in ({}, {"payloads": True})]
+        self.assertEqual([len(payload) for payload in pages], [0, 1000])
+
+    def test_a_list_is_of_a_word_and_in_either_order(self):
+        self.client.put_many([new_job("argiope.push" if number == 3 else "a", {"to": name}) for number, name in enumerate(("ann", "bob", "Anna", "joanne"))])
+        self.assertEqual([job["id"] for job in self.client.jobs.list(word="ANN", order="newest", limit=1)], [4, 3, 1])
+        self.assertEqual([job["id"] for job in self.client.jobs.list(word="ann", own=False)], [1, 3])
+        self.assertEqual([job["id"] for job in self.client.jobs.page(order="newest", limit=2).items], [4, 3])
+
     def test_jobs_are_changed(self):
         self.client.put_many([new_job("a")] * 5)
         self.assertEqual(self.client.jobs.set_priority(1, 9), (1, "changed", None))
