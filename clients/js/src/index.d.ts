@@ -220,9 +220,11 @@ export class Client {
     // By name: of very many the first 1,000, or those behind the name `after`.
     list(page?: { after?: string; limit?: number }): Promise<Answer[]>;
     get(queue: string): Promise<Answer>;
-    // Gives it this configuration (docs/jobs.md); what is left out gets its default. Makes it if need be.
+    // Gives it this configuration (docs/configuration.md, `[[queue]]`), as the setup of a program does once. What is left out gets its
+    // default, also where the queue is there: one that a put made keeps its done jobs for a day, and keeps none after a set() without
+    // `keep_done`. change() leaves what it does not name. Makes it if need be.
     set(queue: string, config: Answer): Promise<Answer>;
-    // Changes these members. Errors: not_found, locked.
+    // Changes these members, and leaves the others. Errors: not_found, locked.
     change(queue: string, config: Answer): Promise<Answer>;
     // Errors: not_found; wrong_state where jobs are in it.
     delete(queue: string): Promise<void>;
