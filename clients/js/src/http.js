@@ -50,8 +50,18 @@ export class Http {
     this.timeoutMs = delayOf(timeoutMs, "timeoutMs");
     this.retryForMs = retryForMs === undefined ? Math.min(this.timeoutMs, LONGEST_RETRY_FOR_MS) : limitOf(retryForMs, "retryForMs");
     this.time = time;
-    this.absence = new Absence(this.url, log ?? ((message) => console.warn(`argiope: ${message}`)));
+    this.log = log ?? ((message) => console.warn(`argiope: ${message}`));
+    this.absence = new Absence(this);
     this.fetch = (...request) => fetch(...request);
+  }
+
+  // A log of the program's own may throw, or be an async function that does; the call goes on.
+  async tell(message) {
+    try {
+      await this.log(message);
+    } catch {
+      // There is nowhere else to say it.
+    }
   }
 
   // The answer as `read` gives it. `safe`: sending it twice does no more than sending it once.
@@ -136,37 +146,27 @@ const NOBODY_LISTENS = "; nobody listens there: start a daemon (`argiope serve`)
 
 // Tells `log` when the daemon is away, once, and when it is back.
 class Absence {
-  #url;
-  #log;
+  #http;
   #isTold = false;
 
-  constructor(url, log) {
-    this.#url = url;
-    this.#log = log;
+  constructor(http) {
+    this.#http = http;
   }
 
   // A call is sent again for another `leftMs`.
   isWaitedFor(error, leftMs) {
     if (this.#isTold) return;
     this.#isTold = true;
-    const why = error.message.startsWith(`${this.#url}: `) ? error.message.slice(this.#url.length + 2) : error.message;
+    const { url } = this.#http;
+    const why = error.message.startsWith(`${url}: `) ? error.message.slice(url.length + 2) : error.message;
     const until = leftMs < 86_400_000 ? `, until ${new Date(Date.now() + leftMs).toTimeString().slice(0, 8)}` : "";
-    this.#tell(`the daemon at ${this.#url} does not answer: ${why}. Trying again for ${Math.round(leftMs / 1000)} s${until}`);
+    this.#http.tell(`the daemon at ${url} does not answer: ${why}. Trying again for ${Math.round(leftMs / 1000)} s${until}`);
   }
 
   isOver() {
     if (!this.#isTold) return;
     this.#isTold = false;
-    this.#tell(`the daemon at ${this.#url} answers again`);
-  }
-
-  // A log of the program's own may throw, or be an async function that does; the call goes on.
-  async #tell(message) {
-    try {
-      await this.#log(message);
-    } catch {
-      // There is nowhere else to say it.
-    }
+    this.#http.tell(`the daemon at ${this.#http.url} answers again`);
   }
 }
 

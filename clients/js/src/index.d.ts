@@ -167,7 +167,8 @@ export interface ClientOptions {
   // calls that did not reach it, and those that do nothing twice: reads, PUT, DELETE, and what has an idempotency key, as all POSTs have
   // that put or change something, but for queues.kick and schedules.run. A Retry-After of the daemon is heeded, up to a minute.
   retryForMs?: number;
-  // Is told, once, that the daemon is away while calls are sent again, and that it answers again. Default: console.warn.
+  // Is told, once, that the daemon is away while calls are sent again, that it answers again, and that a schedule names no zone. Default:
+  // console.warn.
   log?: (message: string) => void;
   fetch?: typeof fetch;
 }
@@ -262,7 +263,9 @@ export class Client {
     list(): AsyncGenerator<Answer>;
     page(filter?: { after?: number | string; limit?: number }): Promise<{ schedules: Answer[]; next: number | string | null }>;
     // {name, trigger, job …} (docs/schedules.md). `conflict`: what to do where there is one of that name: "fail", "keep" it, or "replace"
-    // it, as a program does that declares its schedules at each start. Errors: invalid_input, conflict; TypeError for both forms at once.
+    // it, as a program does that declares its schedules at each start. Times of day are UTC where the trigger names no zone, which the
+    // client's `log` is told; {type: "cron", expression: "30 3 * * *", zone: "Europe/Berlin"} or "TZ=Europe/Berlin 30 3 * * *" names one.
+    // Errors: invalid_input, conflict; TypeError for both forms at once.
     add(schedule: Answer, options?: { conflict?: "fail" | "replace" | "keep" }): Promise<Answer>;
     // By its name, a trigger (docs/cron.md) and its jobs' queue, here or in `job`: add("nightly", "30 3 * * *", { queue: "mail" }). Other
     // members are the schedule's. Errors: invalid_input, conflict; TypeError without a trigger or queue, and for options of other schedulers.

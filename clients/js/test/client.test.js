@@ -186,6 +186,25 @@ describe("operations", () => {
     } // prettier-ignore
   });
 
+  test("a schedule whose trigger names no zone is told to count in UTC", async () => {
+    const told = [];
+    const { schedules } = new Client(url, { log: (message) => told.push(message) });
+    const cron = { type: "cron", expression: "30 3 * * *" };
+    const silent = ["@every 1h", "TZ=Asia/Tokyo 30 3 * * *", "CRON_TZ=UTC 30 3 * * *", { ...cron, zone: "UTC" }, { ...cron, expression: "TZ=UTC 30 3 * * *" },
+      { type: "interval", every: "1h" }, { type: "or", triggers: [{ ...cron, zone: "UTC" }] }, { type: "or", zone: "UTC", triggers: [cron] },
+      { type: "cron", dialect: "systemd", expression: "daily Europe/Berlin" }, { type: "date", time: "2030-01-01T00:00:00Z" }];
+    const heard = ["30 3 * * *", "@daily", cron, { type: "calendar", days: 1, hour: 9 }, { type: "and", triggers: [cron, { ...cron, zone: "UTC" }] },
+      { type: "cron", fields: { hour: 3 } }]; // prettier-ignore
+    for (const trigger of [...silent, ...heard]) {
+      const before = told.length;
+      await schedules.add("nightly", trigger, { queue, conflict: "replace" });
+      await schedules.set("nightly", { trigger, job: { queue } });
+      assert.equal(told.length - before, heard.includes(trigger) ? 2 : 0, JSON.stringify(trigger));
+    }
+    assert.match(told[0], /^schedule "nightly" counts in UTC, since its trigger names no zone; .*Europe\/Berlin/);
+    await schedules.delete("nightly");
+  });
+
   test("the daemon", async () => {
     assert.equal((await client.version()).api, 1);
     assert.deepEqual([await client.health(), await client.ready()], [{ status: "ok" }, { status: "ok" }]);

@@ -208,6 +208,22 @@ class Operations(ServerTest):
         self.assertEqual(schedules.get("backup")["name"], "backup")
         self.assertIsNone(schedules.delete("backup"))
 
+    def test_a_schedule_whose_trigger_names_no_zone_is_told_to_count_in_utc(self):
+        cron = {"type": "cron", "expression": "30 3 * * *"}
+        silent = ("@every 1h", "TZ=Asia/Tokyo 30 3 * * *", "CRON_TZ=UTC 30 3 * * *", {**cron, "zone": "UTC"}, {**cron, "expression": "TZ=UTC 30 3 * * *"},
+                  {"type": "interval", "every": "1h"}, {"type": "or", "triggers": [{**cron, "zone": "UTC"}]}, {"type": "or", "zone": "UTC", "triggers": [cron]},
+                  {"type": "cron", "dialect": "systemd", "expression": "daily Europe/Berlin"}, {"type": "date", "time": "2030-01-01T00:00:00Z"})
+        told = ("30 3 * * *", "@daily", cron, {"type": "calendar", "days": 1, "hour": 9}, {"type": "and", "triggers": [cron, {**cron, "zone": "UTC"}]},
+                {"type": "cron", "fields": {"hour": 3}})
+        for trigger in silent + told:
+            with mock.patch("argiope._calls._zones.log.info") as info:
+                self.client.schedules.add("nightly", trigger, queue="q", conflict="replace")
+                self.client.schedules.set("nightly", {"trigger": trigger, "job": {"queue": "q"}})
+            self.assertEqual(info.call_count, 2 if trigger in told else 0, trigger)
+        with self.assertLogs("argiope", "INFO") as logged:
+            self.client.schedules.add({"name": "x", "trigger": "@daily", "job": {"queue": "q"}})
+        self.assertRegex(logged.records[0].getMessage(), "^schedule 'x' counts in UTC, since its trigger names no zone; .*Europe/Berlin")
+
     def test_the_daemon(self):
         self.assertEqual(self.client.version()["api"], 1)
         self.assertEqual(self.client.health(), {"status": "ok"})
