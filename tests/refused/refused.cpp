@@ -6,6 +6,7 @@ using namespace argiope;
 using namespace std::chrono_literals;
 
 Coro<int> work();
+Coro<int> work_on(int number);
 Coro<Result<int>> try_work();
 
 Coro<void> awaits_a_named_coroutine() {
@@ -19,14 +20,36 @@ Coro<void> passes_a_named_coroutine_on() {
   co_await wait_for(named, 1s);    // expected-error {{a Coro runs once: pass it on with std::move(coro)}}
 }
 
-Coro<void> forgets_to_call() {
-  EventLoop::current().create_task(work);  // expected-error {{create_task takes a Coro: call the function}}
+Coro<void> forgets_the_arguments() {
+  EventLoop::current().create_task(work);
+  EventLoop::current().create_task(work_on);  // expected-error {{create_task takes a Coro, or a function without parameters that returns one}}
+  EventLoop::current().create_task(std::bind_front(work_on, 1), "with it");
   co_await TaskGroup::run([](TaskGroup& group) {
-    group.create_task(work);  // expected-error {{create_task takes what can be awaited: a Coro (call the function}}
+    group.create_task(work);
+    group.create_task(work_on);  // expected-error {{create_task takes what can be awaited (a Coro, a Task, a Future, or}}
+    group.create_task(std::bind_front(work_on, 1));
   });
 }
-void forgets_to_call_main() {
-  run(work);  // expected-error {{run takes a Coro: call the function that returns it, run(amain())}}
+Coro<void> makes_a_task_of_an_ordinary_function() {
+  EventLoop::current().create_task([] { return 1; });  // expected-error {{create_task takes a Coro, or a function}}
+  co_await TaskGroup::run([](TaskGroup& group) {
+    group.create_task([] {});  // expected-error {{create_task takes what can be awaited}}
+  });
+}
+void runs_an_ordinary_function() {
+  run([] { return 1; });  // expected-error {{run takes a Coro, or a function that returns one: run(amain()), run(amain)}}
+}
+
+Coro<void> has_a_coroutine_called_that_nobody_awaits() {
+  EventLoop& loop = EventLoop::current();
+  loop.call_soon(work);                           // expected-error {{which nobody would await: make it a task}}
+  loop.call_later(1s, [] { return work_on(1); });  // expected-error {{which nobody would await: make it a task}}
+  loop.call_at(loop.time(), work);                // expected-error {{which nobody would await: make it a task}}
+  loop.call_soon_threadsafe(work);                // expected-error {{which nobody would await: make it a task}}
+  Task<int> task = loop.create_task(work);
+  task.add_done_callback(work);                   // expected-error {{which nobody would await: make it a task}}
+  AnyTask(task).add_done_callback(work);          // expected-error {{which nobody would await: make it a task}}
+  co_await task;
 }
 
 Coro<void> has_a_body_that_returns_something_else() {

@@ -150,11 +150,8 @@ class SomeWorld {
   IoBackend& backend = chosen();
 };
 
-// A coroutine lambda that lives as long as the coroutine it makes.
-template <class Body>
-std::invoke_result_t<Body&> keeping(Body body) {
-  co_return co_await body();
-}
+// A coroutine of a lambda, which lives as long.
+using detail::keeping;
 
 // sleep() as a coroutine: made outside a running loop, measured from its start.
 inline Coro<void> sleep_for(Duration delay) { co_await sleep(delay); }
@@ -198,7 +195,7 @@ class LoopTest : public ::testing::Test {
   }
   template <class Body>
   auto spawn(Body body, std::string_view name = {}, Start start = Start::next_turn) {
-    return loop.create_task(keeping(std::move(body)), name, start);
+    return loop.create_task(std::move(body), name, start);
   }
 };
 

@@ -47,11 +47,6 @@ using AwaitValue = std::remove_cvref_t<decltype(detail::awaiter_of(std::declval<
 
 namespace detail {
 
-template <class A>
-concept IsCoro = requires {
-  typename A::value_type;
-}
-&&std::same_as<A, Coro<typename A::value_type>>;
 // A Future or a Task.
 template <class A>
 concept IsFuture = requires {

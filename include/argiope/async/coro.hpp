@@ -5,11 +5,14 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <source_location>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -177,7 +180,8 @@ static_assert(sizeof(Promise<void>) == 8, "part of every parked task: see docs/d
 // Errors:   what the function throws is thrown from the co_await.
 // Cancel:   a cancelled task throws CancelledError at its innermost await, and it travels outwards from there.
 // Lifetime: the function's parameters are copied or moved into the frame; references must outlive the await.
-//           A lambda that captures must itself outlive it (docs/coroutine-pitfalls.md). Awaited at most once.
+//           A lambda that captures must itself outlive it: pass the lambda and not its call to create_task(), which
+//           keeps it (CoroFunction; docs/coroutine-pitfalls.md). Awaited at most once.
 // Threads:  the loop's own.
 template <class T>
 class [[nodiscard("a coroutine does nothing until it is awaited or made a task")]] Coro {
@@ -245,5 +249,62 @@ Coro<T> detail::Promise<T>::get_return_object() noexcept {
 inline Coro<void> detail::Promise<void>::get_return_object() noexcept {
   return Coro<void>{std::coroutine_handle<Promise>::from_promise(*this)};
 }
+
+namespace detail {
+
+template <class A>
+concept IsCoro = requires { typename A::value_type; } && std::same_as<A, Coro<typename A::value_type>>;
+
+// A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved then.
+template <class F>
+using CalledOnce = std::conditional_t<std::is_invocable_v<F>, F, F&>;
+template <class F>
+using ResultOfOneCall = std::invoke_result_t<CalledOnce<F>>;
+
+}  // namespace detail
+
+// A function without parameters that returns a Coro: a function, a lambda with or without captures, a std::function, what
+// std::bind_front makes of a function and its arguments. What makes a task of a Coro takes it too.
+//
+//   loop.create_task([order = std::move(order)]() -> Coro<void> { co_await ship(order); });
+//   loop.create_task(std::bind_front(&Shop::ship, &shop, std::move(order)));
+//
+// Lifetime: it is copied or moved to the task, and is destroyed when its coroutine has ended, before anybody who awaits the
+//           task goes on: what it captures by value may be used to the end. What it captures by reference may be used no
+//           longer than what is referred to lives.
+// Order:    it is called in the task's first step, and never when the task is cancelled before.
+// Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. What the call itself throws, before
+//           there is a Coro, is thrown from the task, and std::invalid_argument for an empty Coro that it returns.
+template <class F>
+concept CoroFunction = std::move_constructible<F> && requires { requires detail::IsCoro<detail::ResultOfOneCall<F>>; };
+
+namespace detail {
+
+template <CoroFunction F>
+using FunctionValue = ResultOfOneCall<F>::value_type;
+
+template <CoroFunction F>
+ResultOfOneCall<F> call_and_await(F function) {
+  ResultOfOneCall<F> coro = std::invoke(static_cast<CalledOnce<F>&&>(function));
+  if (!coro) throw std::invalid_argument("a function that was to make a coroutine returned an empty one");
+  co_return co_await std::move(coro);
+}
+
+// A coroutine that calls `function`, and owns it to its end.
+template <CoroFunction F>
+ResultOfOneCall<F> keeping(F function) {
+  if constexpr (requires { static_cast<bool>(function == nullptr); }) {
+    if (function == nullptr) throw std::invalid_argument("an empty function makes no coroutine");
+  }
+  return call_and_await(std::move(function));
+}
+
+}  // namespace detail
+
+// Deleted for functions that return a Coro where nobody would await it.
+#define ARGIOPE_NO_CORO_FUNCTION                                                                      \
+  ARGIOPE_DELETED(                                                                                    \
+      "what this function returns is a Coro, which nobody would await: make it a task, for example "  \
+      "loop.create_task(function), or by call_soon([&] { loop.create_task(function); })")
 
 }  // namespace argiope

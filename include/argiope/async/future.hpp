@@ -345,6 +345,8 @@ class Future {
                            const std::source_location& where = std::source_location::current()) {
     return state_->add_done_callback(std::move(function), where);
   }
+  template <CoroFunction F, class... Where>
+  void add_done_callback(F, Where...) ARGIOPE_NO_CORO_FUNCTION;
 
   // For waits, not for everyday use.
   detail::FutureCore* core() const noexcept { return state_; }
@@ -443,6 +445,8 @@ class AnyTask {
                            const std::source_location& where = std::source_location::current()) {
     return core()->add_done_callback(std::move(function), where);
   }
+  template <CoroFunction F, class... Where>
+  void add_done_callback(F, Where...) ARGIOPE_NO_CORO_FUNCTION;
   detail::FutureCore* core() const noexcept { return task_; }
 
   auto operator co_await() const noexcept {
@@ -487,6 +491,17 @@ Task<T> EventLoop::create_task(Coro<T> coro, std::string_view name, Start start,
   Task<T> task{state};
   adopt(*state, start);
   return task;
+}
+
+template <CoroFunction F>
+Task<detail::FunctionValue<F>> EventLoop::create_task(F function, std::string_view name, Start start,
+                                                      const std::source_location& where) {
+  return create_task(detail::keeping(std::move(function)), name, start, where);
+}
+
+template <CoroFunction F>
+detail::FunctionValue<F> EventLoop::run_until_complete(F function, const std::source_location& where) {
+  return run_until_complete(detail::keeping(std::move(function)), where);
 }
 
 template <class T>

@@ -332,10 +332,17 @@ class TaskGroup {
       const std::source_location& where = std::source_location::current()) {
     return create_task(detail::await_it(std::move(awaitable)), name, start, where);
   }
+  // The same for a function that returns a Coro, which the task keeps.
+  template <CoroFunction F>
+  requires(!Awaitable<F>) Task<detail::FunctionValue<F>> create_task(
+      F function, std::string_view name = {}, Start start = Start::next_turn,
+      const std::source_location& where = std::source_location::current()) {
+    return create_task(detail::keeping(std::move(function)), name, start, where);
+  }
   template <class A, class... Options>
-  requires(!Awaitable<A>) void create_task(A, Options...) ARGIOPE_DELETED(
-      "create_task takes what can be awaited: a Coro (call the function that returns it), a Task, a "
-      "Future, or an awaitable such as queue.join()");
+  requires(!Awaitable<A> && !CoroFunction<A>) void create_task(A, Options...) ARGIOPE_DELETED(
+      "create_task takes what can be awaited (a Coro, a Task, a Future, or an awaitable such as queue.join()), or a "
+      "function without parameters that returns a Coro: create_task(work(1)), create_task(std::bind_front(work, 1))");
 
   TaskGroup(const TaskGroup&) = delete;
   TaskGroup& operator=(const TaskGroup&) = delete;

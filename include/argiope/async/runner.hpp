@@ -82,6 +82,12 @@ class Runner {
     }
   }
 
+  // The same for a function that returns the Coro; it is kept until that has ended.
+  template <CoroFunction F>
+  detail::FunctionValue<F> run(F main, const std::source_location& where = std::source_location::current()) {
+    return run(detail::keeping(std::move(main)), where);
+  }
+
   // Cancels the tasks that are left and waits until they have ended, shuts the default executor down, and ends the
   // loop. What the tasks throw meanwhile goes to the exception handler. May be called twice.
   void close();
@@ -120,6 +126,8 @@ T run_and_close(std::optional<Runner>& runner, Coro<T> main, const std::source_l
 //
 //   int main() { return run(amain()); }
 //
+// A function that returns the Coro, run([&]() -> Coro<int> { … }), is kept until that has ended.
+//
 // Gives:   what `main` returned.
 // Errors:  what `main` threw, when the tasks it left have been cancelled and have ended; KeyboardInterrupt as Runner::run:
 //          Ctrl-C cancels `main`, and then ends a program that does not catch it with status 130.
@@ -129,14 +137,23 @@ T run(Coro<T> main, const std::source_location& where = std::source_location::cu
   std::optional<Runner> runner(std::in_place);
   return detail::run_and_close(runner, std::move(main), where);
 }
+template <CoroFunction F>
+detail::FunctionValue<F> run(F main, const std::source_location& where = std::source_location::current()) {
+  return run(detail::keeping(std::move(main)), where);
+}
 template <class F>
-requires std::is_invocable_v<F&>
-void run(F) ARGIOPE_DELETED("run takes a Coro: call the function that returns it, run(amain())");
+requires(std::is_invocable_v<F&> && !CoroFunction<F>)
+void run(F) ARGIOPE_DELETED("run takes a Coro, or a function that returns one: run(amain()), run(amain)");
 // The same on `backend`: a VirtualBackend for simulated time.
 template <class T>
 T run(IoBackend& backend, Coro<T> main, const std::source_location& where = std::source_location::current()) {
   std::optional<Runner> runner(std::in_place, backend);
   return detail::run_and_close(runner, std::move(main), where);
+}
+template <CoroFunction F>
+detail::FunctionValue<F> run(IoBackend& backend, F main,
+                             const std::source_location& where = std::source_location::current()) {
+  return run(backend, detail::keeping(std::move(main)), where);
 }
 
 }  // namespace argiope

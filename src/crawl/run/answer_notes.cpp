@@ -7,6 +7,7 @@
 #include "argiope/web/charset.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
 #include "crawl/page/page_in_utf8.hpp"
 #include "crawl/page/page_notes.hpp"
 #include "crawl/run/discovery.hpp"
@@ -29,6 +30,9 @@ std::string canonical_of(const Url& page, std::string_view in_markup, std::strin
   return url.href();
 }
 
+// That of a header field, which the page's first line stands for.
+SurveyedLink refresh_link(const Url& url) { return {.url = url.href(), .kind = LinkKind::refresh, .line = 1}; }
+
 bool is_on_the_web(const Url& url) { return url.scheme() == "http" || url.scheme() == "https"; }
 
 bool is_checked_mention(const SurveyedLink& link) noexcept { return link.kind == LinkKind::mention && !link.nofollow; }
@@ -42,6 +46,9 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
   if (response.status == 304) return;  // what is known of it stays
+  // What could not be fetched this time may be as it was: its links, its title, what fragments name.
+  const bool has_failed = batch.outcomes.front().state == UrlState::failed;
+  if (has_failed && visit.before) return;
   PageFacts facts;
   bool has_links = false;
   if (response.status == 200 && (!is_only_checked(task.purpose) || task.ask == UrlAsk::body)) {
@@ -49,10 +56,12 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
       has_links = note_page(visit, facts, batch);
     } else if (is_sheet_to_read(task, response)) {
       has_links = note_sheet(visit, batch);
+    } else {
+      has_links = note_refresh(visit, batch);
     }
   }
   // What an earlier answer had is gone.
-  if (!has_links && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
+  if (!has_links && !has_failed && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
   if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
   facts.url_id = task.id;
   facts.took = now - response.sent_at;
@@ -86,6 +95,8 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
   const std::string& agent = visit.ticket.host->policy->product_token;
   options.agent = agent;
   PageSurvey survey = survey_page(html, options);
+  Url refresh;
+  if (find_refresh(visit.request.url, response.headers.refresh, refresh)) survey.links.push_back(refresh_link(refresh));
   if (survey.robots.nofollow || parse_robots_tag(response.headers.robots_tag, agent).nofollow) {
     for (SurveyedLink& link : survey.links) link.nofollow = true;
   }
@@ -94,7 +105,8 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
   if (options_.keep_facts && !is_only_checked(task.purpose)) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
-    facts.canonical = canonical_of(visit.request.url, survey.canonical, canonical_field(response), resolver, noted_);
+    const std::string in_header = canonical_field(visit.request.url, response);
+    facts.canonical = canonical_of(visit.request.url, survey.canonical, in_header, resolver, noted_);
   }
   if (options_.duplicates.keep_simhashes && !is_only_checked(task.purpose)) {
     const PageWords& said = reader_.words_of(html);
@@ -107,6 +119,20 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
   }
   if (is_only_checked(task.purpose) || task.purpose == Purpose::requisite) return false;
   note_links(task, survey.links, html, resolver, batch);
+  return true;
+}
+
+// Of what is no page; of one, its field is a link among others.
+bool Crawler::Shard::AnswerNotes::note_refresh(const Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = *visit.ticket.task;
+  const HttpHeaders& headers = visit.response.headers;
+  Url refresh;
+  if (task.purpose != Purpose::page || !find_refresh(visit.request.url, headers.refresh, refresh)) return false;
+  SurveyedLink link = refresh_link(refresh);
+  link.nofollow = parse_robots_tag(headers.robots_tag, visit.ticket.host->policy->product_token).nofollow;
+  LinkResolver resolver;
+  resolver.begin(visit.request.url, {}, "UTF-8");
+  note_links(task, {link}, {}, resolver, batch);
   return true;
 }
 

@@ -23,6 +23,7 @@ class Crawler::Shard::AnswerNotes : private Part {
  private:
   bool note_page(Visit& visit, PageFacts& facts, UrlBatch& batch);
   bool note_sheet(Visit& visit, UrlBatch& batch);
+  bool note_refresh(const Visit& visit, UrlBatch& batch);
   bool is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const;
   void note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
                   const LinkResolver& resolver, UrlBatch& batch);

@@ -1,5 +1,7 @@
 #include "crawl/run/discovery.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -53,7 +55,7 @@ void Crawler::Shard::Discovery::discover(const UrlTask& from, const Url& url, st
     if (shared_.checks.is_used()) turns ? void(shared_.checks.link(url_fingerprint)) : link_to_asset(task, url, scope_place, batch);
     if (!shared_.limits_depth || place != Exclusion::none) return;  // nothing about a known URL can change
   }
-  found_[shared_.shard_of(url)].push_back(std::move(task));
+  queue(url, std::move(task));
 }
 
 // A URL given is followed whatever it is like.
@@ -99,10 +101,12 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   const std::string& href = url.href();
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(href);
+  if (is_nested_too_deep(from, task.fingerprint, batch)) return;
   task.url = href;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (from.purpose == Purpose::requisite ? 0 : 1);
   task.redirects = redirects;
+  task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
   task.purpose = Purpose::requisite;
   task.counted = true;
   Exclusion place = shared_.place_of(href, 0);
@@ -125,7 +129,20 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   }
   shared_.ending.begin(1);
   shared_.ending.begin_part();
-  found_[shared_.shard_of(url)].push_back(std::move(task));
+  queue(url, std::move(task));
+}
+
+// Whether `from`, whose outcome is the batch's first, is the last of its chain of files. A server may have another one behind each for
+// ever; a circle of them ends where one is known.
+bool Crawler::Shard::Discovery::is_nested_too_deep(const UrlTask& from, std::uint64_t fingerprint, UrlBatch& batch) {
+  if (!is_of_pages(from.purpose) || from.nesting < kMostNestedRequisites) return false;
+  if (shared_.seen.id_of(fingerprint) != 0) return true;
+  count(Exclusion::nesting);
+  UrlOutcome& outcome = batch.outcomes.front();
+  if (outcome.error.empty() && outcome.status_code == 200) {
+    outcome.error = fmt::format("what it refers to is left out: {} files lead here one after the other", kMostNestedRequisites);
+  }
+  return true;
 }
 
 // A link of the crawl leads to the URL. Whether it was known as a requisite: that is a page after all.
@@ -159,11 +176,13 @@ void Crawler::Shard::Discovery::queue_anew(std::int64_t id, UrlReason reason, Ur
 std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
+  if (is_nested_too_deep(from, task.fingerprint, batch)) return shared_.seen.id_of(task.fingerprint);
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   if (!is_new) return id;
   task.id = id;
   task.url = url.href();
   task.purpose = Purpose::asset;
+  task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
   batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), from.id,
@@ -209,7 +228,7 @@ void Crawler::Shard::Discovery::link_to_fragment(const UrlTask& from, const Url&
   task.depth = from.depth + 1;
   task.purpose = Purpose::link;
   shared_.ending.begin(1);
-  found_[shared_.shard_of(url)].push_back(std::move(task));
+  queue(url, std::move(task));
 }
 
 // --- what is queued --------------------------------------------------------------------------------------------------

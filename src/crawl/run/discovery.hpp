@@ -45,6 +45,7 @@ class Crawler::Shard::Discovery : private Part {
   void hand_out(TimePoint now);
 
  private:
+  bool is_nested_too_deep(const UrlTask& from, std::uint64_t fingerprint, UrlBatch& batch);
   void link_to_asset(const UrlTask& task, const Url& url, Exclusion place, UrlBatch& batch);
   bool link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch);
 

@@ -7,6 +7,7 @@
 #include "argiope/web/charset.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
 #include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/sitemap_desk.hpp"
@@ -29,14 +30,17 @@ Crawler::Shard::PageReader::PageReader(Core& core, Discovery& discovery, Sitemap
 void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  if (is_html_page(response.headers.content_type, response.body)) {
-    ShardCounters::add(counters_.pages);
-  } else if (!is_xml(response.headers.content_type)) {
-    return;
-  }
+  const bool is_page = is_html_page(response.headers.content_type, response.body);
+  if (is_page) ShardCounters::add(counters_.pages);
+  const bool is_read = is_page || is_xml(response.headers.content_type);
+  if (!is_read && response.headers.refresh.empty()) return;
   said_.reset();
   const HostPolicy& policy = *visit.ticket.host->policy;
   if (parse_robots_tag(response.headers.robots_tag, policy.product_token).nofollow) return count(Exclusion::nofollow);
+  if (!is_read) {
+    follow_refresh(visit, batch);
+    return discovery_.store_links(task, false, batch);
+  }
   if (options_.feeds) sitemaps_.add_feeds_of(visit, batch);
   // Where each page leads is stored whole, or not at all.
   const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
@@ -47,12 +51,12 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
       count(Exclusion::nofollow);
       return 0;
     }
-    if (shared_.duplicates && discovery_.discover_stripped(task, link.url, batch)) return 0;
-    discovery_.discover(task, link.url, task.depth + 1, false, batch);
+    if (!follow_link(task, link.url, batch)) return 0;
     // No link makes what is linked from a seed nearer.
     return task.depth == 0 ? 0 : discovery_.last_linked();
   };
   harvester_.follow(visit.request.url, summary, context, discover_link, [&](std::uint64_t target) { discovery_.link_again(target); });
+  if (!summary.nofollow) follow_refresh(visit, batch);
   if (visit.rendered != nullptr) discover_own_urls(visit, batch);
   discovery_.store_links(task, false, batch);
   if (summary.nofollow) count(Exclusion::nofollow);
@@ -63,6 +67,18 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
   if (summary.other_scheme > 0) {
     ShardCounters::add(counters_.excluded[static_cast<std::size_t>(Exclusion::scheme)], summary.other_scheme);
   }
+}
+
+// False: another URL is followed in its place.
+bool Crawler::Shard::PageReader::follow_link(const UrlTask& from, const Url& url, UrlBatch& batch) {
+  if (shared_.duplicates && discovery_.discover_stripped(from, url, batch)) return false;
+  discovery_.discover(from, url, from.depth + 1, false, batch);
+  return true;
+}
+
+// A link of the page's, whatever the answer is.
+void Crawler::Shard::PageReader::follow_refresh(const Visit& visit, UrlBatch& batch) {
+  if (find_refresh(visit.request.url, visit.response.headers.refresh, found_)) follow_link(task_of(visit), found_, batch);
 }
 
 LinkHarvester::Summary Crawler::Shard::PageReader::scan_page(Visit& visit) {
@@ -116,6 +132,7 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
   const HttpResponse& response = visit.response;
   const UrlTask& task = *visit.ticket.task;
   const bool is_style = is_style_sheet(response);
+  const bool is_last_sheet = is_of_pages(task.purpose) && task.nesting >= kMostNestedRequisites;
   if (!is_style) scan_page(visit);
   const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
   const std::string_view text = is_style ? page_in_utf8(response.body, charset, transcoded_) : harvester_.html();
@@ -129,8 +146,8 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
   const auto visit_one = [&](std::string_view url, ReferenceRole) {
     if (url.starts_with("data:") || url.starts_with('#') || room == 0) return;
     --room;
-    // Pages of a folder have the same ones again and again.
-    if (url.front() != '?') {
+    // Pages of a folder have the same ones again and again. What lies too deep here may lie nearer to another page.
+    if (url.front() != '?' && !is_last_sheet) {
       const std::uint64_t pair = fingerprint(url, folder);
       std::uint64_t& slot = known_requisites_[pair & (kKnownRequisites - 1)];
       if (std::exchange(slot, pair) == pair) return;
@@ -169,7 +186,7 @@ void Crawler::Shard::PageReader::note_copy(UrlBatch& batch, Exclusion why, std::
 
 bool Crawler::Shard::PageReader::is_alias(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
-  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.response), canonical_)) return false;
+  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), canonical_)) return false;
   if (canonical_.href() == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
   if (shared_.place_of(canonical_.href(), task.depth + 1) != Exclusion::none || discovery_.is_in_trap(canonical_.href())) return false;
   const Host& host = *visit.ticket.host;

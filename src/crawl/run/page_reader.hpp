@@ -34,6 +34,8 @@ class Crawler::Shard::PageReader : private Part {
   bool is_scanned(const Visit& visit) const noexcept { return visit.scan != 0 && visit.scan == scans_; }
   // Its links, and its references if it may have requisites, unless it was scanned last.
   LinkHarvester::Summary scan_page(Visit& visit);
+  bool follow_link(const UrlTask& from, const Url& url, UrlBatch& batch);
+  void follow_refresh(const Visit& visit, UrlBatch& batch);
   void discover_own_urls(const Visit& visit, UrlBatch& batch);
 
   // --- what is there in several places; with `shared_.duplicates` alone
@@ -50,7 +52,7 @@ class Crawler::Shard::PageReader : private Part {
   std::uint64_t scans_ = 0;            // of pages, ever
   PageReferences references_;          // where assets are looked for
   std::string transcoded_;             // the style sheet being read
-  Url found_;                          // the reference being looked at
+  Url found_;                          // the link or reference being looked at
   Url canonical_;                      // what the page is in another place
   PageWordReader words_;
   std::optional<PageWords> said_;      // by the page being settled, once it was read for that

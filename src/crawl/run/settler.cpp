@@ -8,6 +8,7 @@
 
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
+#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/answer_notes.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/page_reader.hpp"
@@ -97,7 +98,7 @@ void Crawler::Shard::Settler::on_response(Visit& visit, VisitStep step, std::str
   const HttpResponse& response = visit.response;
   const bool reads_list = shared_.reads_sitemaps && sitemaps_.is_sitemap(visit);
   count_oddities(response);
-  if (is_redirect(response.status) || visit.is_led_away()) recall_redirects(task_of(visit));
+  if (is_redirect(response.status) || visit.is_led_away() || is_style_sheet(response)) recall_way(task_of(visit));
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   ++outcome.attempts;
@@ -224,11 +225,15 @@ void Crawler::Shard::Settler::on_redirect(Visit& visit, UrlBatch& batch) {
   discovery_.store_links(task, true, batch);
 }
 
-// The chain may have begun in an earlier run.
-void Crawler::Shard::Settler::recall_redirects(UrlTask& task) {
+// What has led to the URL may have done so in an earlier run.
+void Crawler::Shard::Settler::recall_way(UrlTask& task) {
   if (!std::exchange(task.is_stored, false)) return;
   const std::uint32_t hops = redirects_to(shared_.store, task.id, options_.max_redirects);
   task.redirects = std::max(task.redirects, static_cast<std::uint8_t>(std::min(hops, 255u)));
+  if (is_of_pages(task.purpose)) {
+    const std::uint32_t files = requisites_to(shared_.store, task.id, kMostNestedRequisites);
+    task.nesting = std::max(task.nesting, static_cast<std::uint8_t>(files));
+  }
 }
 
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.

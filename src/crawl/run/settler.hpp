@@ -32,7 +32,7 @@ class Crawler::Shard::Settler : private Part {
   bool keep_last_answer(const Visit& visit, UrlOutcome& outcome);
   void on_redirect(Visit& visit, UrlBatch& batch);
   bool goes_back(const Visit& visit, const Url& target, UrlBatch& batch);
-  void recall_redirects(UrlTask& task);
+  void recall_way(UrlTask& task);
   bool is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now);
 
   bool has_other_part(Visit& visit, UrlBatch& batch);

@@ -1,11 +1,9 @@
 #include "serve/notify/notifier.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <set>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/set_while.hpp"
 #include "serve/base/plain_file.hpp"
@@ -349,10 +348,9 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   // --- memory
   void open() {
     if (options.file.empty()) return;
-    const Descriptor file(::open(options.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file && errno == ENOENT) return;
-    auto text = file ? read_all(file, options.file, kMostMemoryBytes) : Result<std::string>(io_error(options.file, "cannot be opened"));
-    if (!text) return spdlog::error("what was told of trouble is not known: {}", text.error().message);
+    const auto text = read_file_text(options.file, kMostMemoryBytes, FileReading::again);
+    if (!text && text.error().code == Errc::not_found) return;
+    if (!text) return spdlog::error("what was told of trouble is not known: {}: {}", printable(options.file), text.error().message);
     memories = read_notify_memories(*text);
   }
   // Of a rule that was not there until now.

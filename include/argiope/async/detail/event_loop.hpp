@@ -175,10 +175,15 @@ class EventLoop {
   template <class T>
   Task<T> create_task(Coro<T> coro, std::string_view name = {}, Start start = Start::next_turn,
                       const std::source_location& where = std::source_location::current());
+  // The same for a function that returns one, which the task keeps.
+  template <CoroFunction F>
+  Task<detail::FunctionValue<F>> create_task(F function, std::string_view name = {}, Start start = Start::next_turn,
+                                             const std::source_location& where = std::source_location::current());
   template <class F, class... Options>
-  requires std::is_invocable_v<F&>
-  void create_task(F, Options...)
-      ARGIOPE_DELETED("create_task takes a Coro: call the function that returns it, create_task(work())");
+  requires(!CoroFunction<F> && !detail::IsCoro<F>)
+  void create_task(F, Options...) ARGIOPE_DELETED(
+      "create_task takes a Coro, or a function without parameters that returns one: create_task(work(1)), "
+      "create_task([=]() -> Coro<void> { co_await work(1); }), create_task(std::bind_front(work, 1))");
   template <class T>
   Future<T> create_future();
 
@@ -194,6 +199,14 @@ class EventLoop {
                  const std::source_location& where = std::source_location::current());
   // As call_soon, from any thread; wakes the loop. Functions of one thread run in its order.
   void call_soon_threadsafe(std::move_only_function<void()> function);
+  template <CoroFunction F, class... Where>
+  void call_soon(F, Where...) ARGIOPE_NO_CORO_FUNCTION;
+  template <CoroFunction F, class... Where>
+  void call_later(Duration, F, Where...) ARGIOPE_NO_CORO_FUNCTION;
+  template <CoroFunction F, class... Where>
+  void call_at(TimePoint, F, Where...) ARGIOPE_NO_CORO_FUNCTION;
+  template <CoroFunction F>
+  void call_soon_threadsafe(F) ARGIOPE_NO_CORO_FUNCTION;
 
   // Runs until `coro` has ended and returns what it returned or throws what it threw. Other tasks that are still
   // unfinished stay, and go on in the next run.
@@ -201,6 +214,9 @@ class EventLoop {
   //         then stays a task); std::logic_error when the loop is running already.
   template <class T>
   T run_until_complete(Coro<T> coro, const std::source_location& where = std::source_location::current());
+  template <CoroFunction F>
+  detail::FunctionValue<F> run_until_complete(F function,
+                                              const std::source_location& where = std::source_location::current());
   // The same for a future of this loop, whose value is moved out.
   template <class T>
   T run_until_complete(Future<T> future);
