@@ -1,6 +1,7 @@
 #include "argiope/async/runner.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +16,8 @@
 namespace argiope {
 namespace detail {
 namespace {
+
+bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
 
 bool has_default_effect(int signal_number) noexcept {
   struct sigaction current {};
@@ -63,7 +66,7 @@ void throw_keyboard_interrupt() {
 
 InterruptGuard::InterruptGuard(EventLoop& loop, AnyTask main)
     : loop_(loop), state_(std::make_shared<State>(std::move(main))) {
-  if (!has_default_effect(SIGINT)) return;
+  if (!is_main_thread() || !has_default_effect(SIGINT)) return;
   loop_.add_signal_handler(SIGINT, [&loop, state = state_] {
     if (!state->main) return;  // it has ended since
     if (++state->count == 1 && state->main.cancel()) return;

@@ -2,8 +2,11 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "argiope/async/executor.hpp"
 #include "argiope/async/sleep.hpp"
@@ -222,6 +225,28 @@ TYPED_TEST(RunnerTest, SigintCancelsTheFutureThatMainAwaits) {
   };
   EXPECT_THROW(runner.run(main(future)), KeyboardInterrupt);
   EXPECT_TRUE(future.cancelled());
+}
+
+TYPED_TEST(RunnerTest, OtherThreadsThanTheMainOneLeaveSigintAlone) {
+  const auto main = [](bool& has_default) -> Coro<void> {
+    has_default = has_default_sigint();
+    co_await yield_now();
+  };
+  bool has_default_here = true, has_default_there = false;
+  Runner runner(this->world.backend);
+  runner.run(main(has_default_here));
+  EXPECT_FALSE(has_default_here);
+  std::thread([&] { run(main(has_default_there)); }).join();
+  EXPECT_TRUE(has_default_there);
+}
+
+TYPED_TEST(RunnerTest, SeveralThreadsMayRunAtOnceEachItsOwn) {
+  std::atomic<int> sum{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 1; i <= 8; ++i) threads.emplace_back([&sum, i] { sum += run(yield_and_give(i)); });
+  }
+  EXPECT_EQ(sum, 36);
 }
 
 TYPED_TEST(RunnerTest, SigintThatComesAsMainBeginsEndsIt) {

@@ -330,7 +330,7 @@ class Links(EndToEnd):
         self.assertEqual(self.night(url), ['broken /given < '], 'it was given')
 
     def test_own_findings_come_first_and_a_host_that_cannot_be_reached_is_told_once(self):
-        dead = f'http://127.0.0.1:{free_port()}'
+        dead = f'http://localhost:{free_port()}'
         pages, server = self.changing_site(start=f'<a href={dead}/1>1</a> <a href={dead}/2>2</a> <a href=/x>x</a> <a href=/a>a</a>', a=f'<a href={dead}/1>3</a>')
         url = f'http://127.0.0.1:{server.server_port}/'
         self.assertEqual(self.night(url, '--allow-private'), ['broken /x < /', f'broken {dead}/1 < / /a', f'broken {dead}/2 < /'])

@@ -14,9 +14,9 @@
 #include "argiope/async/runner.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
+#include "sockets_in_virtual_time.hpp"
 #include "support/few_threads.hpp"
 #include "support/processes.hpp"
-#include "support/sockets_in_virtual_time.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

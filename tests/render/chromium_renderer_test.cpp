@@ -7,8 +7,8 @@
 #include "argiope/async/sleep.hpp"
 #include "render/devtools_message.hpp"
 #include "support/fake_browser.hpp"
+#include "sockets_in_virtual_time.hpp"
 #include "support/loop_fixture.hpp"
-#include "support/sockets_in_virtual_time.hpp"
 
 namespace argiope {
 namespace {

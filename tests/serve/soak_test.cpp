@@ -24,10 +24,10 @@
 #include "serve/gate/gate.hpp"
 #include "serve/internal/daemon.hpp"
 #include "serve/soak_clients.hpp"
+#include "sockets_in_virtual_time.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/environment.hpp"
 #include "support/open_engine.hpp"
-#include "support/sockets_in_virtual_time.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

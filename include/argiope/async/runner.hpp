@@ -15,7 +15,8 @@ namespace argiope {
 namespace detail {
 
 // For as long as it lives, SIGINT cancels `main`; a second one stops the loop, and a third has its default effect
-// again. Does nothing where SIGINT is handled or ignored already.
+// again. Does nothing where SIGINT is handled or ignored already, and on other threads than the main one: as in asyncio, one
+// loop of a program with several is the one that Ctrl-C ends.
 class InterruptGuard {
  public:
   InterruptGuard(EventLoop& loop, AnyTask main);
@@ -62,9 +63,10 @@ class Runner {
 
   // Runs `main` as a task to its end; what it returned or threw. May be called again: the loop stays the same, and
   // tasks that are left go on.
-  // Errors: KeyboardInterrupt when SIGINT came and `main` ended cancelled by it, or when a second SIGINT came before
-  //         its end (uncaught, it ends the process with status 130); std::logic_error after close(), and from within a
-  //         run, when `main` is dropped unrun; as EventLoop::run_until_complete.
+  // Errors: KeyboardInterrupt when SIGINT came and `main` ended cancelled by it, or when a second SIGINT came before its
+  //         end (uncaught, it ends the process with status 130): on the process's main thread, since others leave SIGINT
+  //         alone. std::logic_error after close(), and from within a run, when `main` is dropped unrun; as
+  //         EventLoop::run_until_complete.
   template <class T>
   T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
     // Else the coroutine that is refused would become a task.
@@ -130,7 +132,7 @@ T run_and_close(std::optional<Runner>& runner, Coro<T> main, const std::source_l
 //
 // Gives:   what `main` returned.
 // Errors:  what `main` threw, when the tasks it left have been cancelled and have ended; KeyboardInterrupt as Runner::run:
-//          Ctrl-C cancels `main`, and then ends a program that does not catch it with status 130.
+//          Ctrl-C cancels the `main` of the main thread, and then ends a program that does not catch it with status 130.
 // Threads: the calling one, until `main` has ended.
 template <class T>
 T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
