@@ -612,7 +612,7 @@ void Crawler::Shared::wake_shards() {
 CrawlStats Crawler::Shared::stats() const {
   CrawlStats stats;
   for (const auto& shard : shards) {
-    const ShardCounters& counters = shard->counters;
+    const ShardCounters& counters = shard->counters();
     stats.pages += counters.pages.load(std::memory_order_relaxed);
     stats.fetched += counters.fetched.load(std::memory_order_relaxed);
     stats.requisites += counters.requisites.load(std::memory_order_relaxed);
@@ -667,8 +667,8 @@ Result<CrawlReport> Crawler::Shared::report() {
   report.finished = !has_failed && ending.outstanding() == 0 && (ending.is_complete() || !may_take_up_more());
   if (report.finished) report.stopped_by.clear();
   for (const auto& shard : shards) {
-    for (std::size_t status = 0; status < shard->counters.statuses.size(); ++status) {
-      if (const std::uint64_t count = shard->counters.statuses[status].load()) {
+    for (std::size_t status = 0; status < shard->counters().statuses.size(); ++status) {
+      if (const std::uint64_t count = shard->counters().statuses[status].load()) {
         report.statuses[static_cast<int>(status)] += count;
       }
     }

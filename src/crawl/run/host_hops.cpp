@@ -1,16 +1,15 @@
-// Where files that any host may have are redirected to: each such request is in the turn of the host that it goes to, which may be
-// another shard's.
+#include "crawl/run/host_hops.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
-#include <list>
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/duration.hpp"
 #include "argiope/web/http_client.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
-#include "crawl/run/shard.hpp"
+#include "crawl/run/host_desk.hpp"
 
 namespace argiope {
 namespace {
@@ -27,7 +26,7 @@ Error not_yet() { return {Errc::busy, "the host that it redirects to may not be 
 }  // namespace
 
 // What one shard asks another for. The asker waits for `answered`, an event of its own loop.
-struct Crawler::Shard::Hop {
+struct Crawler::Shard::HostHops::Hop {
   Hop(ExchangeKind its_kind, HttpRequest its_request, EventLoop& its_asker)
       : kind(its_kind), request(std::move(its_request)), asker(&its_asker) {}
 
@@ -49,35 +48,35 @@ struct Crawler::Shard::Hop {
 };
 
 // Sends the requests of one question: the first in the turn that the host has just got, the others in turns of their own.
-class Crawler::Shard::FileTransport final : public HttpTransport {
+class Crawler::Shard::HostHops::FileTransport final : public HttpTransport {
  public:
-  FileTransport(Shard& shard, Host& host, ExchangeKind kind, bool is_detour)
-      : shard_(shard), host_(host), kind_(kind), is_first_(!is_detour) {}
+  FileTransport(HostHops& hops, Host& host, ExchangeKind kind, bool is_detour)
+      : hops_(hops), host_(host), kind_(kind), is_first_(!is_detour) {}
 
   Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override {
-    if (std::exchange(is_first_, false)) co_return co_await shard_.ask_in_turn(host_, kind_, request, response);
-    Shard& owner = *shard_.shared_.shards[shard_.shared_.shard_of(request.url)];
-    if (&owner == &shard_) co_return co_await shard_.ask_as_hop(kind_, request, response, put_off);
-    co_return co_await shard_.ask_by(owner, kind_, request, response, put_off);
+    if (std::exchange(is_first_, false)) co_return co_await hops_.desk_.ask_in_turn(host_, kind_, request, response);
+    HostHops& owner = hops_.shared_.shards[hops_.shared_.shard_of(request.url)]->hops();
+    if (&owner == &hops_) co_return co_await hops_.ask_as_hop(kind_, request, response, put_off);
+    co_return co_await hops_.ask_by(owner, kind_, request, response, put_off);
   }
 
   Duration put_off{};  // more than zero: the last request was not sent, and may be after so long
 
  private:
-  Shard& shard_;
+  HostHops& hops_;
   Host& host_;
   const ExchangeKind kind_;
   bool is_first_;
 };
 
-// Asks the host for a file that any host may have, and follows redirects. nullopt: nothing is known yet; the question is asked once
-// more, and goes on where it has come to.
-Coro<std::optional<Result<void>>> Crawler::Shard::ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request,
+Crawler::Shard::HostHops::HostHops(Core& core, HostDesk& desk) : Part(core), desk_(desk) {}
+
+Coro<std::optional<Result<void>>> Crawler::Shard::HostHops::ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request,
                                                                HttpResponse& response) {
   const std::string question = request.url.href();
-  request.timeout = patience_with(host);
+  request.timeout = desk_.patience_with(host);
   request.headers = host.policy->headers;
-  prepare(request);
+  desk_.prepare(request);
   int hops = 0;
   const auto detour = std::exchange(host.detour, nullptr);
   const bool goes_on = detour != nullptr && detour->question == question;
@@ -96,27 +95,16 @@ Coro<std::optional<Result<void>>> Crawler::Shard::ask_for_file(Host& host, Excha
   if (!sent && shared_.ending.is_quota_used_up()) co_return std::nullopt;
   if (transport.put_off == Duration::zero()) co_return sent;
   host.detour = std::make_unique<Host::Detour>(Host::Detour{question, request.url, hops});
-  const TimePoint now = loop_->time();
-  rest(host, saturating_add(now, transport.put_off), RestReason::elsewhere, now);
+  const TimePoint now = loop().time();
+  desk_.rest(host, saturating_add(now, transport.put_off), RestReason::elsewhere, now);
   co_return std::nullopt;
 }
 
-// The host's turn has come.
-Coro<Result<void>> Crawler::Shard::ask_in_turn(Host& host, ExchangeKind kind, const HttpRequest& request, HttpResponse& response) {
-  Result<void> sent = co_await send(host, request, response);
-  const TimePoint now = loop_->time();
-  if (response.connected) count_bytes(response);
-  if (sent) show(kind, request, response);
-  be_polite(host, response.sent_at, now);
-  if (sent) heed_retry_after(host, response, now);
-  co_return sent;
-}
-
 // Waits for the host's turn, as long as that may be soon.
-Coro<Crawler::Shard::HopTurn> Crawler::Shard::await_hop_turn(Host& host) {
-  const TimePoint limit = saturating_add(loop_->time(), kHopPatience);
-  const auto is_too_late = [&] { return std::max(host.rest_until, loop_->time()) > limit; };
-  const auto put_off = [&] { return HopTurn{.put_off = std::max<Duration>(host.rest_until - loop_->time(), kHopPatience)}; };
+Coro<Crawler::Shard::HostHops::HopTurn> Crawler::Shard::HostHops::await_hop_turn(Host& host) {
+  const TimePoint limit = saturating_add(loop().time(), kHopPatience);
+  const auto is_too_late = [&] { return std::max(host.rest_until, loop().time()) > limit; };
+  const auto put_off = [&] { return HopTurn{.put_off = std::max<Duration>(host.rest_until - loop().time(), kHopPatience)}; };
   while (host.has_hop) {
     if (is_too_late()) co_return put_off();
     co_await sleep(kHopPoll);
@@ -124,17 +112,17 @@ Coro<Crawler::Shard::HopTurn> Crawler::Shard::await_hop_turn(Host& host) {
   host.has_hop = true;
   Leaving ends([this, &host] {
     host.has_hop = false;
-    if (std::exchange(host.holds_for_hop, false) && !host.asking) frontier_.let_go(host, loop_->time());
+    if (std::exchange(host.holds_for_hop, false) && !host.asking) frontier_.let_go(host, loop().time());
   });
   // A page of the host that waits for the same moment goes first, so that neither holds up the other for ever.
-  if (host.rest_until > loop_->time()) {
+  if (host.rest_until > loop().time()) {
     if (is_too_late()) co_return put_off();
     co_await sleep_until(host.rest_until);
     co_await sleep(kHopPoll);
   }
   host.holds_for_hop = true;
-  frontier_.hold(host, loop_->time());
-  while (host.asked >= host.limits.concurrency || host.rest_until > loop_->time()) {
+  frontier_.hold(host, loop().time());
+  while (host.asked >= host.limits.concurrency || host.rest_until > loop().time()) {
     if (is_too_late()) co_return put_off();
     co_await sleep(kHopPoll);
   }
@@ -142,30 +130,30 @@ Coro<Crawler::Shard::HopTurn> Crawler::Shard::await_hop_turn(Host& host) {
 }
 
 // A request of another host's question to one of this shard's.
-Coro<Result<void>> Crawler::Shard::ask_as_hop(ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
+Coro<Result<void>> Crawler::Shard::HostHops::ask_as_hop(ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
                                               Duration& put_off) {
   Host& host = frontier_.host_of(request.url);
   response.connected = false;
   ++host.pins;
   const Leaving unpins([&host] { --host.pins; });
   if (host.lost) co_return fail(host.lost->cause.code, fmt::format("{}: {}", host.site, host.lost->cause.message));
-  const Duration rests = host.rest_until > loop_->time() ? host.rest_until - loop_->time() : Duration::zero();
+  const Duration rests = host.rest_until > loop().time() ? host.rest_until - loop().time() : Duration::zero();
   if (rests > kLongestHopRest) {
     co_return fail(Errc::busy, fmt::format("it redirects to {}, which rests for {}", host.site, format_roughly(rests)));
   }
   const HopTurn turn = co_await await_hop_turn(host);
   put_off = turn.put_off;
   if (!turn.place) co_return std::unexpected(not_yet());
-  take_turn(host, loop_->time());
-  co_return co_await ask_in_turn(host, kind, request, response);
+  desk_.take_turn(host, loop().time());
+  co_return co_await desk_.ask_in_turn(host, kind, request, response);
 }
 
 // --- between shards --------------------------------------------------------------------------------------------------
 
 // Of another shard's host: that shard asks.
-Coro<Result<void>> Crawler::Shard::ask_by(Shard& owner, ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
+Coro<Result<void>> Crawler::Shard::HostHops::ask_by(HostHops& owner, ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
                                           Duration& put_off) {
-  const auto hop = std::make_shared<Hop>(kind, request, *loop_);
+  const auto hop = std::make_shared<Hop>(kind, request, loop());
   const Leaving waits_no_more([&hop] {
     std::lock_guard lock(hop->mutex);
     hop->asker = nullptr;
@@ -178,24 +166,24 @@ Coro<Result<void>> Crawler::Shard::ask_by(Shard& owner, ExchangeKind kind, const
 }
 
 // False: it asks nobody any more.
-bool Crawler::Shard::post(std::shared_ptr<Hop> hop) {
+bool Crawler::Shard::HostHops::post(std::shared_ptr<Hop> hop) {
   {
-    std::lock_guard lock(inbox_mutex_);
+    std::lock_guard lock(mutex_);
     if (takes_no_hops_) return false;
     hops_.push_back(std::move(hop));
   }
-  wake();
+  core_.shard.wake();
   return true;
 }
 
-void Crawler::Shard::take_hops() {
+void Crawler::Shard::HostHops::take_hops() {
   std::vector<std::shared_ptr<Hop>> hops;
   {
-    std::lock_guard lock(inbox_mutex_);
+    std::lock_guard lock(mutex_);
     hops.swap(hops_);
   }
   for (auto& hop : hops) {
-    served_hops_.push_front(loop_->create_task(serve(hop), "hop"));
+    served_hops_.push_front(loop().create_task(serve(hop), "hop"));
     served_hops_.front().add_done_callback([this, hop, place = served_hops_.begin()] {
       Hop::answer(hop);
       served_hops_.erase(place);
@@ -204,7 +192,7 @@ void Crawler::Shard::take_hops() {
 }
 
 // A cancelled one leaves its answer as it is: not now.
-Coro<void> Crawler::Shard::serve(std::shared_ptr<Hop> hop) {
+Coro<void> Crawler::Shard::HostHops::serve(std::shared_ptr<Hop> hop) {
   Duration put_off{};
   Result<void> sent;
   try {
@@ -218,11 +206,10 @@ Coro<void> Crawler::Shard::serve(std::shared_ptr<Hop> hop) {
   hop->put_off = put_off;
 }
 
-// Those that ask wait for no answer any more.
-void Crawler::Shard::refuse_hops() {
+void Crawler::Shard::HostHops::refuse_hops() {
   std::vector<std::shared_ptr<Hop>> hops;
   {
-    std::lock_guard lock(inbox_mutex_);
+    std::lock_guard lock(mutex_);
     takes_no_hops_ = true;
     hops.swap(hops_);
   }

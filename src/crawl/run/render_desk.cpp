@@ -1,17 +1,16 @@
-// Pages as JavaScript makes them: what a page is rendered to, and its requests, which are the crawl's own.
+#include "crawl/run/render_desk.hpp"
+
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
 #include "argiope/async/sleep.hpp"
 #include "argiope/web/http_client.hpp"
-#include "base/internal/printable.hpp"
 #include "crawl/render/internal/part_rules.hpp"
-#include "crawl/run/shard.hpp"
+#include "crawl/run/host_desk.hpp"
+#include "crawl/run/host_questions.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
 
@@ -40,9 +39,9 @@ UrlPatterns compiled(const std::vector<std::string>& patterns) {
 Rendering::Rendering(const CrawlOptions& options) : only(compiled(options.render_only)), exclude(compiled(options.exclude)) {}
 
 // A page's requests while it is rendered. Lives in render().
-class Crawler::Shard::Parts final : public PageParts {
+class Crawler::Shard::RenderDesk::Parts final : public PageParts {
  public:
-  Parts(Shard& shard, Visit& visit) : shard_(shard), visit_(visit) {}
+  Parts(RenderDesk& desk, Visit& visit) : desk_(desk), visit_(visit) {}
 
   Coro<Result<void>> fetch(HttpRequest asked, PartKind kind, HttpResponse& response) override {
     if (auto begun = budget_.begin(); !begun) co_return begun;
@@ -50,38 +49,41 @@ class Crawler::Shard::Parts final : public PageParts {
     auto part = part_request(page, std::move(asked), kind);
     if (!part) co_return std::unexpected(std::move(part.error()));
     HttpRequest& request = part->request;
-    if (shard_.rendering_->exclude.match(request.url.href())) co_return fail(Errc::refused, "excluded from the crawl");
+    if (desk_.rendering_->exclude.match(request.url.href())) co_return fail(Errc::refused, "excluded from the crawl");
     if (!request.is_anonymous) {
-      std::string field = joined_cookies(part->cookies, shard_.shared_.session.cookie_field(request.url, shard_.wall()));
+      std::string field = joined_cookies(part->cookies, desk_.shared_.session.cookie_field(request.url, desk_.wall()));
       if (!field.empty()) request.headers.emplace_back("Cookie", std::move(field));
     }
-    PartCache& cache = shard_.rendering_->cache;
+    PartCache& cache = desk_.rendering_->cache;
     const bool may_be_known = PartCache::is_for(request, kind);
-    if (may_be_known && cache.find(request, shard_.loop_->time(), response)) {
+    if (may_be_known && cache.find(request, desk_.loop().time(), response)) {
       budget_.end(response);
       co_return Result<void>{};
     }
-    auto fetched = co_await shard_.fetch_part(*visit_.ticket.host, turns_, request, may_be_known, response);
+    auto fetched = co_await desk_.fetch_part(*visit_.ticket.host, turns_, request, may_be_known, response);
     budget_.end(response);
     co_return fetched;
   }
 
-  std::vector<Cookie> cookies() const override { return shard_.cookies_of(visit_.request.url); }
+  std::vector<Cookie> cookies() const override { return desk_.cookies_of(visit_.request.url); }
 
  private:
-  Shard& shard_;
+  RenderDesk& desk_;
   Visit& visit_;
   PartTurns turns_;
-  PartBudget budget_{shard_.options_.render_limits};
+  PartBudget budget_{desk_.options_.render_limits};
 };
 
+Crawler::Shard::RenderDesk::RenderDesk(Core& core, HostDesk& desk, HostQuestions& questions)
+    : Part(core), desk_(desk), questions_(questions) {}
+
 // The crawl cannot do without what it was asked to render with.
-Coro<void> Crawler::Shard::open_renderer() {
+Coro<void> Crawler::Shard::RenderDesk::open() {
   rendering_.emplace(options_);
   if (auto opened = co_await options_.renderer->open(); !opened) shared_.fail(std::move(opened.error()));
 }
 
-bool Crawler::Shard::is_worth_rendering(const Visit& visit) const {
+bool Crawler::Shard::RenderDesk::is_worth_rendering(const Visit& visit) const {
   const HttpResponse& response = visit.response;
   const bool is_page = visit.ticket.task->purpose == Purpose::page && visit.request.method == HttpMethod::get;
   return is_page && response.status == 200 &&
@@ -89,18 +91,17 @@ bool Crawler::Shard::is_worth_rendering(const Visit& visit) const {
          (rendering_->only.empty() || rendering_->only.match(visit.request.url.href()));
 }
 
-// The page's response with what was rendered in `visit.rendered`; or why there is none.
-Coro<std::optional<Error>> Crawler::Shard::render(Visit& visit) {
+Coro<std::optional<Error>> Crawler::Shard::RenderDesk::render(Visit& visit) {
   Host& host = *visit.ticket.host;
   ++host.rendering;
   const Leaving ends_rendering([&host] { --host.rendering; });
   Parts parts(*this, visit);
   auto made = co_await options_.renderer->render(visit.request, visit.response, parts, {});
   if (!made) {
-    ShardCounters::add(counters.render_errors);
+    ShardCounters::add(counters_.render_errors);
     co_return Error{made.error().code, "rendering: " + made.error().message};
   }
-  ShardCounters::add(counters.rendered);
+  ShardCounters::add(counters_.rendered);
   const bool has_new_cookies =
       shared_.session.take_cookies(visit.request.url, cookies_of(visit.request.url), std::move(made->cookies), wall());
   const HttpResponse& fetched = visit.response;
@@ -116,45 +117,27 @@ Coro<std::optional<Error>> Crawler::Shard::render(Visit& visit) {
   co_return std::nullopt;
 }
 
-// From here on the page is what was rendered.
-void Crawler::Shard::take_rendered(Visit& visit) {
+void Crawler::Shard::RenderDesk::take_rendered(Visit& visit) {
   visit.response = std::move(visit.rendered->page);
   visit.response.wire.clear();
 }
 
-// Of the answer whose page was rendered: what is told by the answer itself, and where the page's script has gone.
-void Crawler::Shard::note_rendered(Visit& visit, UrlOutcome& outcome) {
+void Crawler::Shard::RenderDesk::note_rendered(Visit& visit, UrlOutcome& outcome) {
   outcome.content_type = visit.rendered->fetched_type;
   if (!visit.rendered->led_to.empty()) visit.response.headers.location = visit.rendered->led_to;
 }
 
-bool Crawler::Shard::is_led_away(const Visit& visit) noexcept {
-  return visit.rendered != nullptr && !visit.rendered->led_to.empty();
-}
-
-// The URLs that its script has given to the page are links of it.
-void Crawler::Shard::discover_own_urls(const Visit& visit, UrlBatch& batch) {
-  const UrlTask& task = *visit.ticket.task;
-  for (const std::string& text : visit.rendered->own_urls) {
-    auto url = Url::parse(text);
-    if (!url) continue;
-    url->strip_fragment();
-    url->strip_credentials();
-    if (url->href() != visit.request.url.without_fragment()) discover(task, *url, task.depth + 1, false, batch);
-  }
-}
-
 // --- a page's requests ---------------------------------------------------------------------------------------------------
 
-std::vector<Cookie> Crawler::Shard::cookies_of(const Url& url) const {
+std::vector<Cookie> Crawler::Shard::RenderDesk::cookies_of(const Url& url) const {
   return cookies_for_host(shared_.session.cookies(wall()), url);
 }
 
 // Waits until the host may be asked for one thing more. Its robots.txt is read before, if need be.
 // Errors: why it is not asked.
-Coro<Result<void>> Crawler::Shard::await_turn(Host& host, bool is_own, const Url& url) {
+Coro<Result<void>> Crawler::Shard::RenderDesk::await_turn(Host& host, bool is_own, const Url& url) {
   for (;;) {
-    const TimePoint now = loop_->time();
+    const TimePoint now = loop().time();
     if (host.lost) co_return fail(host.lost->cause.code, fmt::format("{}: {}", host.site, host.lost->cause.message));
     if (rendering_->is_silent(host.site, now)) {
       co_return fail(Errc::network, fmt::format("{}: no connection a moment ago", host.site));
@@ -163,8 +146,8 @@ Coro<Result<void>> Crawler::Shard::await_turn(Host& host, bool is_own, const Url
     const std::size_t under_way = frontier_.running(host) - host.rendering + host.parts_asked;
     if (host.is_held() || (!is_own && under_way >= host.limits.concurrency)) {
       co_await sleep(kTurnPoll);
-    } else if (needs_question(host, now)) {
-      co_await question_host(host);
+    } else if (questions_.are_due(host, now)) {
+      co_await questions_.ask(host);
     } else if (host.robots && !host.robots->allowed(url.path_and_query())) {
       co_return fail(Errc::refused, "robots.txt");
     } else if (host.rest_until > now) {
@@ -176,7 +159,7 @@ Coro<Result<void>> Crawler::Shard::await_turn(Host& host, bool is_own, const Url
 }
 
 // A place among the requests at one address, given back by what is returned.
-Coro<Crawler::Shard::Leaving> Crawler::Shard::enter_address(const Host& host) {
+Coro<Leaving> Crawler::Shard::RenderDesk::enter_address(const Host& host) {
   const auto address = host.address && classify(*host.address) == AddressClass::public_ ? host.address : std::nullopt;
   if (!address) co_return Leaving([] {});
   struct Waits {
@@ -193,7 +176,7 @@ Coro<Crawler::Shard::Leaving> Crawler::Shard::enter_address(const Host& host) {
   for (;;) {
     Waits waits{shared_.addresses, *address};
     const bool entered = shared_.addresses.enter(
-        *address, [loop = loop_, alive = std::weak_ptr(waits.freed), is_told = waits.is_told] {
+        *address, [loop = core_.loop, alive = std::weak_ptr(waits.freed), is_told = waits.is_told] {
           const auto freed = alive.lock();
           if (freed == nullptr) return false;
           *is_told = true;
@@ -207,21 +190,14 @@ Coro<Crawler::Shard::Leaving> Crawler::Shard::enter_address(const Host& host) {
 }
 
 // To its own host a page asks in the place of its visit; of another nothing else is asked meanwhile.
-Crawler::Shard::Leaving Crawler::Shard::begin_part(Host& host, bool is_own) {
-  if (!is_own) return begin_question(host);
+Leaving Crawler::Shard::RenderDesk::begin_part(Host& host, bool is_own) {
+  if (!is_own) return desk_.begin_question(host);
   ++host.parts_asked;
   return Leaving([&host] { --host.parts_asked; });
 }
 
-// Whoever asks next waits for as long as the host's rate says.
-void Crawler::Shard::take_turn(Host& host, TimePoint now) {
-  if (host.limits.rate > 0 && std::isfinite(host.limits.rate)) {
-    rest(host, saturating_add(now, from_seconds(1.0 / host.limits.rate)), RestReason::pace, now);
-  }
-}
-
 // One request at a time, at the pace of the host.
-Coro<Result<void>> Crawler::Shard::fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request, bool may_be_known,
+Coro<Result<void>> Crawler::Shard::RenderDesk::fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request, bool may_be_known,
                                               HttpResponse& response) {
   Host& host = frontier_.host_of(request.url);
   ++host.pins;
@@ -230,36 +206,36 @@ Coro<Result<void>> Crawler::Shard::fetch_part(Host& page_host, PartTurns& turns,
   Lock& turn = is_own ? turns.own : rendering_->turn_of(host.site);
   const auto held = co_await turn.scoped();
   const auto place = co_await turns.places.scoped();
-  if (may_be_known && rendering_->cache.find(request, loop_->time(), response)) co_return Result<void>{};
+  if (may_be_known && rendering_->cache.find(request, loop().time(), response)) co_return Result<void>{};
   take_host_fields(*host.policy, request);
   request.body_limit = options_.size_limit;
   request.timeout = host.policy->timeout;
-  prepare(request);
+  desk_.prepare(request);
   Result<void> sent;
   int challenges = 0;
   do {
     sent = co_await ask_for_part(host, is_own, request, response);
     if (!sent) co_return sent;
-    ShardCounters::add(counters.parts);
+    ShardCounters::add(counters_.parts);
     if (response.new_cookies || response.challenged != HttpChallenged::none) shared_.session.note(request, response, wall());
-    show(ExchangeKind::part, request, response);
+    desk_.show(ExchangeKind::part, request, response);
   } while (response.challenged == HttpChallenged::again && ++challenges <= kMostPartChallenges);
-  const TimePoint now = loop_->time();
+  const TimePoint now = loop().time();
   if (may_be_known) rendering_->cache.put(request, response, now);
   co_return sent;
 }
 
-Coro<Result<void>> Crawler::Shard::ask_for_part(Host& host, bool is_own, HttpRequest& request, HttpResponse& response) {
+Coro<Result<void>> Crawler::Shard::RenderDesk::ask_for_part(Host& host, bool is_own, HttpRequest& request, HttpResponse& response) {
   for (;;) {
     if (auto may_ask = co_await await_turn(host, is_own, request.url); !may_ask) co_return may_ask;
     const Leaving ends_part = begin_part(host, is_own);
     const Leaving leaves_address = co_await enter_address(host);
-    const TimePoint start = loop_->time();
+    const TimePoint start = loop().time();
     if (host.rest_until > start) continue;  // another has asked while this waited for the address
-    take_turn(host, start);
-    auto sent = co_await send(host, request, response);
-    const TimePoint now = loop_->time();
-    last_fetch_ = now;
+    desk_.take_turn(host, start);
+    auto sent = co_await desk_.send(host, request, response);
+    const TimePoint now = loop().time();
+    core_.last_fetch = now;
     rest_after_part(host, response.sent_at, now);
     if (response.connected) count_bytes(response);
     if (!sent && !response.connected && !is_own && sent.error().code != Errc::refused) {
@@ -270,9 +246,9 @@ Coro<Result<void>> Crawler::Shard::ask_for_part(Host& host, bool is_own, HttpReq
 }
 
 // As be_polite(), whatever else may be asked of the host at the same time: the frontier has not counted this start.
-void Crawler::Shard::rest_after_part(Host& host, TimePoint sent_at, TimePoint now) {
-  take_turn(host, sent_at);
-  rest_for_delay(host, now);
+void Crawler::Shard::RenderDesk::rest_after_part(Host& host, TimePoint sent_at, TimePoint now) {
+  desk_.take_turn(host, sent_at);
+  desk_.rest_for_delay(host, now);
 }
 
 }  // namespace argiope

@@ -1,10 +1,12 @@
-// What other programs put into the database while the crawl goes on, or rests.
+#include "crawl/run/given_desk.hpp"
+
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/internal/printable.hpp"
-#include "crawl/run/shard.hpp"
+#include "crawl/run/discovery.hpp"
 
 namespace argiope {
 namespace {
@@ -19,8 +21,10 @@ std::uint32_t depth_of(const GivenUrl& given) noexcept {
 
 }  // namespace
 
-bool Crawler::Shard::awaits_given(TimePoint now) {
-  if (index_ != 0) return false;
+Crawler::Shard::GivenDesk::GivenDesk(Core& core, Discovery& discovery) : Part(core), discovery_(discovery) {}
+
+bool Crawler::Shard::GivenDesk::awaits_given(TimePoint now) {
+  if (core_.index != 0) return false;
   if (shared_.ending.outstanding() > 0) {
     idle_since_.reset();
     return false;
@@ -29,8 +33,8 @@ bool Crawler::Shard::awaits_given(TimePoint now) {
   return !looked_in_vain_ || (options_.linger && now - *idle_since_ < *options_.linger);
 }
 
-void Crawler::Shard::take_given(TimePoint now) {
-  if (index_ != 0) return;
+void Crawler::Shard::GivenDesk::take_given(TimePoint now) {
+  if (core_.index != 0) return;
   looked_in_vain_ = false;
   // Before the end they are looked for once more.
   const bool idle = shared_.ending.outstanding() == 0;
@@ -58,18 +62,18 @@ void Crawler::Shard::take_given(TimePoint now) {
   }
   shared_.store.submit(std::move(batch));
   given_flush_ = shared_.store.begin_flush();
-  hand_out_found(now);
+  discovery_.hand_out(now);
 }
 
 // What is asked for again is judged by what is stored of it.
-bool Crawler::Shard::has_seen_all() {
+bool Crawler::Shard::GivenDesk::has_seen_all() {
   if (!again_flush_) again_flush_ = shared_.store.begin_flush();
   if (!shared_.store.flushed(*again_flush_)) return false;
   again_flush_.reset();
   return true;
 }
 
-void Crawler::Shard::take_one_again(const GivenUrl& given, UrlBatch& batch) {
+void Crawler::Shard::GivenDesk::take_one_again(const GivenUrl& given, UrlBatch& batch) {
   const auto record = shared_.store.get(given.again);
   if (!record || !*record || (*record)->url != given.url) {
     if (shared_.given.skipped.fetch_add(1) < kMostRemarks) {
@@ -90,14 +94,14 @@ void Crawler::Shard::take_one_again(const GivenUrl& given, UrlBatch& batch) {
   }
   shared_.given.taken.fetch_add(1);
   if (const auto url = Url::parse(given.url)) {
-    found_[shared_.shard_of(*url)].push_back(std::move(*anew->task));
+    discovery_.queue(*url, std::move(*anew->task));
   } else {
     shared_.ending.end(1);
   }
 }
 
 // As discover() does with a link, but that no page has it.
-void Crawler::Shard::take_one_given(const GivenUrl& given, UrlBatch& batch) {
+void Crawler::Shard::GivenDesk::take_one_given(const GivenUrl& given, UrlBatch& batch) {
   auto url = Url::parse(given.url);
   if (!url || (url->scheme() != "http" && url->scheme() != "https")) {
     if (shared_.given.skipped.fetch_add(1) < kMostRemarks) {
@@ -132,7 +136,7 @@ void Crawler::Shard::take_one_given(const GivenUrl& given, UrlBatch& batch) {
   task.url = url->href();
   task.depth = depth;
   shared_.ending.begin(1);
-  found_[shared_.shard_of(*url)].push_back(std::move(task));
+  discovery_.queue(*url, std::move(task));
 }
 
 }  // namespace argiope

@@ -1,14 +1,11 @@
-// Sitemaps and feeds: how they are found, and what becomes of what they list. Nothing here runs in a crawl that asks for neither.
-//
-// A sitemap is a URL of the crawl with the reason `sitemap`: it is fetched with the politeness and the attempts of any other, and
-// with what is stored of it the next run asks whether it has changed. What it lists is stored in one batch with its outcome, so that
-// it is read whole or not at all.
+#include "crawl/run/sitemap_desk.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
-#include <string>
+#include <string_view>
 #include <utility>
 
 #include "argiope/web/charset.hpp"
@@ -17,8 +14,8 @@
 #include "base/internal/printable.hpp"
 #include "crawl/page/internal/link_resolver.hpp"
 #include "crawl/page/page_in_utf8.hpp"
-#include "crawl/run/shard.hpp"
-#include "crawl/scope/url_change.hpp"
+#include "crawl/run/discovery.hpp"
+#include "crawl/run/host_hops.hpp"
 #include "web/html/internal/page_survey.hpp"
 #include "web/html/internal/sitemap.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -50,21 +47,23 @@ bool may_be_a_sitemap(const HttpResponse& response) {
 
 }  // namespace
 
+Crawler::Shard::SitemapDesk::SitemapDesk(Core& core, Discovery& discovery, HostHops& hops)
+    : Part(core), discovery_(discovery), hops_(hops) {}
+
 // --- finding them ----------------------------------------------------------------------------------------------------
 
-void Crawler::Shard::add_sitemap_by_itself(const Url& url) {
+void Crawler::Shard::SitemapDesk::add_sitemap_by_itself(const Url& url) {
   UrlBatch batch;
   add_sitemap(url, {}, batch);
   if (batch.size() > 0) shared_.store.submit(std::move(batch));
-  hand_out_found(loop_->time());
+  discovery_.hand_out(loop().time());
 }
 
-void Crawler::Shard::add_given_sitemaps() {
+void Crawler::Shard::SitemapDesk::add_given_sitemaps() {
   for (const Url& url : options_.sitemap_urls) add_sitemap_by_itself(url);
 }
 
-// Those that robots.txt names may be anywhere: it speaks for its host (sitemaps.org, "Cross Submits").
-void Crawler::Shard::find_sitemaps(Host& host, const RobotsRules* rules) {
+void Crawler::Shard::SitemapDesk::find_sitemaps(Host& host, const RobotsRules* rules) {
   const auto root = Url::parse(host.site + "/");
   if (!root || !shared_.is_in_scope(*root)) return;
   bool named = false;
@@ -79,8 +78,7 @@ void Crawler::Shard::find_sitemaps(Host& host, const RobotsRules* rules) {
   if (!named && shared_.sitemaps.take(host.site_fingerprint)) host.sitemap_guess = 1;
 }
 
-// Whether there is something at the next of the usual places: what is not there is no broken link.
-Coro<void> Crawler::Shard::guess_sitemap(Host& host) {
+Coro<void> Crawler::Shard::SitemapDesk::guess_sitemap(Host& host) {
   const std::size_t guess = host.sitemap_guess - 1u;
   host.sitemap_guess = guess + 1 < kUsualPlaces.size() ? static_cast<std::uint8_t>(guess + 2) : 0;
   const Url place = *Url::parse(host.site + std::string(kUsualPlaces[guess]));
@@ -93,15 +91,14 @@ Coro<void> Crawler::Shard::guess_sitemap(Host& host) {
   request.method = HttpMethod::head;
   request.url = place;
   HttpResponse response;
-  const auto sent = co_await ask_for_file(host, ExchangeKind::probe, request, response);
+  const auto sent = co_await hops_.ask_for_file(host, ExchangeKind::probe, request, response);
   if (!sent) host.sitemap_guess = static_cast<std::uint8_t>(guess + 1);
   if (!sent || !*sent || !may_be_a_sitemap(response)) co_return;
   host.sitemap_guess = 0;
   add_sitemap_by_itself(place);
 }
 
-// The feeds that a page announces. Called before its links are followed, which would take them for pages.
-void Crawler::Shard::add_feeds_of(Visit& visit, UrlBatch& batch) {
+void Crawler::Shard::SitemapDesk::add_feeds_of(Visit& visit, UrlBatch& batch) {
   const HttpResponse& response = visit.response;
   const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
   const PageSurvey survey = survey_page(page_in_utf8(response.body, charset, transcoded_));
@@ -119,7 +116,7 @@ void Crawler::Shard::add_feeds_of(Visit& visit, UrlBatch& batch) {
 }
 
 // Queues a sitemap, once in a run. Its URL may be known as that of a page.
-void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, UrlBatch& batch) {
+void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& origin, UrlBatch& batch) {
   if (!is_http(found)) return;
   Url url = found;
   url.strip_fragment();
@@ -151,36 +148,38 @@ void Crawler::Shard::add_sitemap(const Url& found, const SitemapOrigin& origin, 
     task.revisit = was_sitemap && (*record)->state == UrlState::done;
   }
   shared_.ending.begin(1);
-  found_[shared_.shard_of(url)].push_back(std::move(task));
+  discovery_.queue(url, std::move(task));
+}
+
+void Crawler::Shard::SitemapDesk::pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch) {
+  if (!shared_.reads_sitemaps || !shared_.sitemaps.is_wanted(task.fingerprint, false)) return;
+  const auto target = Url::parse(visit.response.headers.location, &visit.request.url);
+  if (target) add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
 }
 
 // --- reading them ----------------------------------------------------------------------------------------------------
 
-// False: as many as may be are being read, and the URL waits for its turn.
-bool Crawler::Shard::enter_sitemap(Visit& visit, TimePoint now) {
-  if (sitemaps_under_way_ < kMostSitemapsAtOnce) {
-    ++sitemaps_under_way_;
+bool Crawler::Shard::SitemapDesk::enter(Visit& visit) {
+  if (under_way_ < kMostSitemapsAtOnce) {
+    ++under_way_;
     return true;
   }
   Host& host = *visit.ticket.host;
   ++host.pins;
-  hosts_with_sitemaps_.push_back(&host);
-  put_back(visit, now);
+  waiting_.push_back(&host);
   return false;
 }
 
-void Crawler::Shard::leave_sitemap(TimePoint now) {
-  --sitemaps_under_way_;
-  if (hosts_with_sitemaps_.empty()) return;
-  Host& host = *hosts_with_sitemaps_.front();
-  hosts_with_sitemaps_.pop_front();
+void Crawler::Shard::SitemapDesk::leave(TimePoint now) {
+  --under_way_;
+  if (waiting_.empty()) return;
+  Host& host = *waiting_.front();
+  waiting_.pop_front();
   --host.pins;
   if (!host.is_held()) frontier_.let_go(host, now);
 }
 
-// Whether the answer is to be read as a sitemap; one that was queued as a page is none from now on, if it is a list. Some sites
-// name their front page.
-bool Crawler::Shard::is_sitemap(Visit& visit) {
+bool Crawler::Shard::SitemapDesk::is_sitemap(Visit& visit) {
   UrlTask& task = task_of(visit);
   if (task.purpose == Purpose::sitemap || is_only_checked(task.purpose)) return task.purpose == Purpose::sitemap;
   const HttpResponse& response = visit.response;
@@ -200,37 +199,12 @@ bool Crawler::Shard::is_sitemap(Visit& visit) {
   return true;
 }
 
-void Crawler::Shard::note_no_sitemap(const UrlTask& task) {
+void Crawler::Shard::SitemapDesk::note_no_sitemap(const UrlTask& task) {
   ++shared_.sitemaps.counts.unreadable;
   spdlog::warn("{}: neither sitemap nor feed", printable(task.url));
 }
 
-// Its URL is a page's after all, if its place is that of one: as it was, where it was fetched before, or else asked for as such.
-// False: it is none.
-bool Crawler::Shard::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now) {
-  UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
-  const bool is_page = is_html_page(response.headers.content_type, response.body) && shared_.place_of(task.url, task.depth) == Exclusion::none;
-  if (!is_page) return false;
-  if (visit.before && visit.before->state == UrlState::done && visit.before->reason != UrlReason::sitemap) {
-    batch.outcomes.front() = as_it_was(*visit.before);
-    settle(visit, std::move(batch), now);
-    return true;
-  }
-  task.purpose = Purpose::page;
-  task.revisit = false;
-  end_page(visit);
-  UrlOutcome& waits = batch.outcomes.front();
-  waits = UrlOutcome{};
-  waits.url_id = task.id;
-  waits.state = UrlState::queued;
-  shared_.store.submit(std::move(batch));
-  frontier_.retry(visit.ticket, now, now);
-  return true;
-}
-
-// False: nothing is to be settled, because its URL is no sitemap's.
-bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
+bool Crawler::Shard::SitemapDesk::on_sitemap(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
   UrlOutcome& outcome = batch.outcomes.front();
@@ -240,7 +214,7 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
   if (outcome.not_modified) {
     ++shared_.sitemaps.counts.unchanged;
   } else if (response.status == 200) {
-    if (!read_sitemap_of(visit, batch)) return !is_page_after_all(visit, batch, now);
+    return read_sitemap_of(visit, batch);
   } else if (is_redirect(response.status)) {
     const auto target = Url::parse(response.headers.location, &visit.request.url);
     if (response.headers.location.empty() || !target) {
@@ -253,23 +227,16 @@ bool Crawler::Shard::on_sitemap(Visit& visit, UrlBatch& batch, TimePoint now) {
       return true;
     }
     add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
-    targets_.assign(1, shared_.seen.id_of(shared_.fingerprint_of(target->href())));
-    store_links(task, true, batch);
+    discovery_.set_targets({shared_.seen.id_of(shared_.fingerprint_of(target->href()))});
+    discovery_.store_links(task, true, batch);
   } else {
     ++shared_.sitemaps.counts.unreadable;
   }
   return true;
 }
 
-// A page that should be a sitemap redirects: what it leads to should be one, too.
-void Crawler::Shard::pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch) {
-  if (!shared_.reads_sitemaps || !shared_.sitemaps.is_wanted(task.fingerprint, false)) return;
-  const auto target = Url::parse(visit.response.headers.location, &visit.request.url);
-  if (target) add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
-}
-
 // False: it is none.
-bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
+bool Crawler::Shard::SitemapDesk::read_sitemap_of(Visit& visit, UrlBatch& batch) {
   const UrlTask task = task_of(visit);
   const HttpResponse& response = visit.response;
   SitemapBook::Counts& counts = shared_.sitemaps.counts;
@@ -283,7 +250,7 @@ bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
       return true;
     }
   }
-  targets_.clear();
+  discovery_.set_targets({});
   std::uint64_t no_urls = 0;
   std::uint64_t too_deep = 0;
   const auto take = [&](const SitemapEntry& entry) {
@@ -305,13 +272,13 @@ bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
         }
         return add_sitemap(url, {task.id, task.depth, static_cast<std::uint8_t>(task.nesting + 1), 0}, batch);
       case SitemapLink::image:
-        if (options_.check_assets && is_http(url)) discover_asset(task, url, batch);
+        if (options_.check_assets && is_http(url)) discovery_.discover_asset(task, url, batch);
         return;
       default: break;
     }
     if (!is_http(url)) return count(Exclusion::scheme);
     if (entry.modified) ask_if_newer(url, latest_of(*entry.modified), batch);
-    discover(task, url, task.depth, false, batch);
+    discovery_.discover(task, url, task.depth, false, batch);
   };
   const SitemapReport report = read_sitemap(response.body, response.headers.content_type, SitemapLimits{}, take);
   UrlOutcome& outcome = batch.outcomes.front();
@@ -320,7 +287,7 @@ bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
     outcome.error = "neither sitemap nor feed";
     return false;
   }
-  store_links(task, true, batch);
+  discovery_.store_links(task, true, batch);
   counts.links += report.links;
   counts.dropped += report.dropped + no_urls;
   std::string trouble = report.trouble;
@@ -336,7 +303,7 @@ bool Crawler::Shard::read_sitemap_of(Visit& visit, UrlBatch& batch) {
 
 // The page at `url` is asked whether it has changed, if it is known and was fetched before `modified`. That it waits is stored, since
 // the next run may find the sitemap unchanged.
-void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& batch) {
+void Crawler::Shard::SitemapDesk::ask_if_newer(const Url& url, WallTime modified, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
   task.id = shared_.seen.id_of(task.fingerprint);
@@ -355,7 +322,7 @@ void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& b
   waits.state = UrlState::queued;
   waits.mtime = (*record)->mtime;
   if (shared_.plan.is_adaptive()) {
-    waits.due = frontier_.stored_time(loop_->time());
+    waits.due = frontier_.stored_time(loop().time());
     waits.mtime = shared_.plan.visit_before(waits.due, &**record);
   }
   waits.status_code = (*record)->status_code;
@@ -365,7 +332,7 @@ void Crawler::Shard::ask_if_newer(const Url& url, WallTime modified, UrlBatch& b
   batch.outcomes.push_back(std::move(waits));
   ++shared_.sitemaps.counts.news;
   shared_.ending.begin(1);
-  found_[shared_.shard_of(url)].push_back(std::move(task));
+  discovery_.queue(url, std::move(task));
 }
 
 }  // namespace argiope
