@@ -255,7 +255,7 @@ namespace detail {
 template <class A>
 concept IsCoro = requires { typename A::value_type; } && std::same_as<A, Coro<typename A::value_type>>;
 
-// A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved then.
+// A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved.
 template <class F>
 using CalledOnce = std::conditional_t<std::is_invocable_v<F>, F, F&>;
 template <class F>
@@ -263,18 +263,18 @@ using ResultOfOneCall = std::invoke_result_t<CalledOnce<F>>;
 
 }  // namespace detail
 
-// A function without parameters that returns a Coro: a function, a lambda with or without captures, a std::function, what
-// std::bind_front makes of a function and its arguments. What makes a task of a Coro takes it too.
+// A function without parameters that returns a Coro: a function, a lambda with or without captures, a std::function,
+// what std::bind_front makes of a function and its arguments. What makes a task of a Coro takes it too.
 //
 //   loop.create_task([order = std::move(order)]() -> Coro<void> { co_await ship(order); });
 //   loop.create_task(std::bind_front(&Shop::ship, &shop, std::move(order)));
 //
-// Lifetime: it is copied or moved to the task, and is destroyed when its coroutine has ended, before anybody who awaits the
-//           task goes on: what it captures by value may be used to the end. What it captures by reference may be used no
-//           longer than what is referred to lives.
+// Lifetime: it is copied or moved to the task, and is destroyed when its coroutine has ended, before anybody who awaits
+//           the task goes on: what it captures by value may be used to the end. What it captures by reference may be
+//           used no longer than what is referred to lives.
 // Order:    it is called in the task's first step, and never when the task is cancelled before.
-// Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. What the call itself throws, before
-//           there is a Coro, is thrown from the task, and std::invalid_argument for an empty Coro that it returns.
+// Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. What the call itself throws,
+//           before there is a Coro, is thrown from the task, and std::invalid_argument for an empty Coro it returns.
 template <class F>
 concept CoroFunction = std::move_constructible<F> && requires { requires detail::IsCoro<detail::ResultOfOneCall<F>>; };
 
