@@ -48,7 +48,7 @@ namespace detail {
 
 // Called when a task's outermost coroutine ends.
 void root_coroutine_ended() noexcept;
-// Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns in the loop's debug mode.
+// Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns, as EventLoop::set_debug says.
 void coroutine_never_started(const std::source_location& created_at) noexcept;
 
 // The exception with which a coroutine of this thread has just ended, from the catch block on. Who awaited it resumes
@@ -208,6 +208,10 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
   // Gives the frame away; whoever takes it destroys it.
   Handle release() noexcept { return std::exchange(handle_, {}); }
+  // Destroys it unrun, on purpose: nobody is warned of a coroutine that was never awaited. Harmless on an empty one.
+  void close() noexcept {
+    if (handle_) release().destroy();
+  }
 
   void operator co_await() const& ARGIOPE_DELETED(
       "a Coro is awaited once: write co_await std::move(coro), or make it a task to await it more than once");
