@@ -48,7 +48,8 @@ namespace detail {
 
 // Called when a task's outermost coroutine ends.
 void root_coroutine_ended() noexcept;
-// Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns, as EventLoop::set_debug says.
+// Called when a coroutine is destroyed that never ran, which is a forgotten co_await: warns as EventLoop::set_debug
+// says.
 void coroutine_never_started(const std::source_location& created_at) noexcept;
 
 // The exception with which a coroutine of this thread has just ended, from the catch block on. Who awaited it resumes
