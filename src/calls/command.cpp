@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "argiope/async/sleep.hpp"
@@ -13,6 +15,8 @@
 #include "argiope/async/timeout.hpp"
 #include "argiope/base/duration.hpp"
 #include "async/internal/child_process.hpp"
+#include "base/internal/json_reader.hpp"
+#include "base/internal/wording.hpp"
 
 namespace argiope {
 namespace {
@@ -40,12 +44,12 @@ std::vector<std::string> environment_of(const JobContext& context, const std::ve
   return environment_with(of_job);
 }
 
-std::string last_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  if (const auto newline = text.rfind('\n'); newline != std::string::npos) text.erase(0, newline + 1);
-  if (text.size() > kMostErrorBytes) text.resize(kMostErrorBytes);
-  return text;
+std::string_view whole_last_line(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  return text.substr(text.rfind('\n') + 1);  // of the whole text where there is none
 }
+
+std::string last_line(std::string_view text) { return std::string(whole_last_line(text).substr(0, kMostErrorBytes)); }
 
 // Whether it is this process or machine that can start nothing at the moment, whatever it is.
 bool can_start_nothing(const std::error_code& error) {
@@ -118,10 +122,35 @@ std::string summary_of_crawl(std::string_view report) {
   return {};
 }
 
+// What the object comes to that --summary json has printed: "612 URLs asked, 4,311 links, nothing new"; empty: it is none.
+std::string summary_in_words(std::string_view object) {
+  const auto parsed = JsonText::parse(object);
+  if (!parsed) return {};
+  JsonErrors errors;
+  std::map<std::string_view, std::optional<std::uint64_t>> numbers;
+  std::string_view stopped_by;
+  parsed->root(errors).for_each_member([&](std::string_view name, const JsonValue& value) {
+    numbers[name] = value.if_natural();
+    if (name == "stopped_by") stopped_by = value.if_text().value_or("");
+  });
+  const auto asked = numbers["fetched"];
+  if (!asked) return {};
+  std::string words = count_of(*asked, "URL") + " asked";
+  if (const auto links = numbers["links"]) words += ", " + count_of(*links, "link");
+  const auto found = numbers["findings_errors"];
+  if (found ? *found > 0 : numbers["broken"].value_or(0) > 0) {
+    words += ", " + (found ? count_of(*found, "error") : count_of(*numbers["broken"], "broken link"));
+  }
+  if (const auto fresh = numbers["findings_new"]) words += *fresh == 0 ? ", nothing new" : fmt::format(", {} new", grouped(*fresh));
+  return stopped_by.empty() ? words : fmt::format("{}, stopped by {}", words, stopped_by);
+}
+
 // A crawl that has asked nothing says so, for that is no good news.
 std::string remark_of_crawl(const ProcessOutput& output) {
   std::string said = last_line(output.err);
-  return said.starts_with("argiope: nothing was due") ? said : summary_of_crawl(output.out);
+  if (said.starts_with("argiope: nothing was due")) return said;
+  std::string summary = summary_of_crawl(output.out);
+  return summary.empty() ? summary_in_words(whole_last_line(output.out)) : summary;
 }
 
 bool is_ok(const CommandOptions& options, int status) {

@@ -207,7 +207,6 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   using FireReplies = Result<std::vector<Result<FireReply>>>;
   Coro<FireReplies> fire_all(std::vector<FireCall> calls);
   Coro<Result<Step>> step_of(FireCall call);
-  Result<void> take_room_now(const std::vector<Queue*>& queues);
   void note_fired(const std::vector<Queue*>& queues, const FireReply* reply);
 
   // --- queues
@@ -255,7 +254,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Coro<Result<OnceReply>> do_once(OnceCall call);
   Coro<Result<OnceReply>> put_once(OnceCall call);
   Coro<Result<void>> take_room(std::vector<Result<Queue*>>& queues, bool each);
-  static void take_what_there_is(Queue& queue, std::vector<Result<Queue*>>& queues);
+  static std::uint64_t take_what_there_is(Room& room, std::vector<Result<Queue*>>& queues);
   Coro<Result<OnceReply>> send_puts_once(OnceRequest request, std::vector<Result<Queue*>> queues);
   Coro<Result<OnceReply>> change_once(OnceCall call);
   Coro<Result<OnceReply>> do_settle_once(RequestKey key, std::vector<RunEnd> ends);

@@ -5,23 +5,14 @@
 
 namespace argiope {
 
-// Room for all of them, or for none.
-Result<void> Broker::take_room_now(const std::vector<Queue*>& queues) {
-  for (std::size_t taken = 0; taken < queues.size(); ++taken) {
-    const Queue& queue = *queues[taken];
-    if (queues[taken]->room.take_now(1)) continue;
-    for (std::size_t i = 0; i < taken; ++i) queues[i]->room.arrived(false);
-    return queue_is_full(queue.name(), queue.room.live(), queue.config().capacity);
-  }
-  return {};
-}
-
 Coro<Result<Broker::Step>> Broker::step_of(FireCall call) {
   Step step;
+  Room::Wanted wanted;
   for (const FireJob& job : call.jobs) {
     Queue* queue = co_await or_return(queue_named(job.job.queue, options_.create_queues, job.job.within));
     co_await or_return(check_job(job.job, queue->window.name(), queue->window.config().max_payload_bytes));
     step.queues.push_back(queue);
+    ++wanted[&queue->room];
   }
   step.request = {call.id, call.version, call.place, std::move(call.runs), {}, std::move(call.amended)};
   step.request.jobs.reserve(call.jobs.size());
@@ -32,7 +23,7 @@ Coro<Result<Broker::Step>> Broker::step_of(FireCall call) {
     step.request.jobs.push_back(std::move(put));
   }
   co_await or_return(check(step.request));
-  co_await or_return(take_room_now(step.queues));
+  co_await or_return(Room::take_all_now(wanted));
   co_return step;
 }
 

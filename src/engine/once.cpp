@@ -1,6 +1,4 @@
 // How the broker does requests that have a key: in one call of the store, which remembers them with what they have done.
-#include <map>
-
 #include "argiope/async/or_return.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
@@ -46,40 +44,27 @@ Coro<Result<OnceReply>> Broker::put_once(OnceCall call) {
 
 // For a job in each of the queues; where `each`, those for which there is none get that as their error.
 Coro<Result<void>> Broker::take_room(std::vector<Result<Queue*>>& queues, bool each) {
-  std::map<Queue*, std::uint64_t> wanted;
+  Room::Wanted wanted;
   for (const auto& queue : queues) {
-    if (queue) ++wanted[*queue];
+    if (queue) ++wanted[&(*queue)->room];
   }
-  for (auto next = wanted.begin(); next != wanted.end(); ++next) {
-    auto& [queue, count] = *next;
-    Result<void> room;
-    bool cancelled = false;
-    try {
-      room = co_await queue->room.take(queue->name(), count);
-    } catch (const CancelledError&) {
-      cancelled = true;
-    }
-    if (room && !cancelled) continue;
-    if (!cancelled && each && room.error().code == Errc::refused) {
-      take_what_there_is(*queue, queues);
-      continue;
-    }
-    for (auto back = wanted.begin(); back != next; ++back) {
-      for (const auto& taken : queues) {
-        if (taken && *taken == back->first) back->first->room.arrived(false);
-      }
-    }
-    if (cancelled) throw CancelledError();
-    co_return std::unexpected(std::move(room.error()));
-  }
-  co_return Result<void>{};
+  Room::TakeSome take_some;
+  if (each) take_some = [&](Room& room) { return take_what_there_is(room, queues); };
+  co_return co_await Room::take_all(std::move(wanted), std::move(take_some));
 }
 
-void Broker::take_what_there_is(Queue& queue, std::vector<Result<Queue*>>& queues) {
+// How much that was.
+std::uint64_t Broker::take_what_there_is(Room& room, std::vector<Result<Queue*>>& queues) {
+  std::uint64_t taken = 0;
   for (auto& wanted : queues) {
-    if (!wanted || *wanted != &queue || queue.room.take_now(1)) continue;
-    wanted = queue_is_full(queue.name(), queue.room.live(), queue.config().capacity);
+    if (!wanted || &(*wanted)->room != &room) continue;
+    if (room.take_now(1)) {
+      ++taken;
+    } else {
+      wanted = room.is_full();
+    }
   }
+  return taken;
 }
 
 // The room for them has been taken; the queues hear of it whoever waits.

@@ -16,7 +16,7 @@ namespace argiope {
 
 struct OwnedQueue {
   OwnedQueue(EventLoop& loop, StoredQueue stored, std::size_t most, const JobClock& clock)
-      : window(std::move(stored), most, clock), room(loop, window.config()) {}
+      : window(std::move(stored), most, clock), room(loop, window.stored()) {}
 
   const std::string& name() const noexcept { return window.name(); }
   const QueueConfig& config() const noexcept { return window.config(); }

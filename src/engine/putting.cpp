@@ -33,7 +33,7 @@ Coro<Result<PutReply>> Broker::put_one(std::shared_ptr<Broker> self, NewJob job)
   if (auto good = check_job(job, (*queue)->name(), (*queue)->config().max_payload_bytes); !good)
     co_return std::unexpected(std::move(good.error()));
   if (!(*queue)->room.take_now(1)) {
-    if (auto room = co_await (*queue)->room.take((*queue)->name(), 1); !room) {
+    if (auto room = co_await (*queue)->room.take(1); !room) {
       co_return std::unexpected(std::move(room.error()));
     }
   }
@@ -50,7 +50,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Broker::put_several(std::vector<NewJ
     if (*queue == nullptr) queue = co_await queue_named(jobs[i].queue, options_.create_queues, jobs[i].within);
     Result<void> good = queue ? check_job(jobs[i], (*queue)->name(), (*queue)->config().max_payload_bytes)
                               : std::unexpected(std::move(queue.error()));
-    if (good && !(*queue)->room.take_now(1)) good = co_await (*queue)->room.take((*queue)->name(), 1);
+    if (good && !(*queue)->room.take_now(1)) good = co_await (*queue)->room.take(1);
     if (good) {
       answers.emplace_back(i, submit_put(std::move(jobs[i]), **queue));
     } else {
@@ -126,23 +126,9 @@ Coro<Result<std::vector<PutReply>>> Broker::put_together(std::vector<NewJob> job
     co_await or_return(check_job(job, queue->name(), queue->config().max_payload_bytes));
     queues.push_back(queue);
   }
-  std::map<Queue*, std::uint64_t> wanted;
-  for (Queue* queue : queues) ++wanted[queue];
-  for (auto taken = wanted.begin(); taken != wanted.end(); ++taken) {
-    Result<void> room;
-    bool cancelled = false;
-    try {
-      room = co_await taken->first->room.take(taken->first->name(), taken->second);
-    } catch (const CancelledError&) {
-      cancelled = true;
-    }
-    if (room && !cancelled) continue;
-    for (auto back = wanted.begin(); back != taken; ++back) {
-      for (std::uint64_t i = 0; i < back->second; ++i) back->first->room.arrived(false);
-    }
-    if (cancelled) throw CancelledError();
-    co_return std::unexpected(std::move(room.error()));
-  }
+  Room::Wanted wanted;
+  for (Queue* queue : queues) ++wanted[&queue->room];
+  co_await or_return(Room::take_all(std::move(wanted)));
   std::vector<PutRequest> requests;
   requests.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) requests.push_back(request_of(std::move(jobs[i]), *queues[i]));

@@ -7,7 +7,7 @@
 namespace argiope {
 
 bool Room::take_now(std::uint64_t count) noexcept {
-  if (closed_ || !waiting_.empty() || !has_room(live_, count, config_.capacity)) return false;
+  if (closed_ || !waiting_.empty() || !has_room(live_, count, config().capacity)) return false;
   take_anyway(count);
   return true;
 }
@@ -17,13 +17,11 @@ void Room::take_anyway(std::uint64_t count) noexcept {
   coming_ += count;
 }
 
-Coro<Result<void>> Room::take(std::string_view queue, std::uint64_t count) {
+Coro<Result<void>> Room::take(std::uint64_t count) {
   const auto closes = [] { return fail(Errc::cancelled, "the queues are being closed"); };
   if (closed_) co_return closes();
   if (take_now(count)) co_return Result<void>{};
-  if (!waits_for_room(config_.at_capacity, count, config_.capacity)) {
-    co_return queue_is_full(queue, live_, config_.capacity);
-  }
+  if (!waits_for_room(config().at_capacity, count, config().capacity)) co_return is_full();
   Future<void> room = loop_.create_future<void>();
   waiting_.emplace_back(count, room);
   bool cancelled = false;
@@ -33,17 +31,58 @@ Coro<Result<void>> Room::take(std::string_view queue, std::uint64_t count) {
     cancelled = true;
   }
   if (cancelled) {
-    if (!room.cancelled()) coming_ -= std::min(coming_, count);
-    give(room.cancelled() ? 0 : count);  // whoever is next may fit
+    give_back(room.cancelled() ? 0 : count);  // the next one may fit
     throw CancelledError();
   }
   if (closed_) co_return closes();
   co_return Result<void>{};
 }
 
+Coro<Result<void>> Room::take_all(Wanted wanted, TakeSome take_some) {
+  for (auto next = wanted.begin(); next != wanted.end(); ++next) {
+    auto& [room, count] = *next;
+    Result<void> taken;
+    bool cancelled = false;
+    try {
+      taken = co_await room->take(count);
+    } catch (const CancelledError&) {
+      cancelled = true;
+    }
+    if (taken && !cancelled) continue;
+    if (!cancelled && take_some && taken.error().code == Errc::refused) {
+      count = take_some(*room);
+      continue;
+    }
+    give_back(wanted, next);
+    if (cancelled) throw CancelledError();
+    co_return taken;
+  }
+  co_return Result<void>{};
+}
+
+Result<void> Room::take_all_now(const Wanted& wanted) {
+  for (auto next = wanted.begin(); next != wanted.end(); ++next) {
+    if (next->first->take_now(next->second)) continue;
+    give_back(wanted, next);
+    return next->first->is_full();
+  }
+  return {};
+}
+
+std::unexpected<Error> Room::is_full() const { return queue_is_full(queue_.name, live_, config().capacity); }
+
 void Room::arrived(bool stays) {
+  if (!stays) return give_back(1);
   coming_ -= std::min<std::uint64_t>(coming_, 1);
-  if (!stays) give(1);
+}
+
+void Room::give_back(std::uint64_t count) {
+  coming_ -= std::min(coming_, count);
+  give(count);
+}
+
+void Room::give_back(const Wanted& taken, Wanted::const_iterator end) {
+  for (auto one = taken.begin(); one != end; ++one) one->first->give_back(one->second);
 }
 
 void Room::give(std::uint64_t count) {
@@ -51,7 +90,7 @@ void Room::give(std::uint64_t count) {
   while (!waiting_.empty()) {
     auto& [wanted, room] = waiting_.front();
     if (!room.done()) {
-      if (!has_room(live_, wanted, config_.capacity)) return;
+      if (!has_room(live_, wanted, config().capacity)) return;
       take_anyway(wanted);
       room.set_result();
     }

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <deque>
-#include <string_view>
+#include <expected>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/queue_config.hpp"
+#include "argiope/jobs/requests.hpp"
 
 namespace argiope {
 
@@ -19,8 +21,8 @@ namespace argiope {
 // Threads:  the loop's own.
 class Room {
  public:
-  // `config` is the queue's, as it changes.
-  Room(EventLoop& loop, const QueueConfig& config) noexcept : loop_(loop), config_(config) {}
+  // `queue`: with its policy, as that changes.
+  Room(EventLoop& loop, const StoredQueue& queue) noexcept : loop_(loop), queue_(queue) {}
   Room(const Room&) = delete;
 
   std::uint64_t live() const noexcept { return live_; }
@@ -31,9 +33,21 @@ class Room {
   // False: they do not fit, or others wait.
   bool take_now(std::uint64_t count) noexcept;
   // Waits where the queue's policy says so. Errors: refused; cancelled by close().
-  Coro<Result<void>> take(std::string_view queue, std::uint64_t count);
+  Coro<Result<void>> take(std::uint64_t count);
   // Whatever the capacity.
   void take_anyway(std::uint64_t count) noexcept;
+
+  // --- of several queues at once: so much of each
+  using Wanted = std::map<Room*, std::uint64_t>;
+  // Takes as much of a queue as there is now; how much that was.
+  using TakeSome = std::function<std::uint64_t(Room& room)>;
+  // One after the other, in an order that is the same for all; all of it or nothing, also when it is cancelled. `take_some`: is called
+  // for a queue that refuses, and the others are taken all the same; empty: then nothing is taken.
+  // Errors: as take().
+  static Coro<Result<void>> take_all(Wanted wanted, TakeSome take_some = nullptr);
+  // The same without waiting. Errors: refused.
+  static Result<void> take_all_now(const Wanted& wanted);
+  std::unexpected<Error> is_full() const;
 
   // One that has taken room is in the store, or has failed; `stays` says whether it has added a job.
   void arrived(bool stays);
@@ -49,8 +63,14 @@ class Room {
   void close();
 
  private:
+  const QueueConfig& config() const noexcept { return queue_.config; }
+  // What was taken, and will not come.
+  void give_back(std::uint64_t count);
+  // Of those before `end`.
+  static void give_back(const Wanted& taken, Wanted::const_iterator end);
+
   EventLoop& loop_;
-  const QueueConfig& config_;
+  const StoredQueue& queue_;
   std::uint64_t live_ = 0;
   std::uint64_t coming_ = 0;  // of those, on their way into the store
   std::deque<std::pair<std::uint64_t, Future<void>>> waiting_;

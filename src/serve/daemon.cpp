@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
@@ -131,6 +132,11 @@ std::function<std::vector<NotifierOptions::Unwell>()> halted_of(const DaemonProj
   return [projects] { return halted_projects(*projects); };
 }
 
+std::function<std::optional<std::vector<std::string>>(const std::string&)> alarms_of(const DaemonProjects* projects) {
+  if (projects == nullptr) return {};
+  return [projects](const std::string& name) { return alarms_of_project(*projects, name); };
+}
+
 // Has the answers of `handler` counted that have not been yet: pages, files and numbers, which are for everybody.
 HttpHandler counted_in(std::shared_ptr<AnswerRoom> room, HttpHandler handler) {
   return [room = std::move(room), handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
@@ -203,6 +209,8 @@ struct Daemon::State {
                  {.from = context.worker_name,
                   .unwell = [this] { return unwell(); },
                   .halted = halted_of(context.projects),
+                  .alarms = alarms_of(context.projects),
+                  .daemon = [this] { return address_for_commands(); },
                   .file = options.notify_file()}),
         api(engine, gate, events, api_options(options, context, notifier, history, room)),
         http(with_origins(counted_in(room, routes()), options.origins), server_options(gate, api, options, context.tls)),
@@ -257,7 +265,17 @@ struct Daemon::State {
       }
     });
     if (done) where.push_back(fmt::format("{}{}", shown_as, to_string(address)));
+    if constexpr (std::is_same_v<Server, HttpServer>) http_at.push_back(std::move(address));
     return done;
+  }
+  std::string_view scheme() const { return options.tls.certificate.empty() ? "http://" : "https://"; }
+  // As --store takes it, on this machine. Empty: no command finds it.
+  std::string address_for_commands() const {
+    const auto found = std::ranges::find_if(http_at, [](const ListenAddress& address) { return !address.is_unix(); });
+    if (found == http_at.end()) return {};
+    ListenAddress address = *found;
+    if (address.host.empty() || address.host == "0.0.0.0" || address.host == "::") address.host = "127.0.0.1";
+    return fmt::format("{}{}", scheme(), to_string(address));
   }
   // A socket that was handed over is judged as an address that is bound here.
   Result<void> judge(const InheritedSocket& socket) {
@@ -320,10 +338,8 @@ Result<void> Daemon::listen(std::vector<InheritedSocket> inherited) {
   }
   const auto beanstalkd_sockets = std::ranges::count_if(inherited, is_for_beanstalkd);
   if (std::ssize(inherited) == beanstalkd_sockets) {
-    state_->http_at = state_->options.http;
-    const std::string_view scheme = state_->options.tls.certificate.empty() ? "http://" : "https://";
     for (const ListenAddress& address : state_->options.http) {
-      if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : scheme); !done) return done;
+      if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : state_->scheme()); !done) return done;
     }
   }
   if (beanstalkd_sockets > 0) return {};

@@ -120,6 +120,9 @@ class WarcArchive::Impl {
     if (done) done = sync(*file_);
     if (done && written_ == 0 && file_->is_new()) ::unlink(file_->path().c_str());
     if (done && state_.index_size == 0 && index_->is_new()) ::unlink(index_->path().c_str());
+    if (done && state_.odd_lines > 0) {
+      if (auto forgotten = forget_odd_lines(index_->path()); !forgotten) done = std::unexpected(std::move(forgotten.error()));
+    }
     // Also where nothing came: a process that was killed has not sorted it.
     if (done && state_.index_size > 0) done = sort_lines(index_->path());
     index_.reset();  // another may write now

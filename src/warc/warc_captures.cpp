@@ -63,6 +63,9 @@ std::vector<std::string> possible_indexes(std::string_view path) {
 
 std::string file_name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
+// A line that tells of the index itself, as other writers have: " CDXJ 11 …", "!meta {…}", "@context …", "# …".
+bool is_about_index(std::string_view line) { return line.empty() || std::string_view(" !@#").contains(line.front()); }
+
 bool is_robots_url(std::string_view url) { return url.ends_with("/robots.txt"); }
 
 }  // namespace
@@ -114,13 +117,16 @@ Result<void> WarcCaptures::add_file(const std::string& path) {
 Result<void> WarcCaptures::read_index(const std::string& index, FileReading& file) {
   const std::string name = file_name_of(file.path);
   std::ifstream in(index, std::ios::binary);
+  std::size_t odd = 0;
   for (std::string text; std::getline(in, text);) {
     const auto line = parse_cdxj(text);
+    if (!line && !is_about_index(text)) ++odd;
     if (!line || line->filename != name || line->length == 0 || line->offset + line->length > file.size) continue;
     add(*line);
     file.known.emplace_back(line->offset, line->offset + line->length);
   }
   if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", index));
+  if (odd > 0) spdlog::warn("{}: {} left out, torn or of another kind; the file is read for what it lacks", index, counted(odd, "line"));
   return {};
 }
 

@@ -47,9 +47,10 @@ class ArchiveOpening {
   Result<OpenedArchive> run() {
     if (auto listed = list_files(); !listed) return std::unexpected(std::move(listed.error()));
     if (auto read = read_index(); !read) return std::unexpected(std::move(read.error()));
+    if (opened_.odd_lines > 0) note_known();
     for (const std::string& name : present_) {
       // Another file of the archive was ended in order, and its lines were on the disk by then.
-      if (files_[name].is_indexed && !may_be_written_on(name)) continue;
+      if (files_[name].is_indexed && !may_be_written_on(name) && opened_.odd_lines == 0) continue;
       if (auto read = read_file(name); !read) return std::unexpected(std::move(read.error()));
     }
     // What is not ours was refused by now: until here nothing was cut off.
@@ -69,6 +70,12 @@ class ArchiveOpening {
     std::uint64_t last = 0;      // the offset of the last record that the index has
     std::uint64_t last_size = 0;
     bool is_read_whole = false;  // not from there on alone
+    std::vector<std::uint64_t> known{};  // offsets of the records that the index has, ascending, where it has odd lines
+
+    // Whether the index has the record there. One without odd lines has all up to its last.
+    bool is_known(std::uint64_t offset, bool has_odd_lines) const {
+      return has_odd_lines ? std::ranges::binary_search(known, offset) : is_indexed && offset <= last;
+    }
   };
 
   File& file_of(const std::string& name) {
@@ -101,6 +108,7 @@ class ArchiveOpening {
   Result<void> read_index() {
     std::ifstream in(names_.index(), std::ios::binary);
     bool is_first = true, is_dead = false;
+    std::size_t odd = 0;  // since the last good line
     for (std::string line; std::getline(in, line); is_first = false) {
       const bool is_whole = !in.eof();
       index_end_ += line.size() + (is_whole ? 1 : 0);
@@ -108,6 +116,7 @@ class ArchiveOpening {
       if (kind == LineKind::none && is_first && (is_whole || !may_begin_cdxj(line)) && !line.contains('\0'))
         return no_index();
       is_dead = is_dead || kind == LineKind::dead;
+      odd += kind == LineKind::none ? 1 : 0;
       if (kind != LineKind::good) continue;
       if (is_dead) {
         return fail(
@@ -115,13 +124,24 @@ class ArchiveOpening {
             fmt::format("{}: it names records that are in no file: remove it, and it is made anew", names_.index()));
       }
       opened_.index_size = index_end_;
+      opened_.odd_lines += std::exchange(odd, 0);
     }
     if (in.bad()) return file_trouble(names_.index(), "read");
+    if (opened_.odd_lines > 0) opened_.repairs.push_back({.file = names_.index(), .odd_lines = opened_.odd_lines});
     // Records are written before their lines.
     return index_end_ > 0 && opened_.index_size == 0 && present_.empty() ? no_index() : Result<void>{};
   }
   std::unexpected<Error> no_index() const {
     return fail(Errc::wrong_format, fmt::format("{}: no index of WARC files; it is left as it is", names_.index()));
+  }
+
+  // What the odd lines were of may be anywhere.
+  void note_known() {
+    std::ifstream in(names_.index(), std::ios::binary);
+    for (std::string text; std::getline(in, text);) {
+      if (const auto line = parse_cdxj(text)) file_of(line->filename).known.push_back(line->offset);
+    }
+    for (auto& [name, file] : files_) std::ranges::sort(file.known);
   }
 
   enum class LineKind : std::uint8_t { good, none, dead };  // dead: of a record beyond the end of its file
@@ -161,7 +181,8 @@ class ArchiveOpening {
     auto bytes = open_warc_bytes(path);
     if (!bytes) return std::unexpected(std::move(bytes.error()));
     WarcReader reader(std::move(*bytes), path, limits());
-    file.is_read_whole = !is_older_than_index(path);
+    const bool has_odd_lines = opened_.odd_lines > 0;
+    file.is_read_whole = has_odd_lines || !is_older_than_index(path);
     if (!file.is_read_whole) reader.seek(file.last);
     WarcRecord record;
     for (bool has_last = false;;) {
@@ -176,7 +197,7 @@ class ArchiveOpening {
       const auto line = capture_of(record, name);
       has_last = has_last || (record.offset == file.last && (line || record.size == file.last_size));
       if (file.is_indexed && record.offset > file.last && !has_last) return of_another_file(path);
-      if (!line || (file.is_indexed && record.offset <= file.last)) continue;
+      if (!line || file.is_known(record.offset, has_odd_lines)) continue;
       remember(*line, file);
       append_cdxj(lines_, *line);
       if (lines_.size() < kIndexAtOnce) continue;
@@ -211,6 +232,8 @@ class ArchiveOpening {
     const std::string path = names_.folder() + name;
     const File& file = files_[name];
     if (error.code == Errc::io) return std::unexpected(error);
+    // Only read for what the index may lack of it.
+    if (file.is_indexed && !may_be_written_on(name)) return {};
     const std::uint64_t left = *file.size - std::min(*file.size, reader.position());
     if (reader.position() == 0 && !(reader.ends_early() && (reader.has_begun() || left < kTooLittleToTell))) {
       return fail(Errc::wrong_format, fmt::format("{}: no WARC file; it is left as it is", path));
@@ -224,7 +247,7 @@ class ArchiveOpening {
       if (*more) return damaged(fmt::format("{}, and there are records behind it", error.message));
     }
     cuts_.emplace_back(path, reader.position());
-    opened_.repairs.push_back({path, left});
+    opened_.repairs.push_back({.file = path, .cut_bytes = left});
     return {};
   }
 
@@ -263,27 +286,39 @@ class ArchiveOpening {
 
 Result<OpenedArchive> open_archive(const WarcNames& names, int index) { return ArchiveOpening(names, index).run(); }
 
-Result<std::size_t> forget_lines(const std::string& path, std::string_view name) {
+namespace {
+
+template <class Forgets>
+Result<std::size_t> forget_lines_if(const std::string& path, Forgets&& forgets) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return file_trouble(path, "read");
-  const auto is_of_it = [&](const std::string& text) {
-    const auto line = parse_cdxj(text);
-    return line && line->filename == name;
-  };
   std::size_t count = 0;
-  for (std::string text; std::getline(in, text);) count += is_of_it(text) ? 1 : 0;
+  for (std::string text; std::getline(in, text);) count += forgets(text) ? 1 : 0;
   if (count == 0) return 0;
   in.clear();
   in.seekg(0);
   OutputFile kept("index", path);
   for (std::string text; kept.ok() && std::getline(in, text);) {
-    if (is_of_it(text)) continue;
+    if (forgets(text)) continue;
     kept.write(text);
     if (!in.eof()) kept.write("\n");
   }
   if (in.bad()) return file_trouble(path, "read");
   auto finished = kept.finish(OutputFile::Survives::machine);
   return finished ? Result<std::size_t>(count) : std::unexpected(std::move(finished.error()));
+}
+
+}  // namespace
+
+Result<std::size_t> forget_lines(const std::string& path, std::string_view name) {
+  return forget_lines_if(path, [name](const std::string& text) {
+    const auto line = parse_cdxj(text);
+    return line && line->filename == name;
+  });
+}
+
+Result<std::size_t> forget_odd_lines(const std::string& path) {
+  return forget_lines_if(path, [](const std::string& text) { return !parse_cdxj(text); });
 }
 
 Result<void> touch_index(int index, const std::string& path) {

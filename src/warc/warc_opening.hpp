@@ -19,6 +19,7 @@ struct OpenedArchive {
   PayloadTable payloads;
   std::vector<WarcRepair> repairs;
   std::uint64_t index_size = 0;
+  std::size_t odd_lines = 0;  // that are still in the index
   bool is_new = false;  // no file of it was there
 };
 
@@ -30,6 +31,9 @@ Result<OpenedArchive> open_archive(const WarcNames& names, int index);
 // Takes the lines of the file `name` out of the index at `path`, which is replaced; how many there were.
 // Errors: io, disk_full; the index is as it was.
 Result<std::size_t> forget_lines(const std::string& path, std::string_view name);
+
+// The same for lines that are none.
+Result<std::size_t> forget_odd_lines(const std::string& path);
 
 // Says that the index was written after all records: a later opening trusts what it has. Errors: io.
 Result<void> touch_index(int index, const std::string& path);

@@ -51,6 +51,24 @@ TEST_F(FileReadingTest, APipeThatWasOpenedForTheProcessIsReadToItsEndAtFirst) {
   ::close(ends[0]);
 }
 
+TEST_F(FileReadingTest, ANamedPipeIsWaitedForWhereItIsAStream) {
+  const std::string path = pipe();
+  const std::jthread writer([&] { std::ofstream(path) << "a\nb\n"; });
+  EXPECT_EQ(read_file_text(path, 100, FileReading::stream), "a\nb\n");
+  EXPECT_EQ(read_file_text("/dev/zero", 100, FileReading::stream).error().code, Errc::refused);
+}
+
+TEST_F(FileReadingTest, AnOpenFileIsReadInPieces) {
+  auto opened = InputFile::open(file("abcdef"), FileReading::again);
+  ASSERT_TRUE(opened);
+  InputFile moved = std::move(*opened);
+  char two[2];
+  EXPECT_EQ(moved.read(two), 2u);
+  EXPECT_EQ(std::string_view(two, 2), "ab");
+  EXPECT_EQ(moved.read_text(4), "cdef");
+  EXPECT_EQ(moved.read(two), 0u);
+}
+
 TEST_F(FileReadingTest, WhatMayNeverEndIsNotOpened) {
   std::filesystem::create_symlink("/dev/zero", folder.file("link"));
   for (const std::string& path : {pipe(), std::string("/dev/zero"), folder.file("link")}) {

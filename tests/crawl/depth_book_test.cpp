@@ -1,5 +1,5 @@
 // Depths that are counted again at the end of a run.
-#include "crawl/run/depth_book.hpp"
+#include "crawl/books/depth_book.hpp"
 
 #include <gmock/gmock.h>
 

@@ -53,6 +53,19 @@ TEST(FieldNumber, TakesSpacesAndApostrophesForThousands) {
   EXPECT_EQ(number_of_text("2 10"), "2");
 }
 
+TEST(FieldNumber, IsReadInTheDigitsOfItsScript) {
+  for (const char* text : {"١٬٢٣٤٫٥٦ ر.س", "۱٬۲۳۴٫۵۶", "۱،۲۳۴٫۵۶", "१,२३४.५६", "১,২৩৪.৫৬", "๑,๒๓๔.๕๖", "￥１，２３４．５６", "\u200f1,234.56\u200e", "1\u200b,234.56"}) {
+    EXPECT_EQ(number_of_text(text), "1234.56") << text;
+  }
+  EXPECT_EQ(number_of_text("१२,३४,५६७.८९"), "1234567.89");
+  EXPECT_EQ(number_of_text("۱۲٬۵۰۰ تومان"), "12500");
+  EXPECT_EQ(number_of_text("٤٫٩٩", ','), "4.99") << "the sign is a decimal one whatever that of the page is";
+  EXPECT_EQ(number_of_text("\u200e−٥"), "-5");
+  EXPECT_EQ(number_of_text("１２３４円"), "1234");
+  EXPECT_EQ(integer_in("۱۲۳"), "123");
+  for (const char* text : {"۳ میلیون تومان", "٣ مليون", "३ लाख", "١٢٫٣٫٤", "۱۲.۳.۴"}) EXPECT_EQ(number_of_text(text), "none") << text;
+}
+
 TEST(FieldNumber, IsTheFirstInItsText) {
   EXPECT_EQ(number_of_text("from $ 9.99 to $ 19.99"), "9.99");
   EXPECT_EQ(number_of_text("EUR 5,- each"), "5");
@@ -77,6 +90,8 @@ TEST(FieldNumber, HasItsSignAndExponent) {
   EXPECT_EQ(number_of_text("2E-7 m"), "2E-7");
   EXPECT_EQ(number_of_text("3em"), "3");
   EXPECT_EQ(number_of_text(".5"), "0.5");
+  EXPECT_EQ(number_of_text("nur ,99 €"), "0.99");
+  EXPECT_EQ(number_of_text("a,99"), "99");
   EXPECT_EQ(number_of_text("007"), "7");
   EXPECT_EQ(number_of_text("000"), "0");
 }

@@ -1,4 +1,4 @@
-#include "crawl/run/id_set.hpp"
+#include "crawl/books/id_set.hpp"
 
 #include <gtest/gtest.h>
 

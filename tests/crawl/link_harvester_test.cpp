@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "crawl/page/internal/refresh_field.hpp"
+
 namespace argiope {
 namespace {
 
@@ -95,6 +97,32 @@ TEST(LinkHarvester, TellsWhatWasRememberedOfALinkThatIsMetAgain) {
   }
   EXPECT_EQ(seen, 2u);
   EXPECT_EQ(again, std::vector<std::uint64_t>{7}) << "of the other nothing was remembered";
+}
+
+// --- the field Refresh
+
+std::string refresh_target(std::string_view field, std::string_view page = "http://a.test/d/p.html?q") {
+  Url target;
+  return find_refresh(*Url::parse(page), field, target) ? target.href() : std::string{};
+}
+
+TEST(RefreshField, IsReadAsAMetaElementIs) {
+  for (const char* field : {"0;url=x", "0;url='x'", "0; URL=\"x\"", "5, URL=x", "5,url = 'x' ignored", "5 x", "0;x", ".5;url=x", "  1 ; url=  x", "0;url='x"}) {
+    EXPECT_EQ(refresh_target(field), "http://a.test/d/x") << field;
+  }
+}
+
+TEST(RefreshField, LeadsNowhereWithoutAUrlOrToThePageItself) {
+  for (const char* field : {"", "5", "5;", "0;url=", "0;url=''", "url=x", "x", ";url=x", "0;url=p.html?q", "0;url=?q#part", "0;url=http://"}) {
+    EXPECT_EQ(refresh_target(field), "") << field;
+  }
+}
+
+TEST(RefreshField, NamesAUrlThatIsRelativeToThePage) {
+  EXPECT_EQ(refresh_target("0;url=//user:secret@b.test/x#part"), "http://b.test/x");
+  EXPECT_EQ(refresh_target("0;url=?r"), "http://a.test/d/p.html?r");
+  EXPECT_EQ(refresh_target("0;url=/caf\xe9"), "http://a.test/caf%E9") << "bytes as they came";
+  EXPECT_EQ(refresh_target("0;url=mailto:x@y.test"), "mailto:x@y.test") << "which a crawl counts, and does not follow";
 }
 
 }  // namespace

@@ -319,6 +319,8 @@ class Links(EndToEnd):
         self.assertEqual(self.night(url), ['broken /gone < /a'])
         pages['/a'] = 503
         self.assertEqual(self.night(url), ['broken /a < /', 'broken /gone < /a'], 'nobody has read the page since')
+        told = json.loads((self.folder / 'links.json').read_text())
+        self.assertEqual([place['text'] for place in told['findings'][1]['places']], ['g'], 'its links stay as they were known')
         pages['/a'] = 'mended'
         without = self.run_crawl(url, '--fail-on-broken', '--age', '0')
         self.assertEqual(without.returncode, 1, 'a run that keeps no links does not know')
@@ -326,6 +328,25 @@ class Links(EndToEnd):
         given = url + 'given'
         self.assertEqual(self.run_crawl(given, '--check-links', '--fail-on-broken').returncode, 1)
         self.assertEqual(self.night(url), ['broken /given < '], 'it was given')
+
+    def test_own_findings_come_first_and_a_host_that_cannot_be_reached_is_told_once(self):
+        dead = f'http://localhost:{free_port()}'
+        pages, server = self.changing_site(start=f'<a href={dead}/1>1</a> <a href={dead}/2>2</a> <a href=/x>x</a> <a href=/a>a</a>', a=f'<a href={dead}/1>3</a>')
+        url = f'http://127.0.0.1:{server.server_port}/'
+        self.assertEqual(self.night(url, '--allow-private'), ['broken /x < /', f'broken {dead}/1 < / /a', f'broken {dead}/2 < /'])
+        told = json.loads((self.folder / 'links.json').read_text())
+        self.assertEqual([finding['elsewhere'] for finding in told['findings']], [False, True, True])
+        self.assertEqual(told['silent_hosts'], [{'host': dead.removeprefix('http://'), 'trouble': 'network', 'urls': 2, 'links': 3, 'pages': 2}])
+        line = f'{dead.removeprefix("http://")} cannot be reached (network): '
+        self.assertIn(line + '3 links on 2 pages\n', self.look('check', self.database, expect=1))
+        self.assertIn(line + '<b>3 links</b> on 2 pages</summary>', (self.folder / 'report.html').read_text())
+        names = [case.get('name') for case in xml.etree.ElementTree.parse(self.folder / 'links.xml').iter('testcase')]
+        self.assertEqual(names[:3], [url + 'x', dead + '/1', dead + '/2'])
+        pages['/'] = '<a href=/a>a</a>'
+        self.night(url, '--allow-private')
+        names = [case.get('name') for case in xml.etree.ElementTree.parse(self.folder / 'links.xml').iter('testcase')]
+        self.assertEqual(sorted(names), sorted([url, url + 'a', dead + '/1']), 'what nothing leads to any more has not passed')
+        self.assertEqual(json.loads(self.look('status', self.database, '--json'))['broken'], 1)
 
     def test_findings_say_what_is_new_since_the_night_before_and_on_which_page_it_is(self):
         pages, server = self.changing_site(start='<a href=/a>a</a> <a href=/x>x</a>', a='<a href=/x>x</a>')

@@ -120,6 +120,8 @@ class Docs(EndToEnd):
         bin_folder.mkdir(parents=True)
         (bin_folder / 'argiope').symlink_to(ARGIOPE)
         (folder / 'examples').symlink_to(ROOT / 'examples')
+        (folder / 'node_modules').mkdir()
+        (folder / 'node_modules/argiope').symlink_to(ROOT / 'clients/js')
         return {**{name: value for name, value in os.environ.items() if not name.startswith('ARGIOPE')},
                 'PATH': f'{bin_folder}:{os.environ["PATH"]}', 'TZ': 'UTC', 'HOME': str(folder),
                 'PYTHONPATH': str(ROOT / 'clients/python')}

@@ -69,9 +69,21 @@ class Putting(Jobs):
         self.assertEqual(result.stdout, '1\nlast\n')
         for line, culprit in ((2, 'JSON'), (4, 'priority 9999999999: a whole number from -2147483648 to 2147483647'),
                               (5, '"prio"'), (6, 'queue'), (7, '1048576'), (8, '99')):
-            self.assertRegex(result.stderr, rf'line {line}: .*{culprit}')
+            self.assertRegex(result.stderr, rf'standard input:{line}: .*{culprit}')
         self.assertEqual(len(result.stderr.splitlines()), 6)
         self.assertEqual(len(self.json('list')), 2)
+
+    def test_a_stream_may_be_a_named_pipe_but_no_device(self):
+        pipe = self.folder / 'pipe'
+        os.mkfifo(pipe)
+        put = self.start_command('job', 'put', '--store', self.store, '--file', pipe, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with open(pipe, 'w') as writer:
+            writer.write('\ufeff{"queue":"a"}\n{"queue":"a"\n{"queue":"a"}')
+        out, errors = put.communicate(timeout=PATIENCE)
+        self.assertEqual((out, put.returncode), ('1\n2\n', 2))
+        self.assertIn(f'{pipe}:2: ', errors)
+        self.refused('job', 'put', '--store', f'sqlite:{self.folder}/other.db', '--file', '/dev/zero', culprit='--file /dev/zero: is not a plain file')
+        self.assertFalse((self.folder / 'other.db').exists())
 
     def test_a_large_file_streams_in_order(self):
         jobs = self.folder / 'jobs.jsonl'
@@ -406,7 +418,7 @@ class Helping(Jobs):
                  '{"queue":"a","id":"one more","batch":"all"}']
         result = self.run_it('job', 'put', '--store', self.store, '-', input='\n'.join(lines), expect=2)
         self.assertEqual(result.stdout, 'first\nsecond\nall\none more\n')
-        self.assertRegex(result.stderr, 'line 3: waits_for: job "nobody"')
+        self.assertRegex(result.stderr, ':3: waits_for: job "nobody"')
         self.assertEqual(self.json('explain', 'second')[0]['waits_for'], [1])
         self.assertEqual(len(self.json('explain', 'all')[0]['waits_for']), 3)
 

@@ -114,7 +114,7 @@ class Adding(Schedules):
         self.assertEqual(result.stdout, 'added a\nadded d\n')
         for line, culprit in ((2, 'JSON'), (4, '61'), (5, 'overlap "maybe"'), (6, 'name'), (7, 'one of that name'),
                               (8, 'url "ftp://x"')):
-            self.assertRegex(result.stderr, rf'line {line}: .*{culprit}')
+            self.assertRegex(result.stderr, rf':{line}: .*{culprit}')
         self.assertEqual(len(result.stderr.splitlines()), 6)
         self.assertEqual([status['name'] for status in self.json('list')], ['a', 'd'])
         again = self.run_it('schedule', 'add', '--store', self.store, '--file', '-', '--keep', '--json', input=lines[0])
@@ -392,6 +392,18 @@ class Running(Schedules):
         self.assertIn('nothing was due, and nothing was asked', second['error'])
         found = self.json('history', 'bad.db-2')[0]['error']
         self.assertEqual(found, f'argiope: 1 error, none new, broken: 1 (nothing was due in this run); the first: {url}a on {url}')
+
+    def test_a_quiet_good_night_says_in_the_history_what_was_asked(self):
+        class Site(PageHandler):
+            def do_GET(self):
+                self.reply(404 if self.path == '/robots.txt' else 200, b'<title>Page</title><a href=/a>a</a>')
+
+        crawl = [ARGIOPE, 'crawl', f'http://127.0.0.1:{self.serve(Site).server_port}/', '-d', self.folder / 'site.db', '--check-links',
+                 '--fail-on-broken', '--age', '0', '--quiet', '--summary', 'json']
+        for number, news in ((1, ''), (2, ', nothing new')):
+            self.schedule('add', f'links-{number}', '--every', '30ms', '--max-runs', '1', '--max-attempts', '1', '--', *crawl)
+            self.schedule('run', '--until-idle', '--fail-on-failed')
+            self.assertEqual(self.json('history', f'links-{number}')[0]['error'], f'2 URLs asked, 2 links{news}')
 
     def test_a_run_that_comes_too_late_is_missed(self):
         self.schedule('add', 'late', '--at', '2020-01-01T00:00:00Z', '--misfire-grace', '1h', '--', 'true')

@@ -229,6 +229,41 @@ class Telling(Daemons):
         self.wait_until(lambda: 'This is a test' in told.read_text())
         self.assertEqual(daemon.good('GET', '/v1/notify')['notify'][0]['messages'], 2)
 
+    def test_findings_are_told_to_be_over_by_a_good_run_after_a_kill_and_a_reload(self):
+        told = self.folder / 'told'
+        rule = '[[notify]]\nname = "me"\nwait = 0\ninterval = 0\ncommand = ["sh", "-c", "cat >> told; echo >> told"]\n'
+        nightly = ('[[schedule]]\nname = "links"\ntrigger = "@yearly"\njob.queue = "nightly"\njob.function = "command"\n'
+                   'job.payload = { args = ["sh", "-c", "test ! -e broken || { echo 2 broken links; exit 1; }"], ok_status = [0, 1] }\n'
+                   '[[queue]]\nname = "nightly"\nworkers = 1\n')
+        file = self.file(nightly + rule)
+        notices = lambda: [notice for line in (told.read_text() if told.exists() else '').splitlines() if line.endswith('}')
+                           for notice in json.loads(line)['notices']]
+        states = lambda: [(notice['trouble'], notice['status']) for notice in notices()]
+        lasting = lambda: daemon.good('GET', '/v1/notify')['notify'][0]['lasting']
+        (self.folder / 'broken').write_text('')
+        daemon = self.daemon(file)
+        daemon.good('POST', '/v1/schedules/links/run', {})
+        self.wait_until(lambda: states() == [('findings', 'trouble')])
+        kept = self.folder / 'jobs.db-notify.jsonl'
+        self.wait_until(lambda: kept.exists() and '"lasting":[{"trouble":"findings","subject":"links",' in kept.read_text())
+        daemon.process.kill()
+        daemon.process.wait()
+        daemon = self.daemon(file)
+        self.assertEqual(lasting(), 1)
+        self.file(nightly + rule + 'on = ["findings", "failed"]\n')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('was read again')
+        self.assertEqual(lasting(), 1)
+        (self.folder / 'broken').unlink()
+        for _ in range(2):
+            daemon.good('POST', '/v1/schedules/links/run', {})
+        self.wait_until(lambda: len(daemon.good('GET', '/v1/schedules/links/history')['runs']) == 3 and
+                        all(run['outcome'] == 'done' for run in daemon.good('GET', '/v1/schedules/links/history')['runs']))
+        self.wait_until(lambda: states() == [('findings', 'trouble'), ('findings', 'well')])
+        self.assertEqual(lasting(), 0)
+        self.assertEqual(notices()[1]['sentence'], '"links" is well again: its run 2 has found nothing')
+        self.assertEqual(notices()[1]['command'], f'argiope schedule history links --store http://127.0.0.1:{daemon.port}')
+
 
 class Configured(Daemons):
     def test_a_file_is_checked_without_being_used(self):

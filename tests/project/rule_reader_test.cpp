@@ -75,6 +75,18 @@ TEST_F(RuleReaderTest, FollowsLinksThatARuleMatchesEachOnce) {
   EXPECT_FALSE(reading_.not_read);
 }
 
+TEST_F(RuleReaderTest, FollowsARefreshFieldAsALinkOfThePage) {
+  PageResponse page = answer_of("<base href=/elsewhere/><a href=/item/1>x</a>");
+  page.headers.emplace_back("Refresh", "0; URL='../item/2#part'");
+  EXPECT_THAT(read(1, page).links, ElementsAre("http://shop.test/item/1", "http://shop.test/item/2"));
+  page.body.clear();
+  page.headers[1].second = "text/plain";
+  EXPECT_THAT(read(1, page).links, ElementsAre("http://shop.test/item/2"));
+  EXPECT_THAT(read(1, page).links, ElementsAre("http://shop.test/item/2")) << "each page anew";
+  page.headers.emplace_back("X-Robots-Tag", "nofollow");
+  EXPECT_THAT(read(1, page).links, IsEmpty());
+}
+
 TEST_F(RuleReaderTest, FindsTheLinksOfEachPageAnew) {
   const PageResponse page = answer_of("<a href=/item/1>x</a>");
   EXPECT_EQ(read(1, page).links.size(), 1u);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -216,6 +217,11 @@ TEST_F(SandboxTest, WhatCannotBeGivenIsAnErrorThatNamesIt) {
   EXPECT_EQ(why({"true"}, options), "no error");
   std::filesystem::permissions(folder_.file("open"), std::filesystem::perms(0644));
   EXPECT_THAT(why({"true"}, options), HasSubstr("others may read it"));
+  ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
+  for (const std::string& place : {folder_.file("pipe"), std::string("/dev/zero")}) {
+    options.secrets = {{"KEY", place}};
+    EXPECT_THAT(why({"true"}, options), HasSubstr("is not a plain file")) << place;
+  }
   options.secrets = {{"A=B", ""}};
   EXPECT_THAT(why({"true"}, options), HasSubstr("not a variable's name"));
 }

@@ -7,9 +7,8 @@
 #include <filesystem>
 
 #include "argiope/engine/worker.hpp"
-#include "serve/api_fixture.hpp"
+#include "serve/notifier_fixture.hpp"
 #include "serve/notify/notice.hpp"
-#include "support/temporary_folder.hpp"
 
 namespace argiope {
 namespace {
@@ -17,96 +16,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-NotifyRule rule_of(std::string_view json) {
-  const auto text = JsonText::parse(json);
-  JsonErrors errors;
-  NotifyRule rule = read_notify_rule(text->root(errors));
-  EXPECT_FALSE(errors) << errors.error().message;
-  return rule;
-}
 std::string trouble_with(std::string_view json) {
   const auto text = JsonText::parse(json);
   JsonErrors errors;
   (void)read_notify_rule(text->root(errors));
   return errors ? errors.error().message : "";
 }
-
-class Notifiers : public ApiTest {
- protected:
-  ~Notifiers() override {
-    if (notifier_) run([this]() -> Coro<void> { co_await notifier_->stop(); });
-    notifier_.reset();
-  }
-  void watch(std::string_view more = "") {
-    open();
-    run([this]() -> Coro<void> {
-      engine_->scheduler().start();
-      notifier_ = std::make_unique<Notifier>(
-          *engine_, *feed_, NotifierOptions{.from = "host:1", .unwell = [this] { return unwell_; }, .file = file_});
-      notifier_->open();
-      co_return;
-    });
-    set(more);
-  }
-  void set(std::string_view more) {
-    run([&]() -> Coro<void> {
-      std::vector<NotifyRule> rules;
-      rules.push_back(rule_of(fmt::format(R"({{"name":"ops","push":"https://x.example/"{}}})", more)));
-      EXPECT_TRUE(co_await notifier_->set(std::move(rules)));
-    });
-  }
-  // As the target of a rule does, which alone may.
-  void settle_message(Verdict verdict) {
-    run([&]() -> Coro<void> {
-      const auto leased = co_await engine_->lease_now({.queues = {"argiope.notify.ops"}, .worker = "target"});
-      EXPECT_TRUE(leased && leased->size() == 1);
-      if (leased && !leased->empty()) EXPECT_TRUE(co_await engine_->settle(leased->front().token, verdict));
-    });
-  }
-  void settle_one(std::string_view how, std::string queue = "mail") {
-    const std::string token =
-        post("/v1/leases", fmt::format(R"({{"queues":["{}"],"worker":"w"}})", queue)).text("/leases/0/token");
-    post("/v1/leases/settle", fmt::format(R"({{"settlements":[{{"token":{},{}}}]}})", token, how));
-  }
-  void bury(std::string queue = "mail") {
-    put_job(fmt::format(R"({{"queue":"{}"}})", queue));
-    settle_one(R"("outcome":"bury","error":"no such address")", queue);
-  }
-  // The messages that wait, oldest first.
-  std::vector<boost::json::value> messages() {
-    std::vector<boost::json::value> out;
-    for (const auto& job : get("/v1/jobs?queue=argiope.notify.ops&payloads=1").at("/jobs").as_array()) {
-      out.push_back(boost::json::parse(job.at("payload").as_string()));
-    }
-    return out;
-  }
-  static std::string sentence(const boost::json::value& message, std::size_t place = 0) {
-    return std::string(message.at("notices").as_array().at(place).at("sentence").as_string());
-  }
-
-  // The next process, after one that was killed: what that had left is read from `left`.
-  void restart(std::string_view more = "") {
-    const std::string left = folder_.file("left-by-a-kill.jsonl");
-    std::filesystem::copy_file(file_, left, std::filesystem::copy_options::overwrite_existing);
-    run([this]() -> Coro<void> { co_await notifier_->stop(); });
-    std::filesystem::rename(left, file_);
-    watch_again(more);
-  }
-  void watch_again(std::string_view more) {
-    run([this]() -> Coro<void> {
-      notifier_ = std::make_unique<Notifier>(
-          *engine_, *feed_, NotifierOptions{.from = "host:1", .unwell = [this] { return unwell_; }, .file = file_});
-      notifier_->open();
-      co_return;
-    });
-    set(more);
-  }
-
-  std::vector<NotifierOptions::Unwell> unwell_;
-  const TemporaryFolder folder_;
-  std::string file_;
-  std::unique_ptr<Notifier> notifier_;
-};
 
 TEST_F(Notifiers, AreToldOfWhatAGoodRunHasFoundAndNotOfItsOtherRemarks) {
   watch(R"(,"wait":0,"interval":0)");

@@ -52,6 +52,17 @@ TEST(CheckedAssets, MentionsAreAskedAndNotFollowedUnlessTheyMustNotBe) {
   EXPECT_EQ(links[0].kind, "mention");
 }
 
+TEST(CheckedAssets, OfStyleSheetsEndBehindTwentyInARow) {
+  CheckedSite site;
+  site.page("/", "<link rel=stylesheet href=/0.css>");
+  site.sheets_in_a_row(40);
+  const CrawlReport report = site.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_THAT(site.asked(), testing::Contains("HEAD 0/20.css"));
+  EXPECT_THAT(site.asked(), testing::Not(testing::Contains("HEAD 0/21.css")));
+  EXPECT_EQ(report.stats.excluded[static_cast<std::size_t>(Exclusion::nesting)], 1u);
+}
+
 TEST(CheckedAssets, OfStyleSheetsAreFoundInTheirBodies) {
   CheckedSite site;
   site.page("/", "<link rel=stylesheet href=/css/a.css><link rel=stylesheet href=http://host1.test/far.css>");

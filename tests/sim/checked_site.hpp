@@ -36,6 +36,12 @@ struct CheckedSite {
     page(target, body, host);
     replies[{host, target}].content_type = type;
   }
+  // Style sheets from /0.css on, each of which imports the next one; the last one does not exist.
+  void sheets_in_a_row(int count) {
+    for (int i = 0; i < count; ++i) {
+      file("/" + std::to_string(i) + ".css", "text/css", "@import '/" + std::to_string(i + 1) + ".css';");
+    }
+  }
   void redirect(const std::string& target, int status, const std::string& location, std::uint32_t host = 0) {
     SyntheticReply reply;
     reply.status = status;

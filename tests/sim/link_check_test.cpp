@@ -5,9 +5,11 @@
 
 #include <fstream>
 #include <iterator>
+#include <tuple>
 
 #include "base/internal/json_reader.hpp"
 #include "crawl/check/internal/check_output.hpp"
+#include "crawl/report/internal/crawl_overview.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
 #include "sim/checked_site.hpp"
 #include "support/temporary_folder.hpp"
@@ -57,6 +59,34 @@ TEST(LinkCheck, NamesEveryPlaceOfABrokenLink) {
   site.page("/b", "\n\n<a href='/gone#x'>three <i>and</i> more</a>");
   EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 one] [" + kSite + "b:3 three and more]",
                                          "broken " + kSite + "gone.png: 404 Not Found [" + kSite + ":2 two]"));
+}
+
+// Whatever the answer is that has the field.
+TEST(LinkCheck, FollowsARefreshFieldAsThePagesOwnLink) {
+  CheckedSite site;
+  const auto refreshes = [&site](const std::string& target, const std::string& field) {
+    site.replies[{0, target}].headers.emplace_back("Refresh", field);
+  };
+  site.page("/", "<base href=/b/><a href=/empty>e</a><a href=/stays>s</a>");
+  refreshes("/", "5; URL='next#part'");
+  site.file("/empty", "", "");
+  refreshes("/empty", "0;url=gone");
+  site.page("/stays", "<meta name=robots content=nofollow>");
+  refreshes("/stays", "0;url=/never");
+  site.page("/next", "");
+  refreshes("/next", "60");
+  const CrawlReport report = site.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_THAT(site.asked(), testing::UnorderedElementsAre("GET 0/", "GET 0/empty", "GET 0/stays", "GET 0/next", "GET 0/gone"));
+  EXPECT_EQ(site.record(kSite + "next").depth, 1u);
+  EXPECT_EQ(site.record(kSite + "gone").depth, 2u);
+  EXPECT_EQ(report.stats.excluded[static_cast<std::size_t>(Exclusion::nofollow)], 1u);
+  const auto links = site.links(kSite + "empty");
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_EQ(links[0].kind, "refresh");
+  EXPECT_EQ(links[0].target, site.record(kSite + "gone").url_id);
+  ASSERT_EQ(report.broken_count, 1u);
+  EXPECT_EQ(report.broken[0].url, kSite + "gone");
 }
 
 TEST(LinkCheck, TakesALinkToARedirectForOneToItsEnd) {
@@ -202,6 +232,89 @@ TEST(LinkCheck, KeepsABrokenUrlWhoseLinkMayStillBeThere) {
   EXPECT_FALSE(stays());
 }
 
+TEST(LinkCheck, KeepsTheLinksOfAPageThatCouldNotBeFetchedThisTime) {
+  CheckedSite site;
+  site.page("/", "<a href=/a>a</a>");
+  site.page("/a", "\n<a href=/gone>1</a><a href='mailto:nobody'>2</a><a href=/#no>3</a>");
+  const std::vector<std::string> of_page = checked(site);
+  EXPECT_EQ(of_page.size(), 3u);
+  site.replies[{0, "/a"}].status = 503;
+  std::vector<std::string> with_page = of_page;
+  with_page.insert(with_page.begin(), "broken " + kSite + "a: 503 Service Unavailable [" + kSite + ":1 a]");
+  EXPECT_EQ(checked_again(site), with_page) << "with lines and texts";
+  EXPECT_EQ(checked_again(site), with_page) << "and so in the night after that";
+  EXPECT_EQ(site.facts(kSite + "a").title, "");
+  site.replies[{0, "/a"}].status = 404;
+  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "a: 404 Not Found [" + kSite + ":1 a]")) << "now it is gone";
+  site.replies[{0, "/a"}].status = 200;
+  EXPECT_EQ(checked_again(site), of_page);
+}
+
+TEST(LinkCheck, NamesAPlaceOnceWhereALineHasTheSameLinkTwice) {
+  CheckedSite site;
+  site.page("/", "<link rel=stylesheet href=/s.css><a href=/gone>1</a><img src=/gone><a href=/gone>1</a>\n<a href=/gone>1</a>");
+  site.file("/s.css", "text/css", "p{background:url(x.png)}q{background:url(y.png)}a{background:url(x.png)}");
+  EXPECT_THAT(checked(site),
+              ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 1] [" + kSite + ":1 ] [" + kSite + ":2 1]",
+                          "broken " + kSite + "x.png: 404 Not Found [" + kSite + "s.css:1 ]",
+                          "broken " + kSite + "y.png: 404 Not Found [" + kSite + "s.css:1 ]"));
+}
+
+// Own faults, one of another host that answers, and two URLs of one that does not exist.
+void add_faults_everywhere(CheckedSite& site) {
+  site.page("/", "<a href=http://silent.test/a>1</a><a href=http://silent.test/b>2</a><a href=http://host1.test/gone>3</a><a href=/zzz>4</a>"
+                 "<a href=/moved>5</a><a href=/b>6</a><a href=http://host1.test/old>7</a><a href='mailto:nobody'>8</a>");
+  site.page("/b", "<a href=http://silent.test/a>9</a>");
+  site.redirect("/moved", 301, "/b");
+  site.redirect("/old", 301, "/new", 1);
+  site.page("/new", "", 1);
+}
+
+TEST(LinkCheck, TellsOwnFindingsFirstAndSilentHostsTogether) {
+  CheckedSite site;
+  add_faults_everywhere(site);
+  const CrawlReport report = site.run();
+  ASSERT_EQ(report.broken.size(), 4u);
+  EXPECT_EQ(report.broken.front().url, kSite + "zzz") << "the crawl's own report does so, too";
+  const auto result = check_links(*site.sim.store, {});
+  ASSERT_TRUE(result);
+  std::vector<std::string> urls;
+  for (const LinkFinding& finding : result->findings) urls.push_back((finding.is_elsewhere ? "elsewhere " : "") + finding.url);
+  EXPECT_THAT(urls, ElementsAre(kSite + "zzz", "mailto:nobody", kSite + "moved", "elsewhere http://host1.test/gone",
+                                "elsewhere http://silent.test/a", "elsewhere http://silent.test/b", "elsewhere http://host1.test/old"));
+  ASSERT_EQ(result->silent_hosts.size(), 1u);
+  const SilentHost& silent = result->silent_hosts.front();
+  EXPECT_EQ(words_on(silent), "silent.test cannot be reached (DNS)");
+  EXPECT_EQ(std::tuple(silent.first, silent.count, silent.links, silent.pages), std::tuple(4u, 2u, 3u, 2u));
+  EXPECT_EQ(result->errors(), 5u);
+  EXPECT_EQ(result->errors_elsewhere(), 3u);
+}
+
+TEST(LinkCheck, TakesAHostForSilentOnlyIfItHasAnsweredNothing) {
+  CheckedSite site;
+  site.page("/", "<a href=http://host1.test/fine>1</a><a href=http://host1.test/reset>2</a>");
+  site.page("/fine", "", 1);
+  site.page("/reset", "", 1);
+  site.replies[{1, "/reset"}].behaviour = SyntheticReply::Behaviour::reset;
+  site.run();
+  const auto result = check_links(*site.sim.store, {});
+  ASSERT_TRUE(result);
+  ASSERT_EQ(result->findings.size(), 1u);
+  EXPECT_TRUE(result->findings.front().is_elsewhere);
+  EXPECT_THAT(result->silent_hosts, IsEmpty());
+}
+
+TEST(LinkCheck, StatusCountsNoBrokenUrlToWhichNothingLeads) {
+  CheckedSite site;
+  site.page("/", "<a href=/gone>1</a><a href=/lost>2</a>");
+  checked(site);
+  const auto broken = [&] { return overview_of(*site.sim.store, site.sim.backend.clock().wall_now(), 0)->broken; };
+  EXPECT_EQ(broken(), 2u);
+  site.page("/", "<a href=/lost>2</a>");
+  checked_again(site);
+  EXPECT_EQ(broken(), 1u);
+}
+
 TEST(LinkCheck, NamesAllOfACircleAndWhatAnotherSeedLeadsTo) {
   CheckedSite site;
   site.sim.options.seeds.push_back(*Url::parse(kSite + "seed"));
@@ -275,6 +388,64 @@ TEST_F(CheckOutput, AsJUnitHasACaseForEachUrlAndAFailureForEachError) {
   EXPECT_THAT(text, HasSubstr("<failure type=\"broken\" message=\"404 Not Found\">"));
   EXPECT_THAT(text, HasSubstr("a &quot;quoted&quot;, text"));
   EXPECT_THAT(text, HasSubstr("<system-out>301 Moved Permanently"));
+}
+
+TEST_F(CheckOutput, AsJUnitHasNoCaseForWhatIsBrokenAndNoFinding) {
+  const CheckRules mail{.kinds = *parse_finding_kinds("mail")};
+  result_ = *check_links(*site_.sim.store, mail);
+  const std::string text = written(CheckFormat::junit);
+  EXPECT_THAT(text, HasSubstr("tests=\"4\" failures=\"1\""));
+  EXPECT_THAT(text, Not(HasSubstr("gone"))) << "it would be one that has passed";
+  site_.page("/", "<a href=/ok>o</a>");
+  site_.sim.options.age = Duration::zero();
+  site_.sim.backend.manual_clock().advance(std::chrono::seconds{1});
+  site_.run();
+  result_ = *check_links(*site_.sim.store, {});
+  EXPECT_THAT(written(CheckFormat::junit), testing::AllOf(HasSubstr("failures=\"0\""), Not(HasSubstr("gone")))) << "nothing leads there";
+}
+
+class CheckOutputElsewhere : public CheckOutput {
+ protected:
+  CheckOutputElsewhere() {
+    add_faults_everywhere(elsewhere_);
+    elsewhere_.run();
+    result_ = *check_links(*elsewhere_.sim.store, {});
+  }
+  std::string written_elsewhere(CheckFormat format) {
+    EXPECT_TRUE(write_check(*elsewhere_.sim.store, result_, format, folder_.file("elsewhere"), "1.2.3"));
+    std::ifstream in(folder_.file("elsewhere"));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  CheckedSite elsewhere_;
+};
+
+TEST_F(CheckOutputElsewhere, AsTextTellsOfASilentHostInOneParagraph) {
+  EXPECT_THAT(written_elsewhere(CheckFormat::text),
+              HasSubstr("\nAt other sites:\n\n"
+                        "error broken: 404 Not Found\n    http://host1.test/gone\n      in http://host0.test/:1  \"3\"\n"
+                        "error broken: silent.test cannot be reached (DNS): 3 links on 2 pages\n"
+                        "    http://silent.test/a\n      in http://host0.test/:1  \"1\"\n      in http://host0.test/b:1  \"9\"\n"
+                        "    http://silent.test/b\n      in http://host0.test/:1  \"2\"\n"
+                        "warning redirect: 301 Moved Permanently, to http://host1.test/new\n"));
+  EXPECT_THAT(written_elsewhere(CheckFormat::text), testing::EndsWith("URLs; 3 errors at other sites\n"));
+}
+
+TEST_F(CheckOutputElsewhere, HasTheSameOrderInAllFormats) {
+  const std::vector<std::string> urls = {"host0.test/zzz", "mailto:nobody", "host0.test/moved", "host1.test/gone", "silent.test/a", "silent.test/b"};
+  for (const CheckFormat format : {CheckFormat::text, CheckFormat::json, CheckFormat::csv, CheckFormat::junit, CheckFormat::sarif}) {
+    const std::string text = written_elsewhere(format);
+    std::vector<std::size_t> places;
+    for (const std::string& url : urls) places.push_back(text.find(url));
+    EXPECT_TRUE(std::ranges::is_sorted(places)) << text;
+    EXPECT_NE(places.back(), std::string::npos);
+  }
+}
+
+TEST_F(CheckOutputElsewhere, AsJsonNamesSilentHosts) {
+  const std::string text = written_elsewhere(CheckFormat::json);
+  EXPECT_TRUE(JsonText::parse(text)) << text;
+  EXPECT_THAT(text, HasSubstr(R"("silent_hosts":[{"host":"silent.test","trouble":"DNS","urls":2,"links":3,"pages":2}])"));
+  EXPECT_THAT(text, HasSubstr(R"("url":"http://silent.test/a","status":0,"message":"dns: http://silent.test","elsewhere":true)"));
 }
 
 TEST_F(CheckOutput, AsSarifHasARuleForEachKindAndAResultForEachPlace) {

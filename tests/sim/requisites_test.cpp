@@ -75,6 +75,59 @@ TEST(SavedAssets, OfStyleSheetsAreFoundOnAnyHost) {
               UnorderedElementsAre("GET 0/", "GET 1/css/a.css", "GET 1/css/b.css", "GET 1/p.png", "GET 1/css/f.woff2"));
 }
 
+// A server may have another one behind each for ever.
+TEST(SavedAssets, OfStyleSheetsEndBehindTwentyInARow) {
+  SavedSite site;
+  site.page("/", "<link rel=stylesheet href=/0.css>");
+  site.sheets_in_a_row(40);
+  const CrawlReport report = site.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_THAT(site.asked(), testing::SizeIs(22)) << "the page, its sheet, and twenty behind that";
+  EXPECT_EQ(site.asked().back(), "GET 0/20.css");
+  EXPECT_EQ(report.stats.excluded[static_cast<std::size_t>(Exclusion::nesting)], 1u);
+  EXPECT_THAT(site.record(kFirst + "20.css").error, testing::HasSubstr("left out"));
+  EXPECT_EQ(site.record(kFirst + "20.css").state, UrlState::done);
+  site.sim.options.age = 0s;
+  site.sim.backend.manual_clock().advance(1s);
+  EXPECT_EQ(site.run().stats.excluded[static_cast<std::size_t>(Exclusion::nesting)], 1u);
+  EXPECT_THAT(site.asked(), testing::Not(testing::Contains("GET 0/21.css"))) << "nor does a later run go further";
+}
+
+TEST(SavedAssets, OfStyleSheetsAreCountedOnByLaterRuns) {
+  SavedSite site;
+  site.sim.options.retries = 0;
+  site.page("/", "<link rel=stylesheet href=/0.css>");
+  site.sheets_in_a_row(40);
+  site.replies[{0, "/10.css"}].status = 503;
+  site.run();
+  EXPECT_THAT(site.asked(), testing::SizeIs(12));
+  site.replies[{0, "/10.css"}].status = 200;
+  site.sim.backend.manual_clock().advance(24h);
+  EXPECT_TRUE(site.run().finished);
+  EXPECT_EQ(site.asked().back(), "GET 0/20.css");
+}
+
+TEST(SavedAssets, OfStyleSheetsThatLieTooDeepAreThoseOfAnotherPage) {
+  SavedSite site;
+  site.page("/", "<link rel=stylesheet href=/0.css><a href=/next>n</a>");
+  site.page("/next", "<link rel=stylesheet href=/21.css>");
+  site.sheets_in_a_row(25);
+  EXPECT_TRUE(site.run().finished);
+  EXPECT_THAT(site.asked(), testing::SizeIs(28)) << "two pages, 25 sheets, and the one that does not exist";
+}
+
+TEST(SavedAssets, OfStyleSheetsInACircleEndWhereOneIsKnown) {
+  SavedSite site;
+  site.page("/", "<link rel=stylesheet href=/a.css>");
+  site.file("/a.css", "text/css", "@import 'b.css'; @import 'a.css';");
+  site.file("/b.css", "text/css", "@import 'c.css'; @import url(a.css);");
+  site.file("/c.css", "text/css", "@import 'a.css';");
+  const CrawlReport report = site.run();
+  EXPECT_TRUE(report.finished);
+  EXPECT_THAT(site.asked(), UnorderedElementsAre("GET 0/", "GET 0/a.css", "GET 0/b.css", "GET 0/c.css"));
+  EXPECT_EQ(report.stats.excluded[static_cast<std::size_t>(Exclusion::nesting)], 0u);
+}
+
 TEST(SavedAssets, OnlyOfTheCrawlsHostsWhenAskedFor) {
   SavedSite site;
   site.sim.options.requisites = Requisites::same_host;

@@ -82,6 +82,7 @@ class SimulatedTransport final : public HttpTransport {
     response.headers.content_type = reply.content_type;
     for (const auto& [name, value] : reply.headers) {
       if (name == "Location") response.headers.location = value;
+      if (name == "Refresh") response.headers.refresh = value;
       if (name == "Retry-After") response.headers.retry_after = value;
       if (name == "ETag") response.headers.etag = value;
       if (name == "Last-Modified") response.headers.last_modified = value;

@@ -348,6 +348,58 @@ TEST_F(WarcArchiveTest, FillsTheIndexUpAtEveryByteOfIt) {
   expect_index_fits(3);
 }
 
+// What a power cut leaves of an index: blocks that were never written are zeros, whatever is behind them.
+TEST_F(WarcArchiveTest, FillsUpAnIndexThatIsTornInItsMidst) {
+  for (const bool in_order : {false, true}) {
+    auto archive = open();
+    for (int i = 0; i < 6; ++i) add_page(*archive, i);
+    ASSERT_TRUE(in_order ? archive->close() : archive->write_out());
+    archive.reset();
+    const std::string whole = read(path_ + ".cdxj");
+    std::string torn = whole;
+    const std::size_t second = whole.find('\n') + 1, third = whole.find('\n', second) + 1, fourth = whole.find('\n', third) + 1;
+    // Of two lines a part each, and the end of line between them.
+    for (std::size_t i = second + 10; i < third + 20; ++i) torn[i] = '\0';
+    torn.erase(fourth + 5, 30);
+    write(path_ + ".cdxj", torn);
+    archive = open();
+    ASSERT_NE(archive, nullptr) << in_order;
+    ASSERT_EQ(archive->repairs().size(), 1u);
+    EXPECT_EQ(archive->repairs()[0].file, path_ + ".cdxj");
+    EXPECT_EQ(archive->repairs()[0].odd_lines, 2u);
+    for (int i = 0; i < 6; ++i) add_page(*archive, i);
+    EXPECT_EQ(archive->totals().revisits, 6u) << "it knows all payloads";
+    archive.reset();  // as if it was killed
+    archive = open();
+    ASSERT_NE(archive, nullptr);
+    EXPECT_EQ(archive->repairs().size(), 1u);
+    for (int i = 0; i < 6; ++i) add_page(*archive, i);
+    ASSERT_TRUE(archive->close());
+    expect_index_fits(12);
+    archive = open();
+    EXPECT_TRUE(archive->repairs().empty());
+    archive.reset();
+    for (const char* name : {".cdxj", ".warc.gz"}) std::filesystem::remove(path_ + name);
+  }
+}
+
+TEST_F(WarcArchiveTest, FillsUpAnIndexThatHasLostLinesOfAnEarlierFile) {
+  auto archive = open({.most_bytes = 3000});
+  for (int i = 0; i < 6; ++i) add_page(*archive, i);
+  ASSERT_TRUE(archive->close());
+  archive.reset();
+  std::string torn = read(path_ + ".cdxj");
+  const std::size_t second = torn.find('\n') + 1;
+  for (std::size_t i = second; torn[i] != '\n'; ++i) torn[i] = '\0';
+  write(path_ + ".cdxj", torn);
+  archive = open({.most_bytes = 3000});
+  ASSERT_NE(archive, nullptr);
+  for (int i = 0; i < 6; ++i) add_page(*archive, i);
+  EXPECT_EQ(archive->totals().revisits, 6u);
+  ASSERT_TRUE(archive->close());
+  expect_index_fits(12);
+}
+
 TEST_F(WarcArchiveTest, IndexesFilesOfAnArchiveWhoseIndexIsGone) {
   auto archive = open({.most_bytes = 3000});
   for (int i = 0; i < 6; ++i) add_page(*archive, i);

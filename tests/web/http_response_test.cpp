@@ -91,7 +91,7 @@ TEST(HttpResponse, LeavesTheConnectionReusableUnlessItsEndWasTheBodys) {
 TEST(HttpResponse, KeepsTheFieldsACrawlerAsksFor) {
   const Reading reading(with_length(
       "content-TYPE:  text/html; charset=utf-8 \r\nETag: W/\"1\"\r\nLast-Modified: Tue, 15 Nov 1994 12:45:26 GMT\r\n"
-      "Location: /next\r\nRetry-After: 120\r\nX-Robots-Tag: noindex\r\nServer: x\r\nX-ROBOTS-TAG: bot: nofollow\r\n",
+      "Location: /next\r\nRetry-After: 120\r\nREFRESH: 0;url='x'\r\nX-Robots-Tag: noindex\r\nServer: x\r\nX-ROBOTS-TAG: bot: nofollow\r\n",
       "body"));
   ASSERT_TRUE(reading.verdict);
   const HttpHeaders& headers = reading.response.headers;
@@ -100,6 +100,7 @@ TEST(HttpResponse, KeepsTheFieldsACrawlerAsksFor) {
   EXPECT_EQ(headers.last_modified, "Tue, 15 Nov 1994 12:45:26 GMT");
   EXPECT_EQ(headers.location, "/next");
   EXPECT_EQ(headers.retry_after, "120");
+  EXPECT_EQ(headers.refresh, "0;url='x'");
   EXPECT_EQ(headers.robots_tag, "noindex\nbot: nofollow");
   EXPECT_EQ(headers.content_length, 4u);
 }

@@ -13,7 +13,7 @@ await client.putMany(names.map((name) => newJob("mail", { text: "welcome" }, { k
 const worker = new Worker(undefined, { concurrency: 3, untilEmpty: names.length > 0 });
 worker.job("mail", async (job) => {
   const { text } = job.json();
-  if (!/^[a-z]+$/i.test(job.key)) throw new Retry(60_000, `no such address: ${job.key}`);
+  if (!/^[a-z]+$/i.test(job.key)) throw new Retry(3_600_000, `no such address: ${job.key}`);
   await setTimeout(100); // the mail server
   console.log(`sent ${text} to ${job.key}`);
   return { sent_at: new Date() };

@@ -4,6 +4,7 @@ import { EventReader } from "./events.js";
 import { bytes, Http, isBytes, jsonOf, newKey, nothing, path, plain, problemOf, query, toBase64 } from "./http.js";
 import { OF_A_JOB, OF_A_SCHEDULE, refuseTheirs } from "./theirs.js";
 import { Backoff, delayOf, realTime, sleep, timeOf, withTimes } from "./time.js";
+import { aboutZone } from "./zones.js";
 
 // The daemon says something on an event stream every 15 s.
 const SILENCE_LIMIT_MS = 45_000;
@@ -63,7 +64,8 @@ class Jobs {
     return this.#http.send("GET", "/v1/jobs" + query(filter));
   }
   list(filter = {}) {
-    return all((members) => this.page(members), "jobs", filter);
+    const told = "payloads" in filter || "beginnings" in filter ? filter : { ...filter, payloads: true };
+    return all((members) => this.page(members), "jobs", told);
   }
   async cancel(job, why) {
     return this.#http.send("POST", path("jobs", job, "cancel"), { body: { why }, key: newKey() });
@@ -197,13 +199,19 @@ class Schedules {
   }
   async add(schedule, trigger, options) {
     const [body, { conflict }] = typeof schedule === "string" ? namedSchedule(schedule, trigger, options) : wholeSchedule(schedule, trigger, options);
+    this.#tellZone(body?.name, body);
     return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body, key: newKey() });
   }
   async get(schedule) {
     return this.#http.send("GET", path("schedules", schedule));
   }
   async set(name, schedule) {
+    this.#tellZone(name, schedule);
     return this.#http.send("PUT", path("schedules", name), { body: schedule });
+  }
+  #tellZone(name, schedule) {
+    const told = aboutZone(name, schedule?.trigger);
+    if (told) this.#http.tell(told);
   }
   async change(schedule, members) {
     return this.#http.send("PATCH", path("schedules", schedule), { body: members });

@@ -2,6 +2,7 @@
 import { ApiError, Unreachable } from "./errors.js";
 import { Backoff, delayOf, limitOf, shown, sleep, timeOf } from "./time.js";
 
+const LONGEST_RETRY_FOR_MS = 30_000; // unless told
 const DEFAULT_URL = "http://127.0.0.1:7733";
 // Of fetch in Node: nothing was sent.
 const NOT_SENT = new Set([
@@ -41,15 +42,26 @@ function losesMembers(part) {
 }
 
 export class Http {
-  constructor(url, { token, timeoutMs = 30_000, retryForMs = 30_000, fetch = globalThis.fetch, time }) {
+  constructor(url, { token, timeoutMs = 30_000, retryForMs, fetch = globalThis.fetch, time, log }) {
     const environment = globalThis.process?.env ?? {};
     this.url = new URL(url ?? environment.ARGIOPE_URL ?? DEFAULT_URL).href.replace(/\/+$/, "");
     const word = token ?? environment.ARGIOPE_TOKEN;
     this.headers = word ? { Authorization: `Bearer ${word}` } : {};
     this.timeoutMs = delayOf(timeoutMs, "timeoutMs");
-    this.retryForMs = limitOf(retryForMs, "retryForMs");
+    this.retryForMs = retryForMs === undefined ? Math.min(this.timeoutMs, LONGEST_RETRY_FOR_MS) : limitOf(retryForMs, "retryForMs");
     this.time = time;
+    this.log = log ?? ((message) => console.warn(`argiope: ${message}`));
+    this.absence = new Absence(this);
     this.fetch = (...request) => fetch(...request);
+  }
+
+  // A log of the program's own may throw, or be an async function that does; the call goes on.
+  async tell(message) {
+    try {
+      await this.log(message);
+    } catch {
+      // There is nowhere else to say it.
+    }
   }
 
   // The answer as `read` gives it. `safe`: sending it twice does no more than sending it once.
@@ -70,13 +82,18 @@ export class Http {
     let mayBeDone = false;
     for (;;) {
       try {
-        return await this.#once(path, request, waitMs, signal, read);
+        const result = await this.#once(path, request, waitMs, signal, read);
+        this.absence.isOver();
+        return result;
       } catch (error) {
+        if (error instanceof ApiError && error.status !== 503) this.absence.isOver();
         if (mayBeDone && request.method === "DELETE" && error.status === 404) return undefined; // by the attempt before
         mayBeDone ||= error instanceof Unreachable && error.sent;
         const again = error instanceof Unreachable ? isSafe || !error.sent : isSafe && error.status === 503;
         const pause = backoff.next(error.retryAfterMs);
-        if (!again || this.time.now() + pause > giveUpAt) throw error;
+        const leftMs = giveUpAt - this.time.now();
+        if (!again || pause > leftMs) throw error;
+        this.absence.isWaitedFor(error, leftMs);
         await sleep(this.time, pause, signal);
         signal?.throwIfAborted();
       }
@@ -120,7 +137,36 @@ export class Http {
     if (signal?.aborted) return signal.reason;
     if (error === TIMEOUT) return new Unreachable(`no answer within ${limitMs} ms`, true, error);
     const code = error.cause?.code ?? error.cause?.errors?.[0]?.code;
-    return new Unreachable(`${this.url}: ${error.cause?.message || error.message}`, !NOT_SENT.has(code), error);
+    const todo = code === "ECONNREFUSED" ? NOBODY_LISTENS : "";
+    return new Unreachable(`${this.url}: ${error.cause?.message || code || error.message}${todo}`, !NOT_SENT.has(code), error);
+  }
+}
+
+const NOBODY_LISTENS = "; nobody listens there: start a daemon (`argiope serve`), or give the address of yours (`url`, or ARGIOPE_URL)";
+
+// Tells `log` when the daemon is away, once, and when it is back.
+class Absence {
+  #http;
+  #isTold = false;
+
+  constructor(http) {
+    this.#http = http;
+  }
+
+  // A call is sent again for another `leftMs`.
+  isWaitedFor(error, leftMs) {
+    if (this.#isTold) return;
+    this.#isTold = true;
+    const { url } = this.#http;
+    const why = error.message.startsWith(`${url}: `) ? error.message.slice(url.length + 2) : error.message;
+    const until = leftMs < 86_400_000 ? `, until ${new Date(Date.now() + leftMs).toTimeString().slice(0, 8)}` : "";
+    this.#http.tell(`the daemon at ${url} does not answer: ${why}. Trying again for ${Math.round(leftMs / 1000)} s${until}`);
+  }
+
+  isOver() {
+    if (!this.#isTold) return;
+    this.#isTold = false;
+    this.#http.tell(`the daemon at ${this.#http.url} answers again`);
   }
 }
 

@@ -115,7 +115,11 @@ export interface JobFilter {
   queue?: string;
   state?: JobState;
   key?: string;
-  payloads?: boolean;
+  word?: string; // only jobs that have it in payload, result, name, key, function, unique name, worker or error
+  order?: "oldest" | "newest"; // by id: oldest first, unless told
+  payloads?: boolean; // whole payloads and results; page() has none unless it is true, list() has them unless it is false
+  beginnings?: boolean; // the first 200 bytes of payloads instead
+  own?: boolean; // false: without the daemon's own queues
   limit?: number; // of a page: 100 unless told, 1,000 at most
 }
 export interface Lease {
@@ -159,10 +163,13 @@ type Answer = Record<string, any>;
 export interface ClientOptions {
   token?: string; // default: ARGIOPE_TOKEN
   timeoutMs?: number; // for an answer, besides what the daemon was asked to wait; 30,000
-  // How long a call is sent again when the daemon cannot be reached or answers 503; 30,000. Sent again are calls that did not
-  // reach it, and those that do nothing twice: reads, PUT, DELETE, and what has an idempotency key, as all POSTs have that put
-  // or change something, but for queues.kick and schedules.run.
+  // How long a call is sent again when the daemon cannot be reached or answers 503; default: as timeoutMs, 30,000 at most. Sent again are
+  // calls that did not reach it, and those that do nothing twice: reads, PUT, DELETE, and what has an idempotency key, as all POSTs have
+  // that put or change something, but for queues.kick and schedules.run. A Retry-After of the daemon is heeded, up to a minute.
   retryForMs?: number;
+  // Is told, once, that the daemon is away while calls are sent again, that it answers again, and that a schedule names no zone. Default:
+  // console.warn.
+  log?: (message: string) => void;
   fetch?: typeof fetch;
 }
 
@@ -183,8 +190,10 @@ export class Client {
 
   readonly jobs: {
     get(job: JobRef): Promise<JobRecord>;
-    // All of them, read page by page as they are iterated.
+    // All of them, with payloads and results unless told otherwise, read page by page as they are iterated.
     list(filter?: JobFilter): AsyncGenerator<JobRecord>;
+    // Payloads and results are empty unless `payloads` is true; a page then ends when it has some megabytes of them. With `word` it may have
+    // few jobs, or none, and a next.
     page(filter?: JobFilter & { after?: number | string }): Promise<{ jobs: JobRecord[]; next: number | string | null }>;
     // Cancels what waits; a job that runs is asked to stop ("asked"). Errors: not_found, wrong_state.
     cancel(job: JobRef, why?: string): Promise<ChangeReply>;
@@ -212,9 +221,11 @@ export class Client {
     // By name: of very many the first 1,000, or those behind the name `after`.
     list(page?: { after?: string; limit?: number }): Promise<Answer[]>;
     get(queue: string): Promise<Answer>;
-    // Gives it this configuration (docs/jobs.md); what is left out gets its default. Makes it if need be.
+    // Gives it this configuration (docs/configuration.md, `[[queue]]`), as the setup of a program does once. What is left out gets its
+    // default, also where the queue is there: one that a put made keeps its done jobs for a day, and keeps none after a set() without
+    // `keep_done`. change() leaves what it does not name. Makes it if need be.
     set(queue: string, config: Answer): Promise<Answer>;
-    // Changes these members. Errors: not_found, locked.
+    // Changes these members, and leaves the others. Errors: not_found, locked.
     change(queue: string, config: Answer): Promise<Answer>;
     // Errors: not_found; wrong_state where jobs are in it.
     delete(queue: string): Promise<void>;
@@ -252,7 +263,9 @@ export class Client {
     list(): AsyncGenerator<Answer>;
     page(filter?: { after?: number | string; limit?: number }): Promise<{ schedules: Answer[]; next: number | string | null }>;
     // {name, trigger, job …} (docs/schedules.md). `conflict`: what to do where there is one of that name: "fail", "keep" it, or "replace"
-    // it, as a program does that declares its schedules at each start. Errors: invalid_input, conflict; TypeError for both forms at once.
+    // it, as a program does that declares its schedules at each start. Times of day are UTC where the trigger names no zone, which the
+    // client's `log` is told; {type: "cron", expression: "30 3 * * *", zone: "Europe/Berlin"} or "TZ=Europe/Berlin 30 3 * * *" names one.
+    // Errors: invalid_input, conflict; TypeError for both forms at once.
     add(schedule: Answer, options?: { conflict?: "fail" | "replace" | "keep" }): Promise<Answer>;
     // By its name, a trigger (docs/cron.md) and its jobs' queue, here or in `job`: add("nightly", "30 3 * * *", { queue: "mail" }). Other
     // members are the schedule's. Errors: invalid_input, conflict; TypeError without a trigger or queue, and for options of other schedulers.

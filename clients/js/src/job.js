@@ -84,9 +84,29 @@ export class Job {
   }
 }
 
+// The end of a run, as a settlement in JSON; undefined: it was asked to stop, and has nothing to say. `hear` is told what it threw.
+export async function endOfRun(job, hear) {
+  try {
+    return done(job, await job.run(job));
+  } catch (error) {
+    if (job.cancelled && isAbort(error)) return undefined;
+    hear(error);
+    return failed(job, error);
+  }
+}
+
+// What was thrown may be anything, and so may its members.
+function isAbort(error) {
+  try {
+    return error?.name === "AbortError";
+  } catch {
+    return false;
+  }
+}
+
 // Settlements, as JSON.
 
-export function done(job, result) {
+function done(job, result) {
   if (result === undefined && job.followUps === undefined) return `{"token":${job.token},"outcome":"done"}`;
   const settlement = { token: job.token, outcome: "done", follow_ups: job.followUps };
   if (isBytes(result)) settlement.result_base64 = toBase64(result);
@@ -95,7 +115,7 @@ export function done(job, result) {
 }
 
 // Of a function that threw. It throws nothing itself: an end that cannot be made is a failed attempt that says why.
-export function failed(job, error) {
+function failed(job, error) {
   return endOf(
     () => settled(job.token, error),
     (why) => retried(job.token, why),
@@ -122,8 +142,9 @@ export function released(token, delayMs) {
   return JSON.stringify({ token, outcome: "release", delay_ms: delayMs || undefined });
 }
 
-export function cancelled(token) {
-  return JSON.stringify({ token, outcome: "cancel" });
+// Of a run that was asked to stop and has nothing to say.
+export function stopped(job) {
+  return job.whyCancelled === "cancel" ? JSON.stringify({ token: job.token, outcome: "cancel" }) : released(job.token);
 }
 
 // "TypeError: no such address (mail.js:12:5)".

@@ -115,6 +115,9 @@ export class Bell {
   }
 }
 
+// What is waited for because an answer says so; whoever says more may be mistaken, or no daemon of ours.
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
 // Waits between attempts: each drawn from a quarter of a limit to the limit, which doubles, so that clients that lost the same
 // daemon do not come back together.
 export class Backoff {
@@ -130,9 +133,10 @@ export class Backoff {
     this.#limit = this.firstMs;
   }
 
+  // `atLeastMs`: what an answer's Retry-After says; beyond a minute it counts as a minute.
   next(atLeastMs = 0) {
     const limit = this.#limit;
     this.#limit = Math.min(limit * 2, this.longestMs);
-    return atLeastMs + limit * (0.25 + 0.75 * Math.random());
+    return Math.min(atLeastMs, LONGEST_RETRY_AFTER_MS) + limit * (0.25 + 0.75 * Math.random());
   }
 }

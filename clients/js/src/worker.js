@@ -6,7 +6,7 @@ import { lookForBacklog } from "./backlog.js";
 import { Client } from "./client.js";
 import { ApiError, Snooze, Unreachable } from "./errors.js";
 import { newKey } from "./http.js";
-import { cancelled, done, failed, Job, released, retried } from "./job.js";
+import { endOfRun, Job, released, retried, stopped } from "./job.js";
 import { Backoff, Bell, isA, limitOf, realTime, shown, sleep } from "./time.js";
 
 const MOST_LEASED = 256; // in one request
@@ -25,15 +25,6 @@ const LAST_TRY_MS = 10_000;
 
 const isAway = (error) => error instanceof Unreachable || [429, 502, 503, 504].includes(error.status);
 const isMalformed = (error) => error instanceof ApiError && [400, 404, 413, 422].includes(error.status);
-
-// What was thrown may be anything, and so may its members.
-function isAbort(error) {
-  try {
-    return error?.name === "AbortError";
-  } catch {
-    return false;
-  }
-}
 
 function traceOf(error) {
   try {
@@ -291,33 +282,24 @@ export class Worker {
   // Running.
 
   #start() {
-    let at = 0;
-    while (at < this.#waiting.length && this.#running < this.#options.concurrency) {
-      const job = this.#waiting[at++];
+    while (this.#waiting.length > 0 && this.#running < this.#options.concurrency) {
+      const job = this.#waiting.shift(); // before it runs: its function may stop the worker, which gives back what waits
       if (!this.#held.has(job.token)) continue;
       this.#running++;
       this.#run(job);
     }
-    if (at > 0) this.#waiting.splice(0, at);
   }
 
   async #run(job) {
     job.started = true;
-    let end;
-    try {
-      end = done(job, await job.run(job));
-    } catch (error) {
-      // A function that ends because it was told to has nothing to say.
-      end = job.cancelled && isAbort(error) ? undefined : this.#failed(job, error);
-    }
+    const end = await endOfRun(job, (error) => this.#hearError(job, error));
     this.#running--;
     this.#end(job, end);
     this.#start();
   }
 
-  #failed(job, error) {
+  #hearError(job, error) {
     if (!isA(error, Snooze)) this.#tell(`job ${job.id} of ${job.queue} failed (attempt ${job.attempt}): ${traceOf(error)}`);
-    return failed(job, error);
   }
 
   // A log of the program's own may throw, or be an async function that does; the worker goes on.
@@ -335,7 +317,7 @@ export class Worker {
     if (!this.#held.delete(job.token)) return; // given back before
     if (job.started) this.#hasRun();
     if (job.whyCancelled === "lost") this.counts.lost++;
-    else this.#unsent.push(end ?? (job.whyCancelled === "cancel" ? cancelled(job.token) : released(job.token)));
+    else this.#unsent.push(end ?? stopped(job));
     this.#ends.ring();
     if (this.#wanted() > 0) this.#room.ring();
   }

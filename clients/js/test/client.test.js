@@ -8,7 +8,7 @@ import { after, before, beforeEach, describe, test } from "node:test";
 import { inspect } from "node:util";
 import { fileURLToPath } from "node:url";
 import { Client, newJob, Unreachable, Worker } from "../src/index.js";
-import { realTime } from "../src/time.js";
+import { Backoff, realTime } from "../src/time.js";
 
 const PYTHON = fileURLToPath(new URL("../../python", import.meta.url));
 let daemon, url, client;
@@ -78,6 +78,21 @@ describe("operations", () => {
     for await (const job of client.jobs.list({ queue, limit: 2 })) count += job.queue === queue;
     assert.equal(count, 7);
     assert.equal((await client.jobs.page({ queue, limit: 3 })).jobs.length, 3);
+  });
+
+  test("a list has whole payloads unless told, is of a word, and in either order", async () => {
+    const { replies } = await client.putMany(["ann", "bob", "Anna" + "x".repeat(1000)].map((payload) => newJob(queue, payload)));
+    const [ann, , anna] = replies.map(({ id }) => id);
+    const listed = async (filter, take) => {
+      const found = [];
+      for await (const job of client.jobs.list({ queue, ...filter })) found.push(take(job));
+      return found;
+    };
+    assert.deepEqual(await listed({ word: "ANN", order: "newest", limit: 1 }, ({ id }) => id), [anna, ann]);
+    assert.deepEqual(await listed({}, ({ payload }) => payload.length), [3, 3, 1004]);
+    assert.deepEqual(await listed({ beginnings: true }, ({ payload }) => payload.length), [3, 3, 200]);
+    assert.deepEqual(await listed({ payloads: false }, ({ payload }) => payload), ["", "", ""]);
+    assert.equal((await client.jobs.page({ queue })).jobs[2].payload, "");
   });
 
   test("jobs are changed", async () => {
@@ -169,6 +184,25 @@ describe("operations", () => {
                                 ["eta", "due_at"], ["countdown", "delay_ms"], ["max_retries", "max_attempts"], ["run_date", "due_at"]]) {
       await assert.rejects(client.put(queue, "", { [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use ${ours}`) });
     } // prettier-ignore
+  });
+
+  test("a schedule whose trigger names no zone is told to count in UTC", async () => {
+    const told = [];
+    const { schedules } = new Client(url, { log: (message) => told.push(message) });
+    const cron = { type: "cron", expression: "30 3 * * *" };
+    const silent = ["@every 1h", "TZ=Asia/Tokyo 30 3 * * *", "CRON_TZ=UTC 30 3 * * *", { ...cron, zone: "UTC" }, { ...cron, expression: "TZ=UTC 30 3 * * *" },
+      { type: "interval", every: "1h" }, { type: "or", triggers: [{ ...cron, zone: "UTC" }] }, { type: "or", zone: "UTC", triggers: [cron] },
+      { type: "cron", dialect: "systemd", expression: "daily Europe/Berlin" }, { type: "date", time: "2030-01-01T00:00:00Z" }];
+    const heard = ["30 3 * * *", "@daily", cron, { type: "calendar", days: 1, hour: 9 }, { type: "and", triggers: [cron, { ...cron, zone: "UTC" }] },
+      { type: "cron", fields: { hour: 3 } }]; // prettier-ignore
+    for (const trigger of [...silent, ...heard]) {
+      const before = told.length;
+      await schedules.add("nightly", trigger, { queue, conflict: "replace" });
+      await schedules.set("nightly", { trigger, job: { queue } });
+      assert.equal(told.length - before, heard.includes(trigger) ? 2 : 0, JSON.stringify(trigger));
+    }
+    assert.match(told[0], /^schedule "nightly" counts in UTC, since its trigger names no zone; .*Europe\/Berlin/);
+    await schedules.delete("nightly");
   });
 
   test("the daemon", async () => {
@@ -305,12 +339,55 @@ describe("when things go wrong", () => {
     assert.deepEqual(set.mock.calls.map((call) => call.arguments[1]), [1000, 2 ** 31 - 1, 2 ** 31 - 1, 2 ** 31 - 1]);
   });
 
+  test("a daemon that is away is told of once, and that it is back", async () => {
+    const told = [];
+    const faults = ["ECONNREFUSED", 503, "ECONNREFUSED", 503];
+    const suffer = async (...request) => {
+      const fault = faults.shift();
+      if (typeof fault === "number") return new Response("{}", { status: fault });
+      if (fault) throw new TypeError("fetch failed", { cause: { code: fault, message: "connect refused" } });
+      return fetch(...request);
+    };
+    const time = { ...realTime, setTimeout: (run, ms) => setTimeout(run, ms < 10_000 ? 0 : ms) }; // without the pauses
+    const patient = new Client(url, { fetch: suffer, time, log: (message) => told.push(message) });
+    await patient.put(queue);
+    assert.equal(told.length, 2);
+    assert.match(told[0], /^the daemon at http:\/\/[^ ]*:\d+ does not answer: connect refused; .*`argiope serve`.*`url`.*\. Trying again for 30 s, until \d\d:\d\d:\d\d$/);
+    assert.equal(told[1], `the daemon at ${patient.url} answers again`);
+  });
+
+  test("a log that throws harms no call", async () => {
+    for (const log of [() => { throw new Error("no"); }, async () => { throw new Error("no"); }]) {
+      const faults = [503];
+      const suffer = async (...request) => (faults.shift() ? new Response("{}", { status: 503 }) : fetch(...request));
+      assert.equal((await new Client(url, { fetch: suffer, log }).put(queue)).outcome, "added");
+    } // prettier-ignore
+  });
+
+  test("a Retry-After is heeded up to a minute", () => {
+    const waits = [undefined, 0, 7000, 60_000, 61_000, 1e12, Infinity].map((ms) => new Backoff().next(ms));
+    assert.deepEqual(waits.map((ms) => Math.floor(ms / 1000)), [0, 0, 7, 60, 60, 60, 60]);
+  });
+
+  test("calls are sent again no longer than an answer is waited for, unless told", async () => {
+    for (const [options, limit] of [[{}, 30_000], [{ timeoutMs: 2000 }, 2000], [{ timeoutMs: 300_000 }, 30_000], [{ timeoutMs: 2000, retryForMs: 9000 }, 9000]]) {
+      let now = 0;
+      const time = { now: () => now, setTimeout: (run, ms) => setImmediate(() => { now += ms; run(); }), clearTimeout: clearImmediate };
+      const refuse = async () => {
+        throw new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } });
+      };
+      await assert.rejects(new Client(url, { fetch: refuse, time, log: () => {}, ...options }).put(queue), /ECONNREFUSED; nobody listens/);
+      assert.ok(now <= limit && now > limit - 6000, `${now} of ${limit}`);
+    } // prettier-ignore
+  });
+
   test("nobody is waited for no longer than it was told", async () => {
     const server = await listening();
     const nobody = new Client(server.url, { retryForMs: 0 });
     server.close();
     await once(server, "close");
-    await assert.rejects(nobody.put(queue), (error) => error instanceof Unreachable && !error.sent);
+    const names = (error) => [server.url, "`argiope serve`", "`url`", "ARGIOPE_URL"].every((word) => error.message.includes(word));
+    await assert.rejects(nobody.put(queue), (error) => error instanceof Unreachable && !error.sent && names(error));
   });
 
   test("a daemon that says nothing is left", async () => {

@@ -383,6 +383,16 @@ describe("stopping", () => {
     return { it, ended: () => running.then(() => time.now() - began) };
   };
 
+  test("by the function that runs, before it waits, does not give its job back", virtually(async ({ daemon, worker }) => {
+    const [id] = many(daemon, 1);
+    const it = worker(() => {
+      it.stop();
+      return "ended";
+    });
+    await it.run();
+    assert.deepEqual([daemon.jobs.get(id).state, daemon.jobs.get(id).result, it.counts.done], ["done", "ended", 1]);
+  }));
+
   test("lets what runs end and gives back the rest", virtually(async (world) => {
     const { it, ended } = await begin(world, 5000, 5, { concurrency: 2, prefetch: 3 });
     it.stop();

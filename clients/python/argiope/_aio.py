@@ -13,7 +13,7 @@ from ._client import IDLE_LIMIT, SILENCE_LIMIT
 from ._errors import Unavailable, Unreachable
 from ._events import Event, EventReader
 from ._methods import awaits
-from ._wire import Backoff, Call, Endpoint, Response, ResponseReader, Tries, tls_context
+from ._wire import LONGEST_RETRY_FOR, Absence, Backoff, Call, Endpoint, Response, ResponseReader, Tries, not_connected, tls_context
 
 T = TypeVar("T")
 
@@ -166,11 +166,12 @@ class AsyncJobs(_Group):
     output = awaits(jobs.output)
 
     def list(self, **members: Any) -> AsyncIterator[JobRecord]:
-        """All jobs of a `queue`, `state` and `key`, read page by page as they are iterated; members as for page().
+        """All jobs of a `queue`, `state` and `key`, read page by page as they are iterated; members as for page(), but that payloads and
+        results are whole, unless `beginnings` is true or `payloads` false.
 
         Jobs that are put or change meanwhile may be in it or not; none is there twice.
         """
-        return _all(self._run, jobs.page, members)
+        return _all(self._run, jobs.page, jobs.with_payloads(members))
 
 
 class AsyncQueues(_Group):
@@ -253,12 +254,14 @@ class AsyncClient:
         *,
         token: Optional[str] = None,
         timeout: Delay = 30.0,
-        retry_for: Delay = 30.0,
+        retry_for: Optional[Delay] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
         ca_file: Optional[str] = None,
     ) -> None:
         self._endpoint = Endpoint(url, token)
-        self._timeout, self._retry_for = seconds(timeout), seconds(retry_for)
+        self._timeout = seconds(timeout)
+        self._retry_for = min(self._timeout, LONGEST_RETRY_FOR) if retry_for is None else seconds(retry_for)
+        self._absence = Absence(self._endpoint.url)
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: List[_Connection] = []
         self._of: Optional[Tuple[int, asyncio.AbstractEventLoop]] = None  # the process and loop whose connections they are
@@ -324,13 +327,20 @@ class AsyncClient:
     async def _run(self, call: Call[T]) -> T:
         request = self._endpoint.request(call)
         loop = asyncio.get_running_loop()
-        tries = Tries(call, loop.time() + self._retry_for)
+        give_up_at = loop.time() + self._retry_for
+        tries = Tries(call, give_up_at)
         while True:
             try:
-                return call.result(await self._exchange(request, self._timeout + call.wait))
+                result = call.result(await self._exchange(request, self._timeout + call.wait))
+                self._absence.is_over()
+                return result
             except (Unreachable, Unavailable) as error:
-                await asyncio.sleep(tries.wait_after(error, loop.time()))
+                now = loop.time()
+                wait = tries.wait_after(error, now)
+                self._absence.is_waited_for(error, give_up_at - now)
+                await asyncio.sleep(wait)
             except Exception as error:
+                self._absence.is_over()
                 if not tries.was_done_before(error):
                     raise
                 return None  # type: ignore[return-value]
@@ -366,7 +376,7 @@ class AsyncClient:
         try:
             return (await within(self._timeout, connected))[1]  # type: ignore[no-any-return]
         except (OSError, asyncio.TimeoutError) as error:
-            raise Unreachable(f"{to.url}: {error or 'no connection in time'}", sent=False) from error
+            raise not_connected(to.url, error) from error
         except asyncio.CancelledError:
             if connected.done() and not connected.cancelled() and connected.exception() is None:
                 connected.result()[1].close()

@@ -14,7 +14,7 @@ from ._calls._requests import Delay, JobRecord, Page, seconds
 from ._errors import Unavailable, Unreachable
 from ._events import Event, EventReader
 from ._methods import sends
-from ._wire import Backoff, Call, Endpoint, Response, ResponseReader, Tries, tls_context
+from ._wire import LONGEST_RETRY_FOR, Absence, Backoff, Call, Endpoint, Response, ResponseReader, Tries, not_connected, tls_context
 
 T = TypeVar("T")
 # Shorter than the daemon keeps a silent connection.
@@ -34,7 +34,7 @@ class _Connection:
             if context is not None:
                 self._socket = context.wrap_socket(self._socket, server_hostname=endpoint.host)
         except OSError as error:
-            raise Unreachable(f"{endpoint.url}: {error}", sent=False) from error
+            raise not_connected(endpoint.url, error) from error
 
     def exchange(self, request: bytes, timeout: float) -> ResponseReader:
         """The whole answer. `timeout`: the longest silence, in seconds."""
@@ -124,11 +124,12 @@ class Jobs(_Group):
     output = sends(jobs.output)
 
     def list(self, **members: Any) -> Iterator[JobRecord]:
-        """All jobs of a `queue`, `state` and `key`, read page by page as they are iterated; members as for page().
+        """All jobs of a `queue`, `state` and `key`, read page by page as they are iterated; members as for page(), but that payloads and
+        results are whole, unless `beginnings` is true or `payloads` false.
 
         Jobs that are put or change meanwhile may be in it or not; none is there twice.
         """
-        return _all(self._run, jobs.page, members)
+        return _all(self._run, jobs.page, jobs.with_payloads(members))
 
 
 class Queues(_Group):
@@ -201,7 +202,8 @@ class Client:
 
     `url`: default ARGIOPE_URL, or http://127.0.0.1:7733. `token`: default ARGIOPE_TOKEN. `timeout`: the longest silence of
     the daemon in a call, in seconds, besides what it was asked to wait. `retry_for`: for how many seconds a call is sent
-    again when the daemon cannot be reached or answers 503. Sent again are calls that did not reach it, and those that do
+    again when the daemon cannot be reached or answers 503, which is logged once (logger "argiope", warning); default: as `timeout`, 30
+    at most. A Retry-After of the daemon is heeded, up to a minute. Sent again are calls that did not reach it, and those that do
     nothing twice: reads, PUT, DELETE, and whatever has an idempotency key, as puts and changes of jobs, queues and
     schedules by POST have, but for queues.kick and schedules.run. Both spans may be a timedelta.
 
@@ -218,13 +220,15 @@ class Client:
         *,
         token: Optional[str] = None,
         timeout: Delay = 30.0,
-        retry_for: Delay = 30.0,
+        retry_for: Optional[Delay] = None,
         ssl_context: Optional[ssl.SSLContext] = None,
         ca_file: Optional[str] = None,
     ) -> None:
         self._endpoint = Endpoint(url, token)
         # A socket takes no longer one, and what is waited for beside it comes on top.
-        self._timeout, self._retry_for = min(seconds(timeout), threading.TIMEOUT_MAX / 2), seconds(retry_for)
+        self._timeout = min(seconds(timeout), threading.TIMEOUT_MAX / 2)
+        self._retry_for = min(self._timeout, LONGEST_RETRY_FOR) if retry_for is None else seconds(retry_for)
+        self._absence = Absence(self._endpoint.url)
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: Deque[_Connection] = deque()
         self._process = os.getpid()  # whose connections they are
@@ -291,13 +295,20 @@ class Client:
 
     def _run(self, call: Call[T]) -> T:
         request = self._endpoint.request(call)
-        tries = Tries(call, time.monotonic() + self._retry_for)
+        give_up_at = time.monotonic() + self._retry_for
+        tries = Tries(call, give_up_at)
         while True:
             try:
-                return call.result(self._exchange(request, self._timeout + call.wait))
+                result = call.result(self._exchange(request, self._timeout + call.wait))
+                self._absence.is_over()
+                return result
             except (Unreachable, Unavailable) as error:
-                time.sleep(tries.wait_after(error, time.monotonic()))
+                now = time.monotonic()
+                wait = tries.wait_after(error, now)
+                self._absence.is_waited_for(error, give_up_at - now)
+                time.sleep(wait)
             except Exception as error:
+                self._absence.is_over()
                 if not tries.was_done_before(error):
                     raise
                 return None  # type: ignore[return-value]

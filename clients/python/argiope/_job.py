@@ -97,6 +97,14 @@ class Job:
             self._follow_ups = []
         self._follow_ups.append(to_json(new_job(queue, payload, **options)))
 
+    def _ask_to_stop(self, why: str) -> None:
+        """Its run is to end: "lost" its lease, to "cancel" the job, or to "stop" the worker. Where it is a task, that is cancelled."""
+        if self.cancelled:
+            return
+        self._why_cancelled, self.cancelled = why, True
+        if self._task is not None:
+            self._task.cancel()
+
     def _due_at(self) -> float:
         """When its lease is to be renewed: three times in its length, and once a second while it tells progress."""
         third = self._lease / 3
@@ -141,6 +149,11 @@ def _settled(job: Job, error: BaseException) -> str:
         delay = None if error.delay is None else milliseconds(error.delay)
         return settlement(job.token, "retry", error=str(error)[:MOST_ERROR_BYTES], delay_ms=delay, priority=error.priority)
     return settlement(job.token, "retry", error=describe(error))
+
+
+def stopped(job: Job) -> str:
+    """The settlement of a run that was asked to stop and has nothing to say."""
+    return settlement(job.token, "cancel" if job._why_cancelled == "cancel" else "release")
 
 
 def released(token: int, delay_ms: int = 0) -> str:

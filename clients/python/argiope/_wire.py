@@ -4,16 +4,23 @@ The blocking and the asyncio client send and receive by themselves and share eve
 """
 from __future__ import annotations
 
+import errno
 import json
+import logging
 import os
 import random
 import ssl
+import time
 from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, TypeVar
 from urllib.parse import urlsplit
 
 from ._errors import ApiError, NotFound, Unavailable, Unreachable
 
+log = logging.getLogger("argiope")
 T = TypeVar("T")
+LONGEST_RETRY_FOR = 30.0  # s, unless told
+# What is waited for because an answer says so; whoever says more may be mistaken, or no daemon of ours.
+LONGEST_RETRY_AFTER = 60.0  # s
 DEFAULT_URL = "http://127.0.0.1:7733"
 MOST_HEAD_BYTES = 64 * 1024
 to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -122,6 +129,15 @@ class Endpoint:
             return (head + "\r\n").encode("latin-1")
         head += f"Content-Type: {call.content_type}\r\nContent-Length: {len(call.body)}\r\n\r\n"
         return head.encode("latin-1") + call.body
+
+
+def not_connected(url: str, error: Exception) -> Unreachable:
+    """Of a connection that could not be made. Where nobody listens, it says what to do."""
+    why = f"{url}: {error or 'no connection in time'}"
+    refused = f"[Errno {errno.ECONNREFUSED}]"  # asyncio may have tried several addresses, and says it in words alone
+    if isinstance(error, (ConnectionRefusedError, FileNotFoundError)) or refused in str(error):
+        why += "; nobody listens there: start a daemon (`argiope serve`), or give the address of yours (`url`, or ARGIOPE_URL)"
+    return Unreachable(why, sent=False)
 
 
 def tls_context(given: Optional[ssl.SSLContext], ca_file: Optional[str]) -> ssl.SSLContext:
@@ -275,9 +291,31 @@ class Backoff:
         self._next = self._first
 
     def wait(self, at_least: Optional[float] = None) -> float:
+        """`at_least`: what an answer's Retry-After says; beyond a minute it counts as a minute."""
         limit = self._next
         self._next = min(self._next * 2, self._longest)
-        return (at_least or 0.0) + random.uniform(limit / 4, limit)
+        return min(at_least or 0.0, LONGEST_RETRY_AFTER) + random.uniform(limit / 4, limit)
+
+
+class Absence:
+    """Tells by logging when the daemon of a client is away, once, and when it is back. Threads: any; then perhaps more than once."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._is_told = url, False
+
+    def is_waited_for(self, error: Exception, left: float) -> None:
+        """A call is sent again for another `left` seconds."""
+        if self._is_told:
+            return
+        self._is_told = True
+        why = str(error).removeprefix(f"{self._url}: ")
+        until = f", until {time.strftime('%H:%M:%S', time.localtime(time.time() + left))}" if left < 86400 else ""
+        log.warning("the daemon at %s does not answer: %s. Trying again for %.0f s%s", self._url, why, left, until)
+
+    def is_over(self) -> None:
+        if self._is_told:
+            self._is_told = False
+            log.warning("the daemon at %s answers again", self._url)
 
 
 class Tries:

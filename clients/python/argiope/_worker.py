@@ -22,7 +22,7 @@ from ._calls._theirs import OF_A_FUNCTION, refusal
 from ._calls.leases import Leases, as_list, settle_texts, take_texts
 from ._ends import Counts, Ends
 from ._errors import ApiError, InvalidInput, NotFound, TooLarge, TooMany, Unavailable, Unreachable
-from ._job import Job, released, settlement
+from ._job import Job, released, settlement, stopped
 from ._prefetch import Prefetch
 from ._running import Function, Runner, end_of_task, run_coroutine, run_plain, runner_of
 from ._signals import heard
@@ -371,7 +371,7 @@ class Worker:
         if job._why_cancelled == "lost":
             self.counts.lost += 1
         elif end is None:
-            self._ends.add(settlement(job.token, "cancel" if job._why_cancelled == "cancel" else "release"))
+            self._ends.add(stopped(job))
         else:
             self._ends.add(end)
         if not self._has_room.is_set() and self._room():
@@ -483,13 +483,9 @@ class Worker:
         self._threads.call_on_loop(self._has_leases.set)
 
     def _cancel(self, job: Job, why: str) -> None:
-        """Asks a run to end: "lost" its lease, to "cancel" the job, or to "stop" the worker."""
-        if job.cancelled:
-            return
-        job._why_cancelled, job.cancelled = why, True
-        if job._task is not None:
-            job._task.cancel()
-        elif not job._started and job in self._ready_tasks:
+        """Asks a run to end, for a reason of Job's; one that has not begun ends at once."""
+        job._ask_to_stop(why)
+        if job._task is None and not job._started and job in self._ready_tasks:
             self._ready_tasks.remove(job)
             self._end(job, None)
 

@@ -20,7 +20,7 @@ worker = Worker(concurrency=3, until_empty=bool(names))
 def send(job):
     text = job.json()["text"]
     if not job.key.isalpha():
-        raise Retry(60, f"no such address: {job.key}")
+        raise Retry(3600, f"no such address: {job.key}")
     time.sleep(0.1)  # the mail server
     print(f"sent {text} to {job.key}", flush=True)
     return {"sent_at": time.time()}

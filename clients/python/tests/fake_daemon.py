@@ -59,6 +59,7 @@ SETTLEMENT = {
     "follow_ups": list,
 }
 LEASE_CALL = {"queues": list, "most": int, "wait_ms": int, "worker": str, "settle": list}
+LIST_QUERY = ("queue", "state", "key", "word", "order", "payloads", "beginnings", "own", "after", "limit")
 CONFIG = {
     "rate": "unlimited",
     "paused": False,
@@ -475,13 +476,24 @@ class FakeDaemon:
         return shown(job)
 
     def list_jobs(self, query):
-        limit, after = int(query.get("limit", 100)), int(query.get("after", 0))
+        check(query, dict.fromkeys(LIST_QUERY, str))
+        limit, after, word = int(query.get("limit", 100)), int(query.get("after", 0)), query.get("word", "").lower()
+        is_newest = query.get("order", "oldest") == "newest"
         found = [
-            shown(job)
-            for job in sorted(self.jobs.values(), key=lambda job: job["id"])
-            if job["id"] > after and all(job[name] == query.get(name, job[name]) for name in ("queue", "state", "key"))
+            self.listed(job, query)
+            for job in sorted(self.jobs.values(), key=lambda job: job["id"], reverse=is_newest)
+            if (not after or (job["id"] < after if is_newest else job["id"] > after))
+            and all(job[name] == query.get(name, job[name]) for name in ("queue", "state", "key"))
+            and any(word in str(job.get(name, "")).lower() for name in ("payload", "result", "name", "key", "function", "worker", "error"))
+            and (query.get("own") != "false" or not job["queue"].startswith("argiope."))
         ]
         return {"jobs": found[:limit], "next": str(found[limit - 1]["id"]) if len(found) > limit else None}
+
+    def listed(self, job, query):
+        if query.get("payloads") == "true":
+            return shown(job)
+        beginning = job["payload"][:200] if query.get("beginnings") == "true" else ""
+        return {name: value for name, value in {**shown(job), "payload": beginning, "result": ""}.items() if not name.endswith("_base64")}
 
     def get_queues(self, path, query, given, headers):
         if not path:

@@ -3,6 +3,7 @@ import asyncio
 import datetime
 import inspect
 import os
+import re
 import socket
 import tempfile
 import threading
@@ -54,6 +55,10 @@ class _Blocking:
                     return
         finally:
             self._loop.run_until_complete(items.aclose())
+
+
+def client_url(listening):
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
 class ServerTest(unittest.TestCase):
@@ -111,6 +116,19 @@ class Operations(ServerTest):
         page = self.client.jobs.page(limit=3)
         self.assertEqual((len(page.items), page.next), (3, "3"))
         self.assertEqual(self.client.jobs.page(after=page.next, limit=100).next, None)
+
+    def test_a_list_has_whole_payloads_unless_told(self):
+        self.client.put("a", "x" * 1000)
+        lengths = [[len(job["payload"]) for job in self.client.jobs.list(**told)] for told in ({}, {"beginnings": True}, {"payloads": False})]
+        self.assertEqual(lengths, [[1000], [200], [0]])
+        pages = [self.client.jobs.page(**told).items[0]["payload"] for told in ({}, {"payloads": True})]
+        self.assertEqual([len(payload) for payload in pages], [0, 1000])
+
+    def test_a_list_is_of_a_word_and_in_either_order(self):
+        self.client.put_many([new_job("argiope.push" if number == 3 else "a", {"to": name}) for number, name in enumerate(("ann", "bob", "Anna", "joanne"))])
+        self.assertEqual([job["id"] for job in self.client.jobs.list(word="ANN", order="newest", limit=1)], [4, 3, 1])
+        self.assertEqual([job["id"] for job in self.client.jobs.list(word="ann", own=False)], [1, 3])
+        self.assertEqual([job["id"] for job in self.client.jobs.page(order="newest", limit=2).items], [4, 3])
 
     def test_jobs_are_changed(self):
         self.client.put_many([new_job("a")] * 5)
@@ -190,6 +208,22 @@ class Operations(ServerTest):
         self.assertEqual(schedules.get("backup")["name"], "backup")
         self.assertIsNone(schedules.delete("backup"))
 
+    def test_a_schedule_whose_trigger_names_no_zone_is_told_to_count_in_utc(self):
+        cron = {"type": "cron", "expression": "30 3 * * *"}
+        silent = ("@every 1h", "TZ=Asia/Tokyo 30 3 * * *", "CRON_TZ=UTC 30 3 * * *", {**cron, "zone": "UTC"}, {**cron, "expression": "TZ=UTC 30 3 * * *"},
+                  {"type": "interval", "every": "1h"}, {"type": "or", "triggers": [{**cron, "zone": "UTC"}]}, {"type": "or", "zone": "UTC", "triggers": [cron]},
+                  {"type": "cron", "dialect": "systemd", "expression": "daily Europe/Berlin"}, {"type": "date", "time": "2030-01-01T00:00:00Z"})
+        told = ("30 3 * * *", "@daily", cron, {"type": "calendar", "days": 1, "hour": 9}, {"type": "and", "triggers": [cron, {**cron, "zone": "UTC"}]},
+                {"type": "cron", "fields": {"hour": 3}})
+        for trigger in silent + told:
+            with mock.patch("argiope._calls._zones.log.info") as info:
+                self.client.schedules.add("nightly", trigger, queue="q", conflict="replace")
+                self.client.schedules.set("nightly", {"trigger": trigger, "job": {"queue": "q"}})
+            self.assertEqual(info.call_count, 2 if trigger in told else 0, trigger)
+        with self.assertLogs("argiope", "INFO") as logged:
+            self.client.schedules.add({"name": "x", "trigger": "@daily", "job": {"queue": "q"}})
+        self.assertRegex(logged.records[0].getMessage(), "^schedule 'x' counts in UTC, since its trigger names no zone; .*Europe/Berlin")
+
     def test_the_daemon(self):
         self.assertEqual(self.client.version()["api"], 1)
         self.assertEqual(self.client.health(), {"status": "ok"})
@@ -250,8 +284,38 @@ class WhenThingsGoWrong(ServerTest):
                 self.server.open()
             return wait(backoff, *arguments)
 
-        with mock.patch.object(Backoff, "wait", open_and_wait):
+        with mock.patch.object(Backoff, "wait", open_and_wait), self.assertLogs("argiope", "WARNING") as logged:
             self.assertEqual(self.client.put("mail").id, 1)
+        told = [record.getMessage() for record in logged.records]
+        self.assertEqual(len(told), 2)
+        where = re.escape(self.server.url)
+        self.assertRegex(told[0], rf"^the daemon at {where} does not answer: .*Connect.*`argiope serve`.*`url`.* Trying again for 30 s, until \d\d:\d\d:\d\d$")
+        self.assertEqual(told[1], f"the daemon at {self.server.url} answers again")
+
+    def test_it_is_told_once_for_all_attempts(self):
+        self.daemon.faults.extend([BUSY] * 3)
+        with mock.patch.object(Backoff, "wait", lambda *_: 0.0), self.assertLogs("argiope", "WARNING") as logged:
+            self.client.put("mail")
+        self.assertEqual(len(logged.records), 2)
+
+    def test_what_is_not_sent_again_is_not_told(self):
+        self.daemon.faults.append("drop")
+        with mock.patch("argiope._wire.log.warning") as warned, self.assertRaises(Unreachable):
+            self.connect(retry_for=0.0).version()
+        warned.assert_not_called()
+
+    def test_a_retry_after_is_heeded_up_to_a_minute(self):
+        waits = [Backoff().wait(told) for told in (None, 0.0, 7.0, 60.0, 61.0, 1e9, float("inf"))]
+        self.assertEqual([int(wait) for wait in waits], [0, 0, 7, 60, 60, 60, 60])
+        self.daemon.faults.append(Answer(503, {"type": "urn:argiope:problem:busy", "status": 503}, "application/problem+json", {"Retry-After": "86400"}))
+        with self.assertRaises(argiope.Unavailable) as raised:
+            self.client.put("mail")
+        self.assertEqual(raised.exception.retry_after, 86400.0)
+
+    def test_calls_are_sent_again_no_longer_than_an_answer_is_waited_for_unless_told(self):
+        for options, limit in (({}, 30.0), ({"timeout": 2}, 2.0), ({"timeout": 300}, 30.0), ({"timeout": 2, "retry_for": 9}, 9.0)):
+            client = self.connect(**options)
+            self.assertEqual(getattr(client, "_client", client)._retry_for, limit)
 
     def test_not_for_longer_than_it_was_told(self):
         with socket.socket() as probe:
@@ -260,6 +324,8 @@ class WhenThingsGoWrong(ServerTest):
             with self.assertRaises(Unreachable) as raised:
                 client.put("mail")
             self.assertFalse(raised.exception.sent)
+            for words in (client_url(probe), "`argiope serve`", "`url`", "ARGIOPE_URL"):
+                self.assertIn(words, str(raised.exception))
 
     def test_a_daemon_that_says_nothing_is_left(self):
         with socket.socket() as silent:

@@ -28,6 +28,8 @@ SAMPLES = {
     "limit": 5,
     "count": 3,
     "payloads": True,
+    "beginnings": True,
+    "own": False,
     "priority": 1,
     "delay": 1.0,
     "due_at": None,

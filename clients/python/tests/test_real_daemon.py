@@ -66,6 +66,21 @@ class Operations(RealDaemonTest):
             with self.assertRaises(NotFound):
                 ask(first.id)
 
+    def test_a_set_resets_what_it_does_not_name_and_a_change_leaves_it(self):
+        self.client.put("made by a put")
+        kept = lambda: self.client.queues.get("made by a put")["config"]["keep_done_ms"]
+        day = kept()
+        self.client.queues.change("made by a put", max_attempts=7)
+        self.assertEqual((day, kept()), (86_400_000, day))
+        self.assertEqual(self.client.queues.set("made by a put", rate=10)["config"]["keep_done_ms"], 0)
+        self.assertNotEqual(self.client.queues.get("made by a put")["config"]["max_attempts"], 7)
+
+    def test_a_list_is_of_a_word_in_either_order_and_has_payloads(self):
+        ids = [reply.id for reply in self.client.put_many([new_job("q", {"to": name}) for name in ("ann", "bob", "Anna")]).replies]
+        found = list(self.client.jobs.list(queue="q", word="ANN", order="newest", limit=1, own=False))
+        self.assertEqual([(job["id"], job["payload"]) for job in found], [(ids[2], '{"to":"Anna"}'), (ids[0], '{"to":"ann"}')])
+        self.assertEqual(self.client.jobs.page(queue="q", beginnings=True).items[1]["payload"], '{"to":"bob"}')
+
     def test_a_name_may_be_anything(self):
         for name in (".", "..", "change", "=x", "a/b?c#d"):
             put = self.client.put("q", name, id=name)

@@ -97,7 +97,8 @@ struct CrawlReport {
   CrawlStats stats;
   std::map<int, std::uint64_t> statuses;          // this run's
   std::map<std::string, std::uint64_t> failures;  // error name → URLs given up for it, this run's
-  // The first `kMostBroken` of the whole database, but for those to which nothing leads any more, as far as that is known.
+  // The first `kMostBroken` of the whole database, but for those to which nothing leads any more, as far as that is known. Of a
+  // run that checks links those of the crawl's own hosts come first.
   std::vector<BrokenLink> broken;
   std::uint64_t broken_count = 0;
   std::vector<LostHost> lost_hosts;  // the first `kMostLostHosts`, by name

@@ -37,8 +37,9 @@ enum class Exclusion : std::uint8_t {
   parameter,       // followed without the parameters that are taken out
   near_duplicate,  // as duplicate
   trap,            // of the shape of URLs whose pages were all copies
+  nesting,         // what a page is shown with, behind twenty files in a row: style sheets that import one another. Not stored
 };
-inline constexpr std::size_t kExclusions = 22;
+inline constexpr std::size_t kExclusions = 23;
 // As written in reports and databases, e.g. "off_scope".
 std::string_view to_string(Exclusion exclusion) noexcept;
 

@@ -88,6 +88,8 @@ struct HttpHeaders {
   std::string last_modified;
   std::string location;
   std::string retry_after;
+  // As it came: a delay and a URL, as `meta http-equiv=refresh` has them.
+  std::string refresh;
   // All X-Robots-Tag fields, one a line.
   std::string robots_tag;
   std::string content_encoding;

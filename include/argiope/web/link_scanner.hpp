@@ -29,7 +29,7 @@ enum class LinkKind : std::uint8_t {
   alternate,
   other,    // link with another rel that names a document: author, help, license, search, index, up, …
   frame,    // iframe src, frame src
-  refresh,  // meta http-equiv=refresh
+  refresh,  // meta http-equiv=refresh, or the header field Refresh
   // scan_links() reports none of the following.
   mention,  // cite, longdesc, link with an unknown rel, links in srcdoc: checked, but not followed
   // Assets: what a browser fetches to show the page.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <string>
 
 #include "base/internal/counted.hpp"
@@ -260,7 +261,9 @@ void print_check(std::FILE* out, const CheckResult& check, std::string_view data
   fmt::print(out, "\nLinks: {} and {} in {}", counted(check.errors(), "error"), counted(check.warnings(), "warning"),
              counted(check.links, "link"));
   for (std::size_t i = 0; i < kFindingKinds; ++i) {
-    if (check.counts[i] > 0) fmt::print(out, "; {}: {}", to_string(static_cast<FindingKind>(i)), check.counts[i]);
+    if (check.counts[i] == 0) continue;
+    fmt::print(out, "; {}: {}", to_string(static_cast<FindingKind>(i)), check.counts[i]);
+    if (check.elsewhere[i] > 0) fmt::print(out, " ({} at other sites)", check.elsewhere[i]);
   }
   fmt::print(out, "\n");
   if (check.unread > 0) fmt::print(out, "{}\n", words_on_unread(check));
@@ -360,6 +363,9 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
       json.object("findings", [&] {
         for (std::size_t i = 0; i < kFindingKinds; ++i) json.member(to_string(static_cast<FindingKind>(i)), check->counts[i]);
       });
+      json.member("findings_errors", check->errors());
+      json.member("findings_elsewhere", std::accumulate(check->elsewhere.begin(), check->elsewhere.end(), std::uint64_t{0}));
+      json.member("links", check->links);
       json.member("links_unread", check->unread);
     }
     if (fresh) json.member("findings_new", *fresh);

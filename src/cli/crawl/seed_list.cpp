@@ -15,29 +15,18 @@
 #include "argiope/web/charset.hpp"
 #include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/text_lines.hpp"
 #include "web/html/internal/sitemap.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 // "host", "host/path" or "host:8080": a colon that no port follows ends a scheme.
 bool has_scheme(std::string_view text) {
   const std::size_t colon = text.find_first_of(":/?#");
   if (colon == std::string_view::npos || text[colon] != ':' || text.starts_with('[')) return false;
   return colon + 1 == text.size() || !std::isdigit(static_cast<unsigned char>(text[colon + 1]));
-}
-
-// The next line, without its end; of one that is longer than a URL may be only so much. nullopt at the end.
-std::optional<std::string> next_line(std::istream& in) {
-  std::string line;
-  for (int c = in.get(); c != std::istream::traits_type::eof(); c = in.get()) {
-    if (c == '\n') return line;
-    if (line.size() <= kMaxUrlLength) line += static_cast<char>(c);
-  }
-  return line.empty() ? std::nullopt : std::optional(std::move(line));
 }
 
 // A sitemap or feed instead of lines: what begins as XML or gzip does.
@@ -88,22 +77,34 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\f\v") - first + 1);
 }
 
+// Of a line that is longer than a URL may be, so much that it is refused as one.
+constexpr std::size_t kMostSeedLine = kMaxUrlLength + 1;
+
 Result<void> read_seed_lines(std::istream& in, const std::string& name, SeedList& list) {
-  std::size_t number = 0;
-  while (auto line = next_line(in)) {
-    if (++number == 1 && line->starts_with(kByteOrderMark)) line->erase(0, kByteOrderMark.size());
-    const std::string text = trimmed(*line);
-    if (text.empty() || text.starts_with('#')) continue;
+  std::optional<Error> too_many;
+  const auto take = [&](const TextLine& line) {
+    const std::string text = trimmed(std::string(line.text));
+    if (text.empty() || text.starts_with('#')) return true;
     if (list.seeds.size() >= SeedList::kMostSeeds) {
-      return fail(Errc::too_large, fmt::format("{}:{}: more than {} URLs", printable(name), number, SeedList::kMostSeeds));
+      too_many = Error{Errc::too_large, fmt::format("{}: more than {} URLs", place_of_line(name, line.number), SeedList::kMostSeeds)};
+      return false;
     }
     auto seed = parse_seed(text);
     if (seed) {
       list.seeds.push_back(std::move(*seed));
     } else if (++list.bad_count <= SeedList::kMostTold) {
-      list.bad.push_back(fmt::format("{}:{}: {}", printable(name), number, seed.error().message));
+      list.bad.push_back(fmt::format("{}: {}", place_of_line(name, line.number), seed.error().message));
     }
+    return true;
+  };
+  LineSplitter lines(kMostSeedLine);
+  std::string piece(64 * 1024, '\0');
+  while (in && !too_many) {
+    in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    (void)lines.take(std::string_view(piece).substr(0, static_cast<std::size_t>(in.gcount())), take);
   }
+  if (!too_many) (void)lines.end(take);
+  if (too_many) return std::unexpected(std::move(*too_many));
   if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", printable(name)));
   return {};
 }

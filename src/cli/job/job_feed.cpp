@@ -29,8 +29,8 @@ bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") ==
 
 }  // namespace
 
-JobFeed::JobFeed(Book& book, int descriptor, std::string source, bool json)
-    : book_(book), descriptor_(descriptor), source_(std::move(source)), json_(json) {}
+JobFeed::JobFeed(Book& book, InputFile file, std::string source, bool json)
+    : book_(book), file_(std::move(file)), source_(std::move(source)), json_(json), splitter_(kMostJobJsonBytes) {}
 
 void JobFeed::stop() {
   stopped_ = true;
@@ -69,63 +69,42 @@ Coro<void> JobFeed::read() {
       feed.came_.set();
     }
   } const ended{*this};
+  const auto take_each = [this](const TextLine& line) {
+    take(line);
+    return true;
+  };
   std::string buffer(kReadBytes, '\0');
   for (;;) {
     while (jobs_.size() >= kMostJobs || bytes_ >= kMostBytes) {
       room_.clear();
       co_await room_.wait();
     }
-    co_await readable(descriptor_);
-    const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+    co_await readable(file_.descriptor());
+    // Not by read(): what others have made not to block is waited for above.
+    const ssize_t count = ::read(file_.descriptor(), buffer.data(), buffer.size());
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (count < 0) {
       failure_ = Error{Errc::io, fmt::format("{}: {}", source_, std::strerror(errno))};
       co_return;
     }
     if (count == 0) break;
-    take(std::string_view(buffer).substr(0, static_cast<std::size_t>(count)));
+    (void)splitter_.take(std::string_view(buffer).substr(0, static_cast<std::size_t>(count)), take_each);
     if (!jobs_.empty()) came_.set();
     co_await yield_now();
   }
-  if (!partial_.empty() || skipping_) take("\n");
+  (void)splitter_.end(take_each);
 }
 
-void JobFeed::take(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t end = bytes.find('\n');
-    const std::string_view piece = bytes.substr(0, end);
-    if (partial_.size() + piece.size() > kMostJobJsonBytes) skipping_ = true;
-    if (end == std::string_view::npos) {
-      if (skipping_) {
-        partial_ = {};
-      } else {
-        partial_ += piece;
-      }
-      return;
-    }
-    ++line_;
-    bytes.remove_prefix(end + 1);
-    if (std::exchange(skipping_, false)) {
-      refuse(line_, fmt::format("longer than {} bytes", kMostJobJsonBytes));
-    } else if (partial_.empty()) {
-      take_line(piece);
-    } else {
-      partial_ += piece;
-      take_line(partial_);
-    }
-    partial_.clear();
-  }
-}
-
-void JobFeed::take_line(std::string_view line) {
-  if (is_blank(line)) return;
+void JobFeed::take(const TextLine& line) {
+  if (line.is_too_long) return refuse(line.number, fmt::format("longer than {} bytes", kMostJobJsonBytes));
+  if (is_blank(line.text)) return;
   JobNames names;
-  auto job = parse_new_job(line, EventLoop::current().clock().wall_now(), &names);
-  if (!job) return refuse(line_, job.error().message);
+  auto job = parse_new_job(line.text, EventLoop::current().clock().wall_now(), &names);
+  if (!job) return refuse(line.number, job.error().message);
   jobs_.push_back(std::move(*job));
-  if (!names.empty()) names_[line_] = std::move(names);
-  lines_.push_back(line_);
-  bytes_ += line.size();
+  if (!names.empty()) names_[line.number] = std::move(names);
+  lines_.push_back(line.number);
+  bytes_ += line.text.size();
 }
 
 // A name may be that of a job some lines before: what comes before is put first.
@@ -175,7 +154,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
 
 void JobFeed::refuse(std::uint64_t line, std::string_view why) {
   refused_ = true;
-  fmt::print(stderr, "argiope: {}, line {}: {}\n", printable(source_), line, printable(why));
+  fmt::print(stderr, "argiope: {}: {}\n", place_of_line(source_, line), printable(why));
 }
 
 std::string put_reply_json(const PutReply& reply, std::string_view name) {

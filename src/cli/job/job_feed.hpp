@@ -12,18 +12,20 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/engine/book.hpp"
+#include "base/internal/file_reading.hpp"
+#include "base/internal/text_lines.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {
 
-// Puts one job a line of `descriptor`, and prints its id, one a line and in order, once it is committed. Reading, parsing
+// Puts one job a line of `file`, and prints its id, one a line and in order, once it is committed. Reading, parsing
 // and committing go on at the same time: what came while the last commit ran goes into the next, so a single line is
 // answered at once and a million share their syncs. What waits in memory is bounded.
 //
 // A line that is refused is told of on standard error, and the rest goes on. Blank lines are passed over.
 class JobFeed {
  public:
-  JobFeed(Book& book, int descriptor, std::string source, bool json);
+  JobFeed(Book& book, InputFile file, std::string source, bool json);
   // The exit status. Errors: the store's; what was printed is committed, nothing else is known to be.
   Coro<Result<int>> run();
   // Reads no more; what was read is put. For signals.
@@ -31,19 +33,16 @@ class JobFeed {
 
  private:
   Coro<void> read();
-  void take(std::string_view bytes);
-  void take_line(std::string_view line);
+  void take(const TextLine& line);
   Coro<Result<void>> put_in_order(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines);
   Coro<Result<void>> put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines);
   void refuse(std::uint64_t line, std::string_view why);
 
   Book& book_;
-  const int descriptor_;
+  const InputFile file_;
   const std::string source_;
   const bool json_;
-  std::string partial_;    // of a line whose end has not come
-  bool skipping_ = false;  // that line is too long
-  std::uint64_t line_ = 0;
+  LineSplitter splitter_;
   std::vector<NewJob> jobs_;  // read and not on their way
   std::vector<std::uint64_t> lines_;
   std::map<std::uint64_t, JobNames> names_;  // by line, of those that name others

@@ -1,10 +1,6 @@
 // `argiope job put`: one job from options, or one job a line from a file or a pipe.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -13,7 +9,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
-#include "cli/file_kind.hpp"
+#include "cli/line_input.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_feed.hpp"
 #include "cli/number_option.hpp"
@@ -136,8 +132,8 @@ Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
   co_return kExitFinished;
 }
 
-Coro<Result<int>> put_lines(const PutArguments& put, Book& book, int descriptor) {
-  JobFeed feed(book, descriptor, put.file.empty() ? "standard input" : put.file, put.store.json);
+Coro<Result<int>> put_lines(const PutArguments& put, Book& book, InputFile file) {
+  JobFeed feed(book, std::move(file), put.file.empty() ? "standard input" : put.file, put.store.json);
   EventLoop& loop = EventLoop::current();
   EndSignals signals;
   signals.listen(loop, [&feed] { feed.stop(); });
@@ -156,14 +152,10 @@ int run_put(const PutArguments& put) {
         fmt::format("--file {}: its lines name their queues; {} is one too many", put.file, in_quotes(put.queue)),
         kExitUsage);
   }
-  int descriptor = STDIN_FILENO;
-  if (!put.file.empty() && put.file != "-") {
-    if (const auto other = other_kind(put.file, FileKind::json)) return complain("--file " + other->message, kExitUsage);
-    descriptor = ::open(put.file.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return complain(fmt::format("--file {}: {}", put.file, std::strerror(errno)), kExitUsage);
-  }
+  auto file = open_lines("--file", put.file);
+  if (!file) return complain(file.error().message, kExitUsage);
   return run_on_book(put.store, StoreAccess::share, IfMissing::make,
-                      [&](Book& book) { return from_lines ? put_lines(put, book, descriptor) : put_one(put, book); });
+                      [&](Book& book) { return from_lines ? put_lines(put, book, std::move(*file)) : put_one(put, book); });
 }
 
 }  // namespace

@@ -1,12 +1,8 @@
 // `argiope schedule add`: one schedule from options, or one a line from a file or a pipe.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -21,8 +17,9 @@
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/text_lines.hpp"
 #include "cli/cron_arguments.hpp"
-#include "cli/file_kind.hpp"
+#include "cli/line_input.hpp"
 #include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"
 #include "cli/schedule/schedule_print.hpp"
@@ -411,43 +408,34 @@ Coro<Result<int>> add_one(const AddArguments& add, ScheduleBook& book) {
 // Adds what each line of a descriptor says; those that have been read together share a commit.
 class LineAdder {
  public:
-  LineAdder(const AddArguments& add, ScheduleBook& book, int descriptor)
-      : add_(add), book_(book), descriptor_(descriptor), source_(add.file == "-" ? "standard input" : add.file) {}
+  LineAdder(const AddArguments& add, ScheduleBook& book, InputFile file)
+      : add_(add), book_(book), file_(std::move(file)), source_(add.file == "-" ? "standard input" : add.file) {}
 
   Coro<Result<int>> run() {
     std::string buffer(kBytesAtOnce, '\0');
-    for (bool more = true; more;) {
-      const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) co_return fail(Errc::io, fmt::format("{}: {}", source_, std::strerror(errno)));
-      more = count > 0;
-      take(more ? std::string_view(buffer).substr(0, static_cast<std::size_t>(count)) : "\n");
+    const auto take_each = [this](const TextLine& line) {
+      take(line);
+      return true;
+    };
+    for (std::size_t count = 1; count > 0;) {
+      const auto read = file_.read(buffer);
+      if (!read) co_return fail(read.error().code, fmt::format("{}: {}", printable(source_), read.error().message));
+      count = *read;
+      (void)(count > 0 ? splitter_.take(std::string_view(buffer).substr(0, count), take_each) : splitter_.end(take_each));
       if (auto done = co_await flush(); !done) co_return std::unexpected(std::move(done.error()));
     }
     co_return status_;
   }
 
  private:
-  void take(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const std::size_t end = bytes.find('\n');
-      if (partial_.size() <= kMostLineBytes) partial_ += bytes.substr(0, end);
-      if (end == std::string_view::npos) return;
-      ++line_;
-      take_line();
-      partial_.clear();
-      bytes.remove_prefix(end + 1);
-    }
-  }
-
-  void take_line() {
-    if (partial_.find_first_not_of(" \t\r") == std::string::npos) return;
-    if (partial_.size() > kMostLineBytes) return refuse(line_, fmt::format("longer than {} bytes", kMostLineBytes));
-    auto schedule = parse_schedule(partial_);
-    if (!schedule) return refuse(line_, schedule.error().message);
-    if (auto good = check_call(schedule->job); !good) return refuse(line_, good.error().message);
+  void take(const TextLine& line) {
+    if (line.is_too_long) return refuse(line.number, fmt::format("longer than {} bytes", kMostLineBytes));
+    if (line.text.find_first_not_of(" \t\r") == std::string_view::npos) return;
+    auto schedule = parse_schedule(line.text);
+    if (!schedule) return refuse(line.number, schedule.error().message);
+    if (auto good = check_call(schedule->job); !good) return refuse(line.number, good.error().message);
     schedules_.push_back(std::move(*schedule));
-    lines_.push_back(line_);
+    lines_.push_back(line.number);
   }
 
   Coro<Result<void>> flush() {
@@ -473,22 +461,20 @@ class LineAdder {
 
   void refuse(std::uint64_t line, std::string_view why) {
     status_ = kExitUsage;
-    fmt::print(stderr, "argiope: {}, line {}: {}\n", printable(source_), line, printable(why));
+    fmt::print(stderr, "argiope: {}: {}\n", place_of_line(source_, line), printable(why));
   }
 
   const AddArguments& add_;
   ScheduleBook& book_;
-  const int descriptor_;
+  const InputFile file_;
   const std::string source_;
-  std::string partial_;
-  std::uint64_t line_ = 0;
+  LineSplitter splitter_{kMostLineBytes};
   std::vector<Schedule> schedules_;
   std::vector<std::uint64_t> lines_;
   int status_ = kExitFinished;
 };
 
 int run_add(const AddArguments& add) {
-  int descriptor = STDIN_FILENO;
   if (add.file.empty()) {
     if (add.name.empty()) return complain("add what? Give a NAME, or --file FILE with a schedule a line", kExitUsage);
     // What is wrong is said before there is a store.
@@ -499,16 +485,13 @@ int run_add(const AddArguments& add) {
           fmt::format("--file {}: its lines name their schedules; {} is one too many", add.file, in_quotes(add.name)),
           kExitUsage);
     }
-    if (add.file != "-") {
-      if (const auto other = other_kind(add.file, FileKind::json)) return complain("--file " + other->message, kExitUsage);
-      descriptor = ::open(add.file.c_str(), O_RDONLY | O_CLOEXEC);
-      if (descriptor < 0) return complain(fmt::format("--file {}: {}", add.file, std::strerror(errno)), kExitUsage);
-    }
   }
+  auto file = open_lines("--file", add.file);
+  if (!file) return complain(file.error().message, kExitUsage);
   return run_on_book(add.store, StoreAccess::share, IfMissing::make,
                      [&](Book& book) -> Coro<Result<int>> {
                        if (add.file.empty()) co_return co_await add_one(add, book.schedules());
-                       LineAdder adder(add, book.schedules(), descriptor);
+                       LineAdder adder(add, book.schedules(), std::move(*file));
                        co_return co_await adder.run();
                      });
 }

@@ -1,8 +1,9 @@
 // JUnit's XML as Jenkins, GitLab and others read it: a suite, a case for each URL, a failure in those that are broken.
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -53,31 +54,52 @@ Result<void> write_findings(UrlStore& store, const std::vector<const LinkFinding
   return {};
 }
 
+// Several findings of one URL are one case. In the order of the first of each.
+class JUnitCases {
+ public:
+  using Findings = std::vector<const LinkFinding*>;
+
+  explicit JUnitCases(const std::vector<LinkFinding>& findings) {
+    for (const LinkFinding& finding : findings) {
+      const auto [at, is_new] = places_.try_emplace(finding.url, cases_.size());
+      if (is_new) cases_.emplace_back();
+      cases_[at->second].push_back(&finding);
+    }
+  }
+  const std::vector<Findings>& all() const noexcept { return cases_; }
+  bool has(std::string_view url) const { return places_.contains(url); }
+  std::uint64_t failures() const {
+    const auto has_failed = [](const Findings& one) { return !std::ranges::all_of(one, is_warning, &LinkFinding::kind); };
+    return static_cast<std::uint64_t>(std::ranges::count_if(cases_, has_failed));
+  }
+
+ private:
+  std::vector<Findings> cases_;
+  std::unordered_map<std::string_view, std::size_t> places_;  // in cases_
+};
+
 }  // namespace
 
 Result<void> write_check_junit(UrlStore& store, const CheckResult& result, OutputFile& file) {
-  // Several findings of one URL are one case, and a case has one failure: errors come first.
-  std::map<std::string_view, std::vector<const LinkFinding*>> by_url;
-  std::uint64_t failures = 0;
-  for (const LinkFinding& finding : result.findings) by_url[finding.url].push_back(&finding);
-  for (const auto& [url, findings] : by_url) failures += !is_warning(findings.front()->kind);
-  // What was asked and has no finding is a case that has passed. Counted first, because the numbers stand in front.
+  const JUnitCases found(result.findings);
+  // What was asked and has no finding is a case that has passed, but for what is broken all the same. Counted first, because the
+  // numbers stand in front.
   const auto for_each_good = [&](auto visit) {
     return store.scan(1, [&](const UrlRecord& record) {
       const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
-      if (asked && !by_url.contains(record.url)) visit(record);
+      if (asked && !found.has(record.url) && !result.untold.contains(record.url_id)) visit(record);
       return true;
     });
   };
   std::uint64_t good = 0;
   if (auto counted_all = for_each_good([&](const UrlRecord&) { ++good; }); !counted_all) return counted_all;
   const std::size_t unread = result.unread > 0 ? 1 : 0;
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"", good + by_url.size() + unread,
-                                         failures, unread);
+  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"", good + found.all().size() + unread,
+                                         found.failures(), unread);
   file.write(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"argiope\" {0}>\n"
                          "<testsuite name=\"links\" {0}>\n", counts));
-  for (const auto& [url, findings] : by_url) {
-    open_case(file, url, ">");
+  for (const JUnitCases::Findings& findings : found.all()) {
+    open_case(file, findings.front()->url, ">");
     if (auto written = write_findings(store, findings, file); !written) return written;
     file.write("</testcase>\n");
   }

@@ -27,19 +27,77 @@ std::string place_in_words(const std::string& page, const KeptLink& link) {
   return out;
 }
 
-Result<void> write_text(UrlStore& store, const CheckResult& result, OutputFile& file) {
-  for (const LinkFinding& finding : result.findings) {
-    file.write(fmt::format("{} {}: {}\n    {}\n", severity_of(finding), to_string(finding.kind), printable(finding.message),
-                           printable(finding.url)));
-    std::size_t count = 0;
-    auto visited = for_each_place(store, finding, [&](const std::string& page, const KeptLink& link) {
-      if (++count <= kPlacesShown) file.write(fmt::format("      in {}\n", place_in_words(page, link)));
+// The first places of what is told together, under the URLs that they have.
+class TextPlaces {
+ public:
+  TextPlaces(UrlStore& store, OutputFile& file) : store_(store), file_(file) {}
+
+  Result<void> add(const LinkFinding& finding) {
+    if (count_ < kPlacesShown) file_.write(fmt::format("    {}\n", printable(finding.url)));
+    return for_each_place(store_, finding, [&](const std::string& page, const KeptLink& link) {
+      if (++count_ <= kPlacesShown) file_.write(fmt::format("      in {}\n", place_in_words(page, link)));
     });
-    if (!visited) return visited;
-    if (count > kPlacesShown) file.write(fmt::format("      and {} more\n", count - kPlacesShown));
   }
+  void end() const {
+    if (count_ > kPlacesShown) file_.write(fmt::format("      and {} more\n", count_ - kPlacesShown));
+  }
+
+ private:
+  UrlStore& store_;
+  OutputFile& file_;
+  std::size_t count_ = 0;
+};
+
+// "example.org cannot be reached (DNS): 214 links on 37 pages".
+std::string host_in_words(const SilentHost& host) {
+  return fmt::format("{}: {} on {}", words_on(host), counted(host.links, "link"), counted(host.pages, "page"));
+}
+
+Result<void> write_text(UrlStore& store, const CheckResult& result, OutputFile& file) {
+  bool is_elsewhere = false;
+  // `first`: of what is told together.
+  const auto head = [&](const LinkFinding& first, const std::string& message) {
+    if (first.is_elsewhere && !std::exchange(is_elsewhere, true)) {
+      file.write(fmt::format("{}At other sites:\n\n", &first == result.findings.data() ? "" : "\n"));
+    }
+    file.write(fmt::format("{} {}: {}\n", severity_of(first), to_string(first.kind), printable(message)));
+    return TextPlaces(store, file);
+  };
+  const auto write_host = [&](const SilentHost& host) -> Result<void> {
+    TextPlaces places = head(result.findings[host.first], host_in_words(host));
+    for (std::size_t i = 0; i < host.count; ++i) {
+      if (auto added = places.add(result.findings[host.first + i]); !added) return added;
+    }
+    places.end();
+    return {};
+  };
+  const auto write_one = [&](const LinkFinding& finding) -> Result<void> {
+    TextPlaces places = head(finding, finding.message);
+    if (auto added = places.add(finding); !added) return added;
+    places.end();
+    return {};
+  };
+  if (auto written = for_each_finding(result, write_host, write_one); !written) return written;
   file.write(fmt::format("{}{}\n", result.findings.empty() ? "" : "\n", words_on_check(result)));
   return {};
+}
+
+// The object's last member.
+std::string silent_hosts_in_json(const CheckResult& result) {
+  const std::string object = json_object([&](JsonWriter& json) {
+    json.array("silent_hosts", [&] {
+      for (const SilentHost& host : result.silent_hosts) {
+        json.object([&] {
+          json.member("host", host.host);
+          json.member("trouble", host.trouble);
+          json.member("urls", std::uint64_t{host.count});
+          json.member("links", host.links);
+          json.member("pages", host.pages);
+        });
+      }
+    });
+  });
+  return "," + object.substr(1, object.size() - 2);
 }
 
 Result<void> write_json(UrlStore& store, const CheckResult& result, OutputFile& file) {
@@ -54,6 +112,7 @@ Result<void> write_json(UrlStore& store, const CheckResult& result, OutputFile& 
       json.member("url", finding.url);
       json.member("status", finding.status);
       json.member("message", finding.message);
+      json.member("elsewhere", finding.is_elsewhere);
       if (!finding.advice.empty()) json.member("suggestion", finding.advice);
       json.array("places", [&] {
         visited = for_each_place(store, finding, [&](const std::string& page, const KeptLink& link) {
@@ -71,7 +130,9 @@ Result<void> write_json(UrlStore& store, const CheckResult& result, OutputFile& 
     file.write(std::exchange(is_first, false) ? "\n" : ",\n");
     file.write(object);
   }
-  file.write("\n]}\n");
+  file.write("\n]");
+  file.write(silent_hosts_in_json(result));
+  file.write("}\n");
   return {};
 }
 
@@ -126,6 +187,9 @@ std::optional<CheckFormat> check_format_of(std::string_view file) noexcept {
 std::string words_on_check(const CheckResult& result) {
   std::string words = fmt::format("{} and {} in {} to {}", counted(result.errors(), "error"), counted(result.warnings(), "warning"),
                                   counted(result.links, "link"), counted(result.urls, "URL"));
+  if (const std::uint64_t elsewhere = result.errors_elsewhere(); elsewhere > 0) {
+    words += fmt::format("; {} at other sites", counted(elsewhere, "error"));
+  }
   if (result.unread > 0) words += "; " + words_on_unread(result);
   return words;
 }

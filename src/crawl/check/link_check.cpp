@@ -6,16 +6,21 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include "argiope/web/link_scanner.hpp"
 #include "base/internal/counted.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"
+#include "crawl/options/internal/host_rules.hpp"
 #include "crawl/page/page_notes.hpp"
 #include "crawl/page/seen_answers.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/internal/own_hosts.hpp"
 #include "crawl/scope/internal/unlinked_urls.hpp"
 #include "crawl/scope/linking_page.hpp"
 #include "web/http/internal/reason_phrase.hpp"
@@ -41,6 +46,18 @@ std::string broken_message(const UrlRecord& record) {
   const std::string status = fmt::format("{} {}", record.status_code, reason_phrase(record.status_code));
   const bool adds = !record.error.empty() && record.error != fmt::format("HTTP {}", record.status_code);
   return adds ? fmt::format("{}: {}", status, record.error) : status;
+}
+
+// What is wrong in such a case is the URL's, and not the way in which the link to it is written.
+constexpr bool is_of_target(FindingKind kind) noexcept {
+  return kind == FindingKind::broken || kind == FindingKind::fragment || kind == FindingKind::redirect;
+}
+
+// "DNS" of "dns: no such host".
+std::string trouble_in(std::string_view message) {
+  const std::string_view name = message.substr(0, message.find(':'));
+  if (name == "dns") return "DNS";
+  return name == "tls" ? "TLS" : std::string(name);
 }
 
 // What is known of each URL, by id, in a few bits.
@@ -81,7 +98,7 @@ class LinkChecker {
     if (!unread) return std::unexpected(unread.error());
     auto unlinked = find_unlinked(store_, rules_.accept_status);
     if (!unlinked) return std::unexpected(std::move(unlinked.error()));
-    unlinked_ = std::move(*unlinked);
+    result_.untold = std::move(*unlinked);
     return store_.scan(1, [&](const UrlRecord& record) {
       if (record.url_id >= std::ssize(flags_.flags)) return false;  // it came meanwhile
       result_.unread += unread->has(record);
@@ -93,14 +110,18 @@ class LinkChecker {
   void read_url(const UrlRecord& record) {
     const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
     result_.urls += asked;
+    own_.add(record);
+    if (asked && record.status_code != 0) note_answer(record);
     if (record.url.starts_with("https:")) flags_.set(record.url_id, UrlFlags::kHttps);
     if (!record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kRedirects);
     if (has_lost_links(record)) flags_.set(record.url_id, UrlFlags::kLost);
     const bool moved = record.status_code == 301 || record.status_code == 308;
     if (moved && !record.redirect_to.empty()) flags_.set(record.url_id, UrlFlags::kPermanent);
-    if (!asked || !is_broken(record, rules_.accept_status) || unlinked_.contains(record.url_id)) return;
-    flags_.set(record.url_id, UrlFlags::kBroken);
-    if (!rules_.wants(FindingKind::broken)) return;
+    if (!asked || !is_broken(record, rules_.accept_status)) return;
+    const bool is_unlinked = result_.untold.contains(record.url_id);
+    if (!is_unlinked) flags_.set(record.url_id, UrlFlags::kBroken);
+    if (!rules_.wants(FindingKind::broken)) result_.untold.insert(record.url_id);
+    if (is_unlinked || !rules_.wants(FindingKind::broken)) return;
     broken_[record.url_id] = pending_.size();
     pending_.push_back({{.kind = FindingKind::broken,
                          .url = record.url,
@@ -108,6 +129,13 @@ class LinkChecker {
                          .message = broken_message(record)},
                         record.url_id});
     referrers_[record.url_id] = record.referrer;
+  }
+
+  void note_answer(const UrlRecord& record) {
+    const std::string_view site = site_in(record.url);
+    if (site == last_answering_) return;
+    answering_.insert(fingerprint(site));
+    last_answering_ = site;
   }
 
   // What a sitemap lists is stored as if it redirected there, at the same depth.
@@ -130,9 +158,11 @@ class LinkChecker {
   }
 
   Result<void> read_links() {
+    std::int64_t last_page = 0;
     return store_.scan_kept_links([&](std::int64_t page, std::uint32_t place, const KeptLink& link) {
       if (flags_.has(page, UrlFlags::kLost)) return true;
       ++result_.links;
+      if (std::exchange(last_page, page) != page) seen_here_.clear();
       judge({page, place}, link);
       return true;
     });
@@ -143,14 +173,16 @@ class LinkChecker {
     if (link.target == 0) return judge_unknown(place, link);
     const bool is_mixed = flags_.has(place.page, UrlFlags::kHttps) && !flags_.has(link.target, UrlFlags::kHttps) &&
                           is_asset_or_frame(link.kind);
-    if (is_mixed) add_at(FindingKind::mixed_content, mixed_, link.target, place);
+    if (is_mixed) add_at(FindingKind::mixed_content, mixed_, place, link);
     const std::int64_t end = end_of(link.target);
     if (flags_.has(end, UrlFlags::kBroken)) {
-      if (const auto found = broken_.find(end); found != broken_.end()) pending_[found->second].finding.places.push_back(place);
+      const auto found = broken_.find(end);
+      if (found != broken_.end()) add_place(pending_[found->second].finding.places, FindingKind::broken, place, link);
       return;
     }
-    if (flags_.has(link.target, UrlFlags::kPermanent)) add_at(FindingKind::redirect, moved_, link.target, place);
-    if (!link.fragment.empty() && rules_.wants(FindingKind::fragment)) fragments_[end][link.fragment].push_back(place);
+    if (flags_.has(link.target, UrlFlags::kPermanent)) add_at(FindingKind::redirect, moved_, place, link);
+    const bool names_part = !link.fragment.empty() && rules_.wants(FindingKind::fragment);
+    if (names_part) add_place(fragments_[end][link.fragment], FindingKind::fragment, place, link);
   }
 
   // A link to a URL that the store does not know.
@@ -168,14 +200,21 @@ class LinkChecker {
     if (!rules_.wants(kind)) return;
     const auto [at, is_new] = written_.try_emplace({kind, link.href}, pending_.size());
     if (is_new) pending_.push_back({{.kind = kind, .url = link.href, .message = link.error}});
-    pending_[at->second].finding.places.push_back(place);
+    add_place(pending_[at->second].finding.places, kind, place, link);
   }
 
-  void add_at(FindingKind kind, std::unordered_map<std::int64_t, std::size_t>& known, std::int64_t target, LinkPlace place) {
+  void add_at(FindingKind kind, std::unordered_map<std::int64_t, std::size_t>& known, LinkPlace place, const KeptLink& link) {
     if (!rules_.wants(kind)) return;
-    const auto [at, is_new] = known.try_emplace(target, pending_.size());
-    if (is_new) pending_.push_back({{.kind = kind}, target});
-    pending_[at->second].finding.places.push_back(place);
+    const auto [at, is_new] = known.try_emplace(link.target, pending_.size());
+    if (is_new) pending_.push_back({{.kind = kind}, link.target});
+    add_place(pending_[at->second].finding.places, kind, place, link);
+  }
+
+  // Once, where a line has the same link with the same words several times: a minified style sheet is one line.
+  void add_place(std::vector<LinkPlace>& places, FindingKind kind, LinkPlace place, const KeptLink& link) {
+    const std::uint64_t same = fingerprint(fmt::format("{} {} {} {}\n{}\n{}\n{}\n{}", to_string(kind), link.line, link.target, link.kind,
+                                                       link.href, link.fragment, link.text, link.rel));
+    if (seen_here_.insert(same).second) places.push_back(place);
   }
 
   // A page whose ids are not known in full is not accused.
@@ -234,35 +273,82 @@ class LinkChecker {
     return {};
   }
 
-  void finish() {
-    for (Pending& pending : pending_) {
-      LinkFinding& finding = pending.finding;
-      if (finding.kind == FindingKind::fragment) finding.message = "the page has nothing of that name";
-      if (finding.kind == FindingKind::mixed_content) finding.message = "fetched by http for a page by https";
-      ++result_.counts[static_cast<std::size_t>(finding.kind)];
-      result_.findings.push_back(std::move(finding));
+  // A finding, and where it stands among the others: of a silent host by what is said of that.
+  struct Ranked {
+    std::string host, trouble;  // empty: it stands by itself
+    LinkFinding finding;
+
+    auto rank() const { return std::tuple(finding.is_elsewhere, finding.kind, std::string_view{host}, std::string_view{trouble}, std::string_view{finding.url}); }
+    bool is_with(const Ranked& other) const { return !host.empty() && host == other.host && trouble == other.trouble; }
+  };
+
+  Ranked ranked(LinkFinding&& finding) const {
+    if (finding.kind == FindingKind::fragment) finding.message = "the page has nothing of that name";
+    if (finding.kind == FindingKind::mixed_content) finding.message = "fetched by http for a page by https";
+    finding.is_elsewhere = is_of_target(finding.kind) && !own_.has(finding.url);
+    Ranked one;
+    const bool is_silent = finding.is_elsewhere && finding.kind == FindingKind::broken && finding.status == 0 &&
+                           !answering_.contains(fingerprint(site_in(finding.url)));
+    if (is_silent) {
+      one.host = host_in(finding.url);
+      one.trouble = trouble_in(finding.message);
     }
-    std::ranges::sort(result_.findings, {}, [](const LinkFinding& f) { return std::pair(f.kind, std::string_view{f.url}); });
+    one.finding = std::move(finding);
+    return one;
+  }
+
+  void finish() {
+    std::vector<Ranked> all;
+    for (Pending& pending : pending_) {
+      const LinkFinding& finding = all.emplace_back(ranked(std::move(pending.finding))).finding;
+      ++result_.counts[static_cast<std::size_t>(finding.kind)];
+      result_.elsewhere[static_cast<std::size_t>(finding.kind)] += finding.is_elsewhere;
+    }
+    std::ranges::sort(all, {}, &Ranked::rank);
+    for (auto one = all.begin(); one != all.end();) {
+      const auto end = std::find_if(one + 1, all.end(), [&](const Ranked& other) { return !other.is_with(*one); });
+      if (!one->host.empty()) add_silent_host({one, end});
+      for (; one != end; ++one) result_.findings.push_back(std::move(one->finding));
+    }
+  }
+
+  void add_silent_host(std::span<const Ranked> of_host) {
+    SilentHost& host = result_.silent_hosts.emplace_back();
+    host.host = of_host.front().host;
+    host.trouble = of_host.front().trouble;
+    host.first = result_.findings.size();
+    host.count = of_host.size();
+    std::unordered_set<std::uint64_t> pages;
+    for (const Ranked& one : of_host) {
+      const LinkFinding& finding = one.finding;
+      host.links += std::max<std::size_t>(finding.places.size(), 1);
+      for (const LinkPlace& place : finding.places) pages.insert(static_cast<std::uint64_t>(place.page));
+      if (finding.places.empty()) pages.insert(fingerprint(finding.page));
+    }
+    host.pages = pages.size();
   }
 
   UrlStore& store_;
   const CheckRules& rules_;
   CheckResult result_;
   UrlFlags flags_;
-  std::unordered_set<std::int64_t> unlinked_;
+  OwnHosts own_;
+  std::unordered_set<std::uint64_t> answering_;  // fingerprints of sites
+  std::string last_answering_;                   // the site of the record before, mostly that of this one
   std::unordered_map<std::int64_t, std::int64_t> redirects_;  // from whom to whom
   std::unordered_map<std::int64_t, std::int64_t> referrers_;  // of the broken
   std::vector<Pending> pending_;
+  std::unordered_set<std::uint64_t> seen_here_;  // of the page whose links are read
   // Places in pending_, by the URL's id or what is written.
   std::unordered_map<std::int64_t, std::size_t> broken_, mixed_, moved_;
   std::map<std::pair<FindingKind, std::string>, std::size_t> written_;
   std::map<std::int64_t, std::map<std::string, std::vector<LinkPlace>>> fragments_;  // by page, then by name
 };
 
-std::uint64_t count_findings(const CheckResult& result, bool warnings) noexcept {
+std::uint64_t count_findings(const std::array<std::uint64_t, kFindingKinds>& counts, bool warnings) noexcept {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < kFindingKinds; ++i) {
-    if (is_warning(static_cast<FindingKind>(i)) == warnings) count += result.counts[i];
+    if (is_warning(static_cast<FindingKind>(i)) == warnings) count += counts[i];
   }
   return count;
 }
@@ -288,8 +374,11 @@ Result<std::uint32_t> parse_finding_kinds(std::string_view words) {
   return kinds;
 }
 
-std::uint64_t CheckResult::errors() const noexcept { return count_findings(*this, false); }
-std::uint64_t CheckResult::warnings() const noexcept { return count_findings(*this, true); }
+std::uint64_t CheckResult::errors() const noexcept { return count_findings(counts, false); }
+std::uint64_t CheckResult::warnings() const noexcept { return count_findings(counts, true); }
+std::uint64_t CheckResult::errors_elsewhere() const noexcept { return count_findings(elsewhere, false); }
+
+std::string words_on(const SilentHost& host) { return fmt::format("{} cannot be reached ({})", host.host, host.trouble); }
 
 std::string words_on_unread(const CheckResult& result) {
   return fmt::format("Not judged: the links of {}, which no run with --check-links has read as {} now. Such a run asks {} again",

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "crawl/extract/numerals.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -109,14 +110,15 @@ bool is_list(const Groups& groups) {
 }
 
 // Words behind a number that make another one of it, in lower case: English, German, the Romance and Nordic languages, Dutch,
-// Polish, Czech, Russian, Turkish, Indonesian, Vietnamese.
+// Polish, Czech, Russian, Turkish, Indonesian, Vietnamese, Arabic, Persian, Hindi.
 constexpr std::string_view kMultipliers =
     "hundred thousand million millions billion billions trillion bn mn lakh lakhs crore crores "
     "tsd tausend mio mrd milliarde milliarden millionen billionen mille milliard milliards "
     "mil millón millones mila milione milioni miliardo miliardi mln mlrd milhão milhões bilhão bilhões "
     "duizend miljoen miljard tusen miljoner miljarder mkr mdkr tkr mia "
     "tys tis mld тыс тысяч тысячи млн млрд миллион миллиона миллионов миллиард миллиардов "
-    "milyon milyar ribu juta miliar nghìn triệu tỷ";
+    "milyon milyar ribu juta miliar nghìn triệu tỷ "
+    "ألف آلاف الف مليون ملايين مليار مليارات هزار میلیون میلیارد हजार हज़ार लाख करोड़";
 // The same in Chinese, Japanese and Korean, and fractions: what follows them may be of the same word.
 constexpr std::string_view kMultiplyingSigns = "千 仟 万 萬 億 亿 兆 천 만 억 조 ½ ⅓ ⅔ ¼ ¾ ⅛ ⅜ ⅝ ⅞";
 
@@ -207,13 +209,13 @@ bool without_exponent(std::string& number) {
   return true;
 }
 
-}  // namespace
-
-std::optional<std::string> number_in(std::string_view text, char decimal) {
+// Of a text in ASCII's numerals.
+std::optional<std::string> first_number(std::string_view text, char decimal) {
   const std::size_t first = static_cast<std::size_t>(std::ranges::find_if(text, is_digit) - text.begin());
   if (first == text.size()) return std::nullopt;
-  // ".5" without a digit before the point
-  const bool begins_with_point = first > 0 && text[first - 1] == '.' && (first == 1 || !is_alnum(text[first - 2]));
+  // ".5", ",5" without a digit before the point
+  const bool has_point = first > 0 && (text[first - 1] == '.' || text[first - 1] == ',');
+  const bool begins_with_point = has_point && (first == 1 || !is_alnum(text[first - 2]));
   const Groups groups = groups_at(text.substr(first));
   const auto whole_count = whole_groups(groups, decimal);
   if (!whole_count || (begins_with_point && groups.digits.size() > 1)) return std::nullopt;
@@ -230,6 +232,13 @@ std::optional<std::string> number_in(std::string_view text, char decimal) {
   double value = 0;
   const auto [end, trouble] = std::from_chars(number.data(), number.data() + number.size(), value);
   return trouble == std::errc{} && end == number.data() + number.size() ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> number_in(std::string_view text, char decimal) {
+  const bool is_plain = std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return is_plain ? first_number(text, decimal) : first_number(in_ascii_numerals(text, decimal), decimal);
 }
 
 std::optional<std::string> integer_in(std::string_view text, char decimal) {

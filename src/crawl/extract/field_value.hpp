@@ -9,7 +9,8 @@
 
 namespace argiope {
 
-// The first number in `text`, as JSON writes it: "1,234.56 €", "1.234,56", "1 234,56" and "1'234.56" are 1234.56, "−5 %" is -5.
+// The first number in `text`, as JSON writes it: "1,234.56 €", "1.234,56", "1 234,56" and "1'234.56" are 1234.56, "−5 %" is -5. So are
+// digits of other scripts: "١٬٢٣٤٫٥٦", "１，２３４．５６" and "१,२३४.५६".
 //
 // Of two kinds of separators the last is the decimal one. One alone, once, is a decimal point, but a comma before exactly three
 // digits separates thousands; several of one kind do that always. `decimal` ('.' or ',') says it for pages where that is not so.

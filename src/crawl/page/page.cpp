@@ -2,6 +2,7 @@
 
 #include "argiope/web/charset.hpp"
 #include "crawl/page/internal/link_resolver.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
 #include "web/text/internal/content_type.hpp"
 
 namespace argiope {
@@ -22,6 +23,8 @@ std::string Page::text() const {
 
 std::vector<PageLink> Page::links() const {
   std::vector<PageLink> links;
+  Url target;
+  if (find_refresh(url, response.headers.refresh, target)) links.push_back({std::string(target.href()), LinkKind::refresh, false, {}});
   if (!is_html()) return links;
   const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
   const std::string html = in_utf8(response.body, charset);
@@ -29,7 +32,6 @@ std::vector<PageLink> Page::links() const {
   scan_links(html, {.note_places = true}, scan);
   LinkResolver resolver;
   resolver.begin(url, scan.base_href, charset.name);
-  Url target;
   for (std::size_t i = 0; i < scan.links.size(); ++i) {
     const ScannedLink& link = scan.links[i];
     if (resolver.resolve(link.url, target) != UrlStatus::ok) continue;

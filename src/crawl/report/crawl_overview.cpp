@@ -8,6 +8,7 @@
 
 #include "base/internal/fingerprint.hpp"
 #include "crawl/options/internal/host_rules.hpp"
+#include "crawl/scope/internal/unlinked_urls.hpp"
 
 namespace argiope {
 namespace {
@@ -43,13 +44,15 @@ std::uint64_t CrawlOverview::of(UrlState state) const noexcept {
 
 Result<CrawlOverview> overview_of(UrlStore& store, WallTime now, std::size_t most_hosts) {
   CrawlOverview overview;
+  const auto unlinked = find_unlinked(store, {});
+  if (!unlinked) return std::unexpected(unlinked.error());
   std::unordered_map<std::uint64_t, HostTally> hosts;  // by the fingerprint of the site
   const WallTime minute_ago = now - std::chrono::minutes{1}, hour_ago = now - std::chrono::hours{1};
   const auto count = [&](const UrlRecord& record) {
     ++overview.urls;
     ++overview.counts[static_cast<std::size_t>(record.state)][static_cast<std::size_t>(record.reason)];
     if (record.status_code != 0) ++overview.statuses[record.status_code];
-    if (is_broken(record)) ++overview.broken;
+    overview.broken += is_broken(record) && !unlinked->contains(record.url_id);
     overview.bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(record.size, 0));
     if (record.state == UrlState::queued) {
       if (record.attempts > 0) ++overview.tried;

@@ -284,22 +284,35 @@ class ReportGatherer {
   Result<void> read_findings() {
     auto check = check_links(store_, rules_);
     if (!check) return std::unexpected(std::move(check.error()));
-    std::array<std::size_t, kFindingKinds> listed{};
-    for (LinkFinding& finding : check->findings) {
-      if (listed[static_cast<std::size_t>(finding.kind)]++ >= kMostListed) continue;
-      ReportedFinding& reported = report_.findings.emplace_back();
-      reported.place_count = std::max<std::size_t>(finding.places.size(), 1);
-      finding.places.resize(std::min(finding.places.size(), kPlacesListed));
-      auto visited = for_each_place(store_, finding, [&](const std::string& page, const KeptLink& link) {
-        reported.places.push_back({page, link.line, link.text});
-      });
-      if (!visited) return visited;
-      finding.places.clear();
-      reported.finding = std::move(finding);
-    }
+    std::array<std::array<std::size_t, kFindingKinds>, 2> listed{};  // of the site, and elsewhere
+    const auto add_one = [&](const LinkFinding& finding) -> Result<void> {
+      if (listed[finding.is_elsewhere][static_cast<std::size_t>(finding.kind)]++ >= kMostListed) return {};
+      return add_finding(finding, report_.findings);
+    };
+    const auto add_host = [&](const SilentHost& host) -> Result<void> {
+      if (report_.silent_hosts.size() >= kMostListed) return {};
+      ReportedHost& reported = report_.silent_hosts.emplace_back(host);
+      for (std::size_t i = 0; i < std::min(host.count, kUrlsOfGroup); ++i) {
+        if (auto added = add_finding(check->findings[host.first + i], reported.findings); !added) return added;
+      }
+      return {};
+    };
+    if (auto added = for_each_finding(*check, add_host, add_one); !added) return added;
     check->findings.clear();
     report_.check = std::move(*check);
     return {};
+  }
+
+  Result<void> add_finding(const LinkFinding& finding, std::vector<ReportedFinding>& into) {
+    ReportedFinding& reported = into.emplace_back(finding);
+    reported.place_count = std::max<std::size_t>(finding.places.size(), 1);
+    LinkFinding& kept = reported.finding;
+    kept.places.resize(std::min(kept.places.size(), kPlacesListed));
+    auto visited = for_each_place(store_, kept, [&](const std::string& page, const KeptLink& link) {
+      reported.places.push_back({page, link.line, link.text});
+    });
+    kept.places.clear();
+    return visited;
   }
 
   Result<void> read_graph() {

@@ -27,15 +27,23 @@ constexpr std::size_t kRowsOpen = 15;  // of long lists; the others are folded
 struct KindWords {
   FindingKind kind;
   std::string_view heading, advice;
+  std::string_view heading_elsewhere{};  // of those that lead to other sites; empty: there are none
 };
 constexpr KindWords kKindWords[kFindingKinds] = {
-    {FindingKind::broken, "Broken links", "They lead to an error or to no answer."},
-    {FindingKind::fragment, "Missing fragments", "The pages have nothing of the name behind the #."},
+    {FindingKind::broken, "Broken links", "They lead to an error or to no answer.", "Broken links to other sites"},
+    {FindingKind::fragment, "Missing fragments", "The pages have nothing of the name behind the #.", "Missing fragments of other sites"},
     {FindingKind::invalid, "Links that are no URLs", ""},
     {FindingKind::mail, "Mail addresses that can be none", ""},
     {FindingKind::mixed_content, "Mixed content", "Pages by https need these by http: browsers block them, or warn."},
-    {FindingKind::redirect, "Links to update", "They lead to URLs that have moved for good."},
+    {FindingKind::redirect, "Links to update", "They lead to URLs that have moved for good.", "Links to other sites to update"},
 };
+
+// What lists all of which a report lists the first, in HTML. DB is the crawl's database.
+constexpr std::string_view kAllFindings =
+    "<code>--check-output links.csv</code>, or later <code>argiope crawl check DB -o links.csv</code>,";
+constexpr std::string_view kAllPages = "<code>argiope crawl export DB --what pages -o pages.csv</code>";
+constexpr std::string_view kAllDuplicates = "<code>argiope crawl export DB --what duplicates -o duplicates.csv</code>";
+constexpr std::string_view kAllHosts = "<code>argiope crawl status DB --top 100000</code>";
 
 std::string shown_text(std::string_view text) { return xml_escaped(shortened(text, kLettersShown)); }
 
@@ -50,8 +58,8 @@ std::string heading(std::string_view id, std::string_view text) {
   return fmt::format(R"(<h2 id="{}">{}</h2>)", id, xml_escaped(text));
 }
 std::string note(std::string_view text) { return text.empty() ? "" : fmt::format(R"(<p class="dim">{}</p>)", xml_escaped(text)); }
-std::string more_than_listed(std::uint64_t all, std::uint64_t listed) {
-  return all <= listed ? "" : note(fmt::format("And {} more; `argiope crawl export` lists all.", grouped(all - listed)));
+std::string more_than_listed(std::uint64_t all, std::uint64_t listed, std::string_view how) {
+  return all <= listed ? "" : fmt::format(R"(<p class="dim">And {} more; {} lists all.</p>)", grouped(all - listed), how);
 }
 
 HtmlCell bytes_cell(std::int64_t bytes) {
@@ -87,19 +95,80 @@ std::string places_cell(const ReportedFinding& finding) {
   return fmt::format("<details><summary>{}</summary>{}</details>", count_of(finding.place_count, "place"), list);
 }
 
-std::string findings_section(const SiteReport& report, const KindWords& words) {
-  const std::uint64_t count = report.check.counts[static_cast<std::size_t>(words.kind)];
-  if (count == 0) return "";
+std::uint64_t findings_of_site(const SiteReport& report, FindingKind kind) {
+  return report.check.counts[static_cast<std::size_t>(kind)] - report.check.elsewhere[static_cast<std::size_t>(kind)];
+}
+
+// Elsewhere, but for what leads to silent hosts.
+std::uint64_t findings_elsewhere(const SiteReport& report, FindingKind kind) {
+  std::uint64_t count = report.check.elsewhere[static_cast<std::size_t>(kind)];
+  if (kind != FindingKind::broken) return count;
+  for (const SilentHost& host : report.check.silent_hosts) count -= host.count;
+  return count;
+}
+
+std::string findings_table(const SiteReport& report, FindingKind kind, bool is_elsewhere, std::uint64_t count) {
   HtmlTable table({{"URL"}, {"What"}, {"Where"}}, kRowsOpen);
   for (const ReportedFinding& found : report.findings) {
-    if (found.finding.kind != words.kind) continue;
+    if (found.finding.kind != kind || found.finding.is_elsewhere != is_elsewhere) continue;
     const std::string what = found.finding.advice.empty()
                                  ? shown_text(found.finding.message)
                                  : fmt::format("{}, to {}", found.finding.status, url_link(found.finding.advice));
     table.add({{url_link(found.finding.url)}, {what}, {places_cell(found)}});
   }
+  return table.html() + more_than_listed(count, table.rows(), kAllFindings);
+}
+
+std::string findings_section(const SiteReport& report, const KindWords& words) {
+  const std::uint64_t count = findings_of_site(report, words.kind);
+  if (count == 0) return "";
   return heading(to_string(words.kind), fmt::format("{}: {}", words.heading, grouped(count))) + note(words.advice) +
-         table.html() + more_than_listed(count, table.rows());
+         findings_table(report, words.kind, false, count);
+}
+
+std::string section_elsewhere(const SiteReport& report, const KindWords& words) {
+  const std::uint64_t count = findings_elsewhere(report, words.kind);
+  if (count == 0) return "";
+  return heading(fmt::format("{}-elsewhere", to_string(words.kind)), fmt::format("{}: {}", words.heading_elsewhere, grouped(count))) +
+         note(words.advice) + findings_table(report, words.kind, true, count);
+}
+
+// "example.org cannot be reached (DNS): 214 links on 37 pages", and behind that its URLs, each with its first page.
+std::string silent_host(const ReportedHost& silent) {
+  std::string items;
+  for (const ReportedFinding& found : silent.findings) {
+    items += "<li>" + url_link(found.finding.url);
+    if (!found.places.empty()) items += fmt::format(R"(<ul class="places">{}</ul>)", place_item(found.places.front()));
+    if (found.place_count > 1) items += fmt::format(R"(<span class="dim">and {} more</span>)", count_of(found.place_count - 1, "place"));
+    items += "</li>";
+  }
+  if (silent.host.count > silent.findings.size()) {
+    items += fmt::format(R"(<li class="dim">and {} more</li>)", count_of(silent.host.count - silent.findings.size(), "URL"));
+  }
+  return fmt::format(R"(<details><summary>{}: <b>{}</b> on {}</summary><ul class="places">{}</ul></details>)",
+                     xml_escaped(words_on(silent.host)), count_of(silent.host.links, "link"), count_of(silent.host.pages, "page"), items);
+}
+
+std::string silent_hosts_section(const SiteReport& report) {
+  const std::uint64_t count = report.check.silent_hosts.size();
+  if (count == 0) return "";
+  std::string shown, hidden;
+  for (std::size_t i = 0; i < report.silent_hosts.size(); ++i) (i < kRowsOpen ? shown : hidden) += silent_host(report.silent_hosts[i]);
+  if (!hidden.empty()) {
+    shown += fmt::format("<details><summary>{} more</summary>{}</details>", grouped(report.silent_hosts.size() - kRowsOpen), hidden);
+  }
+  return heading("silent-hosts", fmt::format("Hosts that cannot be reached: {}", grouped(count))) +
+         note("None of their URLs was answered: the links are broken, or the network was.") + shown +
+         more_than_listed(count, report.silent_hosts.size(), kAllFindings);
+}
+
+std::string sections_elsewhere(const SiteReport& report) {
+  std::string out;
+  for (const KindWords& words : kKindWords) {
+    out += section_elsewhere(report, words);
+    if (words.kind == FindingKind::broken) out += silent_hosts_section(report);
+  }
+  return out;
 }
 
 std::string chains_section(const SiteReport& report) {
@@ -114,7 +183,7 @@ std::string chains_section(const SiteReport& report) {
     table.add({html_number(chain.size() - 1), {url_link(chain.front())},
                {fmt::format(R"(<ul class="places">{}</ul>)", between)}, {url_link(chain.back())}});
   }
-  return out + table.html() + more_than_listed(report.chain_count, report.chains.size());
+  return out + table.html() + more_than_listed(report.chain_count, report.chains.size(), kAllPages);
 }
 
 std::string page_items(const std::vector<std::string>& pages, std::uint64_t count) {
@@ -160,7 +229,7 @@ std::string canonicals(const SiteReport& report) {
   HtmlTable table({{"Page"}, {"Names"}, {"Which"}});
   for (const CanonicalFinding& found : report.canonicals) table.add({{url_link(found.page)}, {url_link(found.canonical)}, {shown_text(found.what)}});
   return fmt::format("<details><summary>Canonical URLs that lead astray: <b>{}</b></summary>{}{}</details>", count_of(report.canonical_count, "page"),
-                     table.html(), more_than_listed(report.canonical_count, report.canonicals.size()));
+                     table.html(), more_than_listed(report.canonical_count, report.canonicals.size(), kAllDuplicates));
 }
 
 std::string duplicates_section(const SiteReport& report) {
@@ -278,7 +347,7 @@ std::string hosts_section(const SiteReport& report) {
   }
   if (table.rows() == 0) return "";
   return heading("hosts", fmt::format("Hosts: {}", grouped(report.host_count))) + table.html() +
-         more_than_listed(report.host_count, report.hosts.size());
+         more_than_listed(report.host_count, report.hosts.size(), kAllHosts);
 }
 
 std::string speed_section(const SiteReport& report) {
@@ -324,13 +393,15 @@ std::string left_out_section(const SiteReport& report) {
 }
 
 std::string tiles(const SiteReport& report) {
-  const auto count_in = [&](FindingKind kind) { return report.check.counts[static_cast<std::size_t>(kind)]; };
+  const std::uint64_t broken = findings_of_site(report, FindingKind::broken);
+  const std::uint64_t elsewhere = report.check.elsewhere[static_cast<std::size_t>(FindingKind::broken)];
+  const std::uint64_t others = report.check.errors() - broken - elsewhere;
   std::string out = R"(<div class="tiles">)";
   out += html_tile(grouped(report.pages), "pages");
   out += html_tile(grouped(report.asked), fmt::format("URLs asked of {}", grouped(report.urls)));
-  out += html_tile(grouped(count_in(FindingKind::broken)), "broken links", count_in(FindingKind::broken) > 0);
-  out += html_tile(grouped(report.check.errors() - count_in(FindingKind::broken)), "other errors",
-                   report.check.errors() > count_in(FindingKind::broken));
+  out += html_tile(grouped(broken), "broken links", broken > 0);
+  if (elsewhere > 0) out += html_tile(grouped(elsewhere), "broken links to other sites", true);
+  out += html_tile(grouped(others), "other errors", others > 0);
   out += html_tile(grouped(report.check.warnings()), "warnings", report.check.warnings() > 0);
   out += html_tile(grouped(report.redirects), "redirects");
   if (report.timed > 0) out += html_tile(short_duration(report.p50), "an answer took (median)");
@@ -354,6 +425,7 @@ std::string contents_of(const std::string& body) {
 std::string html_site_report(const SiteReport& report) {
   std::string body;
   for (const KindWords& words : kKindWords) body += findings_section(report, words);
+  body += sections_elsewhere(report);
   for (const auto section : {chains_section, heads_section, duplicates_section, sitemaps_section, over_time_section, statuses_section, types_section,
                              depths_section, hosts_section, speed_section, sizes_section, top_section, left_out_section}) {
     body += section(report);

@@ -14,7 +14,7 @@
 #include "argiope/store/url_store.hpp"
 #include "argiope/web/cookies.hpp"
 #include "argiope/web/http.hpp"
-#include "crawl/run/cookie_detours.hpp"
+#include "crawl/books/cookie_detours.hpp"
 
 namespace argiope {
 

@@ -49,8 +49,9 @@ struct UrlTask {
   bool rotates = false;        // fetched, and due again and again
   bool settled = false;        // in this run, before
   bool has_place = false;      // in the budget of pages, though it is not under way
-  bool is_stored = false;      // read from the store, which tells how redirects have led here
-  std::uint8_t nesting = 0;    // of a sitemap: indexes that led here
+  bool is_stored = false;      // read from the store, which tells what has led here
+  // Of a sitemap: indexes that led here. Of what pages are shown with: other such files; of `is_stored` perhaps not all.
+  std::uint8_t nesting = 0;
   std::uint8_t given_up = 0;   // runs in a row that have given it up, before this one
   std::int32_t late = 0;       // the priority of what an earlier run has asked; 0: none has
   Host* host = nullptr;        // once it is queued

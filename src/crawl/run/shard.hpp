@@ -197,6 +197,8 @@ class Crawler::Shard {
   void on_redirect(Visit& visit, UrlBatch& batch);
   bool goes_back(const Visit& visit, const Url& target, UrlBatch& batch);
   void on_page(Visit& visit, UrlBatch& batch);
+  bool follow_link(const UrlTask& from, const Url& url, UrlBatch& batch);
+  void follow_refresh(const Visit& visit, UrlBatch& batch);
   void retry(Visit& visit, const Error& error, Duration at_least, TimePoint now);
   UrlOutcome waiting_outcome(const Visit& visit);
   void give_up(Visit& visit, const Error& error, TimePoint now);
@@ -273,6 +275,7 @@ class Crawler::Shard {
   void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
   bool note_page(Visit& visit, PageFacts& facts, UrlBatch& batch);
   bool note_sheet(Visit& visit, UrlBatch& batch);
+  bool note_refresh(const Visit& visit, UrlBatch& batch);
   bool is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const;
   void note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
                   const LinkResolver& resolver, UrlBatch& batch);
@@ -289,6 +292,7 @@ class Crawler::Shard {
   LinkHarvester::Summary scan_page(Visit& visit);
   void find_requisites(Visit& visit, UrlBatch& batch);
   void discover_requisite(const UrlTask& from, const Url& url, std::uint8_t redirects, UrlBatch& batch);
+  bool is_nested_too_deep(const UrlTask& from, std::uint64_t fingerprint, UrlBatch& batch);
   bool link_to_requisite(const UrlTask& link, const Url& url, UrlBatch& batch);
   void queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch);
   bool settle_requisite(Visit& visit, UrlBatch& batch);
@@ -307,7 +311,7 @@ class Crawler::Shard {
   void cut_by_quota(Visit& visit, TimePoint now);
   // A run with a limit has asked it, and has no whole answer: the next one asks first what none has asked. Nothing if no request was sent.
   void note_asked(const Visit& visit);
-  void recall_redirects(UrlTask& task);
+  void recall_way(UrlTask& task);
 
   void link_to_fragment(const UrlTask& from, const Url& url);
   UrlOutcome outcome_of(const Visit& visit);

@@ -9,6 +9,8 @@
 #include "argiope/web/robots_meta.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
+#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/shard.hpp"
 #include "crawl/run/stored_redirects.hpp"
 #include "web/http/internal/http_date.hpp"
@@ -151,7 +153,7 @@ void Crawler::Shard::on_response(Visit& visit, VisitStep step, std::string handl
   const HttpResponse& response = visit.response;
   const bool reads_list = shared_.reads_sitemaps && is_sitemap(visit);
   count_oddities(response);
-  if (is_redirect(response.status) || is_led_away(visit)) recall_redirects(task_of(visit));
+  if (is_redirect(response.status) || is_led_away(visit) || is_style_sheet(response)) recall_way(task_of(visit));
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   ++outcome.attempts;
@@ -243,11 +245,15 @@ void Crawler::Shard::on_redirect(Visit& visit, UrlBatch& batch) {
   store_links(task, true, batch);
 }
 
-// The chain may have begun in an earlier run.
-void Crawler::Shard::recall_redirects(UrlTask& task) {
+// What has led to the URL may have done so in an earlier run.
+void Crawler::Shard::recall_way(UrlTask& task) {
   if (!std::exchange(task.is_stored, false)) return;
   const std::uint32_t hops = redirects_to(shared_.store, task.id, options_.max_redirects);
   task.redirects = std::max(task.redirects, static_cast<std::uint8_t>(std::min(hops, 255u)));
+  if (is_of_pages(task.purpose)) {
+    const std::uint32_t files = requisites_to(shared_.store, task.id, kMostNestedRequisites);
+    task.nesting = std::max(task.nesting, static_cast<std::uint8_t>(files));
+  }
 }
 
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.
@@ -284,14 +290,17 @@ bool Crawler::Shard::goes_back(const Visit& visit, const Url& target, UrlBatch& 
 void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  if (is_html_page(response.headers.content_type, response.body)) {
-    ShardCounters::add(counters.pages);
-  } else if (!is_xml(response.headers.content_type)) {
-    return;
-  }
+  const bool is_page = is_html_page(response.headers.content_type, response.body);
+  if (is_page) ShardCounters::add(counters.pages);
+  const bool is_read = is_page || is_xml(response.headers.content_type);
+  if (!is_read && response.headers.refresh.empty()) return;
   said_.reset();
   const HostPolicy& policy = *visit.ticket.host->policy;
   if (parse_robots_tag(response.headers.robots_tag, policy.product_token).nofollow) return count(Exclusion::nofollow);
+  if (!is_read) {
+    follow_refresh(visit, batch);
+    return store_links(task, false, batch);
+  }
   if (options_.feeds) add_feeds_of(visit, batch);
   // Where each page leads is stored whole, or not at all.
   const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
@@ -302,12 +311,12 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
       count(Exclusion::nofollow);
       return 0;
     }
-    if (shared_.duplicates && discover_stripped(task, link.url, batch)) return 0;
-    discover(task, link.url, task.depth + 1, false, batch);
+    if (!follow_link(task, link.url, batch)) return 0;
     // No link makes what is linked from a seed nearer.
     return linked_here_.empty() || task.depth == 0 ? 0 : linked_here_.back();
   };
   harvester_.follow(visit.request.url, summary, context, discover_link, [&](std::uint64_t target) { linked_here_.push_back(target); });
+  if (!summary.nofollow) follow_refresh(visit, batch);
   if (visit.rendered != nullptr) discover_own_urls(visit, batch);
   store_links(task, false, batch);
   if (summary.nofollow) count(Exclusion::nofollow);
@@ -318,6 +327,18 @@ void Crawler::Shard::on_page(Visit& visit, UrlBatch& batch) {
   if (summary.other_scheme > 0) {
     ShardCounters::add(counters.excluded[static_cast<std::size_t>(Exclusion::scheme)], summary.other_scheme);
   }
+}
+
+// False: another URL is followed in its place.
+bool Crawler::Shard::follow_link(const UrlTask& from, const Url& url, UrlBatch& batch) {
+  if (shared_.duplicates && discover_stripped(from, url, batch)) return false;
+  discover(from, url, from.depth + 1, false, batch);
+  return true;
+}
+
+// A link of the page's, whatever the answer is.
+void Crawler::Shard::follow_refresh(const Visit& visit, UrlBatch& batch) {
+  if (find_refresh(visit.request.url, visit.response.headers.refresh, noted_)) follow_link(*visit.ticket.task, noted_, batch);
 }
 
 // Answered, and left out for its type.

@@ -34,7 +34,7 @@ void Crawler::Shard::note_copy(UrlBatch& batch, Exclusion why, std::int64_t othe
 
 bool Crawler::Shard::is_alias(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
-  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.response), other_url_)) return false;
+  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), other_url_)) return false;
   if (other_url_.href() == task.url || (other_url_.scheme() != "http" && other_url_.scheme() != "https")) return false;
   if (shared_.place_of(other_url_.href(), task.depth + 1) != Exclusion::none || is_in_trap(other_url_.href())) return false;
   const Host& host = *visit.ticket.host;

@@ -9,6 +9,7 @@
 #include "argiope/web/charset.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
 #include "crawl/page/page_in_utf8.hpp"
 #include "crawl/page/page_notes.hpp"
 #include "crawl/run/shard.hpp"
@@ -30,6 +31,9 @@ std::string canonical_of(const Url& page, std::string_view in_markup, std::strin
   return url.href();
 }
 
+// That of a header field, which the page's first line stands for.
+SurveyedLink refresh_link(const Url& url) { return {.url = url.href(), .kind = LinkKind::refresh, .line = 1}; }
+
 bool is_on_the_web(const Url& url) { return url.scheme() == "http" || url.scheme() == "https"; }
 
 bool is_checked_mention(const SurveyedLink& link) noexcept { return link.kind == LinkKind::mention && !link.nofollow; }
@@ -40,6 +44,9 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
   if (response.status == 304) return;  // what is known of it stays
+  // What could not be fetched this time may be as it was: its links, its title, what fragments name.
+  const bool has_failed = batch.outcomes.front().state == UrlState::failed;
+  if (has_failed && visit.before) return;
   PageFacts facts;
   bool has_links = false;
   if (response.status == 200 && (!is_only_checked(task.purpose) || task.ask == UrlAsk::body)) {
@@ -47,10 +54,12 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
       has_links = note_page(visit, facts, batch);
     } else if (is_sheet_to_read(task, response)) {
       has_links = note_sheet(visit, batch);
+    } else {
+      has_links = note_refresh(visit, batch);
     }
   }
   // What an earlier answer had is gone.
-  if (!has_links && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
+  if (!has_links && !has_failed && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
   if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
   facts.url_id = task.id;
   facts.took = now - response.sent_at;
@@ -76,6 +85,8 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   const std::string& agent = visit.ticket.host->policy->product_token;
   options.agent = agent;
   PageSurvey survey = survey_page(html, options);
+  Url refresh;
+  if (find_refresh(visit.request.url, response.headers.refresh, refresh)) survey.links.push_back(refresh_link(refresh));
   if (survey.robots.nofollow || parse_robots_tag(response.headers.robots_tag, agent).nofollow) {
     for (SurveyedLink& link : survey.links) link.nofollow = true;
   }
@@ -84,7 +95,8 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   if (options_.keep_facts && !is_only_checked(task.purpose)) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
-    facts.canonical = canonical_of(visit.request.url, survey.canonical, canonical_field(response), resolver, noted_);
+    const std::string in_header = canonical_field(visit.request.url, response);
+    facts.canonical = canonical_of(visit.request.url, survey.canonical, in_header, resolver, noted_);
   }
   if (options_.duplicates.keep_simhashes && !is_only_checked(task.purpose)) {
     if (!said_) said_ = words_.read(html);
@@ -97,6 +109,20 @@ bool Crawler::Shard::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) 
   }
   if (is_only_checked(task.purpose) || task.purpose == Purpose::requisite) return false;
   note_links(task, survey.links, html, resolver, batch);
+  return true;
+}
+
+// Of what is no page; of one, its field is a link among others.
+bool Crawler::Shard::note_refresh(const Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = *visit.ticket.task;
+  const HttpHeaders& headers = visit.response.headers;
+  Url refresh;
+  if (task.purpose != Purpose::page || !find_refresh(visit.request.url, headers.refresh, refresh)) return false;
+  SurveyedLink link = refresh_link(refresh);
+  link.nofollow = parse_robots_tag(headers.robots_tag, visit.ticket.host->policy->product_token).nofollow;
+  LinkResolver resolver;
+  resolver.begin(visit.request.url, {}, "UTF-8");
+  note_links(task, {link}, {}, resolver, batch);
   return true;
 }
 
@@ -156,11 +182,13 @@ KeptLink Crawler::Shard::note_link(const UrlTask& from, const SurveyedLink& link
 std::int64_t Crawler::Shard::discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
+  if (is_nested_too_deep(from, task.fingerprint, batch)) return shared_.seen.id_of(task.fingerprint);
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   if (!is_new) return id;
   task.id = id;
   task.url = url.href();
   task.purpose = Purpose::asset;
+  task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
   batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), from.id,

@@ -1,5 +1,7 @@
 // What pages are shown with: found on pages and style sheets, fetched as pages are, and not followed. Nothing here runs in a crawl
 // that saves no assets.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -49,6 +51,7 @@ void Crawler::Shard::find_requisites(Visit& visit, UrlBatch& batch) {
   const HttpResponse& response = visit.response;
   const UrlTask& task = *visit.ticket.task;
   const bool is_style = is_style_sheet(response);
+  const bool is_last_sheet = is_of_pages(task.purpose) && task.nesting >= kMostNestedRequisites;
   if (!is_style) scan_page(visit);
   const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
   const std::string_view text = is_style ? page_in_utf8(response.body, charset, transcoded_) : harvester_.html();
@@ -62,8 +65,8 @@ void Crawler::Shard::find_requisites(Visit& visit, UrlBatch& batch) {
   const auto visit_one = [&](std::string_view url, ReferenceRole) {
     if (url.starts_with("data:") || url.starts_with('#') || room == 0) return;
     --room;
-    // Pages of a folder have the same ones again and again.
-    if (url.front() != '?') {
+    // Pages of a folder have the same ones again and again. What lies too deep here may lie nearer to another page.
+    if (url.front() != '?' && !is_last_sheet) {
       const std::uint64_t pair = fingerprint(url, folder);
       std::uint64_t& slot = known_requisites_[pair & (kKnownRequisites - 1)];
       if (std::exchange(slot, pair) == pair) return;
@@ -78,10 +81,12 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   const std::string& href = url.href();
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(href);
+  if (is_nested_too_deep(from, task.fingerprint, batch)) return;
   task.url = href;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (from.purpose == Purpose::requisite ? 0 : 1);
   task.redirects = redirects;
+  task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
   task.purpose = Purpose::requisite;
   task.counted = true;
   Exclusion place = shared_.place_of(href, 0);
@@ -105,6 +110,19 @@ void Crawler::Shard::discover_requisite(const UrlTask& from, const Url& url, std
   shared_.ending.begin(1);
   shared_.ending.begin_part();
   found_[shared_.shard_of(url)].push_back(std::move(task));
+}
+
+// Whether `from`, whose outcome is the batch's first, is the last of its chain of files. A server may have another one behind each for
+// ever; a circle of them ends where one is known.
+bool Crawler::Shard::is_nested_too_deep(const UrlTask& from, std::uint64_t fingerprint, UrlBatch& batch) {
+  if (!is_of_pages(from.purpose) || from.nesting < kMostNestedRequisites) return false;
+  if (shared_.seen.id_of(fingerprint) != 0) return true;
+  count(Exclusion::nesting);
+  UrlOutcome& outcome = batch.outcomes.front();
+  if (outcome.error.empty() && outcome.status_code == 200) {
+    outcome.error = fmt::format("what it refers to is left out: {} files lead here one after the other", kMostNestedRequisites);
+  }
+  return true;
 }
 
 // A link of the crawl leads to the URL. Whether it was known as a requisite: that is a page after all.

@@ -13,6 +13,7 @@
 #include "crawl/run/shard.hpp"
 #include "crawl/scope/failure_rest.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
+#include "crawl/scope/internal/own_hosts.hpp"
 #include "crawl/scope/internal/unlinked_urls.hpp"
 #include "crawl/scope/linking_page.hpp"
 #include "crawl/scope/redirect_loops.hpp"
@@ -738,18 +739,28 @@ Result<void> Crawler::Shared::mark_redirect_loops() {
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   const auto unlinked = find_unlinked(store, options.accept_status);
   if (!unlinked) return std::unexpected(unlinked.error());
-  std::vector<std::int64_t> referrers;
+  const bool may_be_elsewhere = options.check_links || options.check_assets;
+  const auto own = may_be_elsewhere ? OwnHosts::read(store) : OwnHosts();
+  if (!own) return std::unexpected(own.error());
+  // Those of other sites come last, as in a link check.
+  std::vector<BrokenLink> elsewhere;
+  std::vector<std::int64_t> referrers, referrers_elsewhere;
   auto scanned = scan_unaccepted(store, options.accept_status, [&](const UrlRecord& record) {
     if (unlinked->contains(record.url_id)) return true;
     ++report.broken_count;
     if (record.mtime < opened_at_) ++report.broken_before;
-    if (report.broken.size() < CrawlReport::kMostBroken) {
-      report.broken.push_back({record.url, record.status_code, record.error, {}});
-      referrers.push_back(record.referrer);
+    const bool is_own = !may_be_elsewhere || own->has(record.url);
+    std::vector<BrokenLink>& links = is_own ? report.broken : elsewhere;
+    if (links.size() < CrawlReport::kMostBroken) {
+      links.push_back({record.url, record.status_code, record.error, {}});
+      (is_own ? referrers : referrers_elsewhere).push_back(record.referrer);
     }
     return true;
   });
   if (!scanned) return scanned;
+  const std::size_t room = std::min(CrawlReport::kMostBroken - report.broken.size(), elsewhere.size());
+  std::move(elsewhere.begin(), elsewhere.begin() + static_cast<std::ptrdiff_t>(room), std::back_inserter(report.broken));
+  referrers.insert(referrers.end(), referrers_elsewhere.begin(), referrers_elsewhere.begin() + static_cast<std::ptrdiff_t>(room));
   for (std::size_t i = 0; i < referrers.size(); ++i) {
     auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
     if (!page) return std::unexpected(std::move(page.error()));

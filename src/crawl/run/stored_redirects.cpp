@@ -42,4 +42,15 @@ std::uint32_t redirects_to(UrlStore& store, std::int64_t id, std::uint32_t most)
   return hops;
 }
 
+std::uint32_t requisites_to(UrlStore& store, std::int64_t id, std::uint32_t most) {
+  auto record = stored_record(store, id);
+  std::uint32_t files = 0;
+  while (files < most && record && record->referrer != 0) {
+    record = stored_record(store, record->referrer);
+    if (!record || (record->reason != UrlReason::requisite && record->reason != UrlReason::asset)) break;
+    ++files;
+  }
+  return files;
+}
+
 }  // namespace argiope

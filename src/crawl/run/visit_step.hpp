@@ -7,7 +7,7 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/store/url_record.hpp"
-#include "crawl/run/requisite_book.hpp"
+#include "crawl/books/requisite_book.hpp"
 
 namespace argiope {
 

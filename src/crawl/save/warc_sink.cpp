@@ -218,6 +218,11 @@ Result<std::shared_ptr<WarcSink>> WarcSink::open(const WarcOptions& options, con
                    counted(repair.forgotten, "line"));
       continue;
     }
+    if (repair.odd_lines > 0) {
+      spdlog::warn("{}: {} of it torn, as by a power cut, and left out; the files were read for what it lacks", repair.file,
+                   counted(repair.odd_lines, "line"));
+      continue;
+    }
     spdlog::warn("{}: its last record was not written whole, as when a crawl is killed: {} cut off", repair.file,
                  counted(repair.cut_bytes, "byte"));
   }

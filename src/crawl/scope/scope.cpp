@@ -38,6 +38,7 @@ std::string_view to_string(Exclusion exclusion) noexcept {
     case Exclusion::parameter: return "parameter";
     case Exclusion::near_duplicate: return "near_duplicate";
     case Exclusion::trap: return "trap";
+    case Exclusion::nesting: return "nesting";
   }
   return "unknown";
 }

@@ -201,7 +201,8 @@ UrlReason reason_of(Exclusion exclusion) noexcept {
     case Exclusion::trap: return UrlReason::trap;
     case Exclusion::none:
     case Exclusion::scheme:
-    case Exclusion::nofollow: break;
+    case Exclusion::nofollow:
+    case Exclusion::nesting: break;
   }
   return UrlReason::none;
 }

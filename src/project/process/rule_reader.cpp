@@ -15,6 +15,7 @@
 #include "base/internal/printable.hpp"
 #include "crawl/extract/internal/extraction_json.hpp"
 #include "crawl/page/internal/link_harvester.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
 
@@ -26,6 +27,13 @@ bool header_says_nofollow(const PageResponse& response, std::string_view agent) 
     if (equals_lower(name, "x-robots-tag") && parse_robots_tag(value, agent).nofollow) return true;
   }
   return false;
+}
+
+std::string_view refresh_of(const PageResponse& response) noexcept {
+  for (const auto& [name, value] : response.headers) {
+    if (equals_lower(name, "refresh")) return value;
+  }
+  return {};
 }
 
 }  // namespace
@@ -118,15 +126,20 @@ struct RuleReader::Work {
 
   template <class Visit>
   void for_each_link(const PageResponse& response, std::string_view content_type, RuleReading& reading, Visit&& visit) {
-    if (!is_html_page(content_type, response.body) && !is_xml(content_type)) return;
+    const bool is_read = is_html_page(content_type, response.body) || is_xml(content_type);
+    Url refresh;
+    const bool refreshes = find_refresh(url_, refresh_of(response), refresh);
+    if (!is_read && !refreshes) return;
     reading.nofollow = header_says_nofollow(response, compiled_.agent);
     if (reading.nofollow) return;
+    links_->seen.clear();
+    if (!is_read) return visit({refresh, LinkKind::refresh, false});
     LinkHarvester::Summary summary = links_->harvester.scan(url_, response.body, content_type);
     reading.nofollow = summary.nofollow;
     reading.links_dropped = summary.dropped;
-    links_->seen.clear();
     // A number for each page: what an earlier one has had counts for nothing.
     links_->harvester.follow(url_, summary, ++links_->pages, visit);
+    if (refreshes && !summary.nofollow) visit({refresh, LinkKind::refresh, false});
   }
 
   void follow(std::size_t place, const PageResponse& response, std::string_view content_type, RuleReading& reading) {

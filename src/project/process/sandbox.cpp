@@ -17,6 +17,7 @@
 #include <set>
 
 #include "argiope/async/subprocess.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "project/process/internal/system_call_filter.hpp"
 
@@ -444,22 +445,16 @@ Result<std::string> read_secret(const SandboxSecret& secret) {
     if (value != nullptr) return checked(value, "Argiope's variable");
     return fail(Errc::not_found, fmt::format("secret {}: there is no such variable in Argiope's environment", in_quotes(secret.name)));
   }
-  const int file = ::open(secret.file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return fail(Errc::not_found, fmt::format("secret {}: {}: {}", in_quotes(secret.name), secret.file, std::strerror(errno)));
+  const auto told = [&](const Error& error) { return fail(error.code, fmt::format("secret {}: {}: {}", in_quotes(secret.name), secret.file, error.message)); };
+  const auto file = InputFile::open(secret.file, FileReading::again);
+  if (!file) return told(file.error());
   struct stat status{};
-  if (::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    ::close(file);
+  if (::fstat(file->descriptor(), &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)) != 0) {
     return fail(Errc::refused, fmt::format("secret {}: {}: others may read it; chmod o= {} ends that", in_quotes(secret.name), secret.file, secret.file));
   }
-  std::string value(kMostSecretBytes + 1, '\0');
-  std::size_t size = 0;
-  ssize_t got = 0;
-  while (size < value.size() && (got = ::read(file, value.data() + size, value.size() - size)) > 0) size += static_cast<std::size_t>(got);
-  const int error = got < 0 ? errno : 0;
-  ::close(file);
-  value.resize(size);
-  if (error != 0) return fail(Errc::io, fmt::format("secret {}: {}: {}", in_quotes(secret.name), secret.file, std::strerror(error)));
-  if (size > kMostSecretBytes) return fail(Errc::too_large, fmt::format("secret {}: {}: more than {} bytes", in_quotes(secret.name), secret.file, kMostSecretBytes));
+  const auto text = file->read_text(kMostSecretBytes);
+  if (!text) return told(text.error());
+  std::string value = *text;
   while (value.ends_with('\n') || value.ends_with('\r')) value.pop_back();
   if (value.contains('\0')) return fail(Errc::invalid_input, fmt::format("secret {}: {} has a null byte", in_quotes(secret.name), secret.file));
   return checked(std::move(value), secret.file);

@@ -1,16 +1,33 @@
 #include "serve/base/line_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "base/internal/file_writing.hpp"
+#include "base/internal/printable.hpp"
 
 namespace argiope {
 
 namespace {
 
 constexpr std::size_t kMostLineFileBytes = std::size_t{1} << 30;
+
+// What an open file has, from where it is read. Errors: too_large beyond `most` bytes.
+Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most) {
+  std::string text;
+  char buffer[16 * 1024];
+  for (;;) {
+    const ssize_t read = ::read(file.get(), buffer, sizeof buffer);
+    if (read == 0) return text;
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return io_error(path, "cannot be read");
+    text.append(buffer, static_cast<std::size_t>(read));
+    if (text.size() > most) return fail(Errc::too_large, fmt::format("{}: too large", printable(path)));
+  }
+}
 
 }  // namespace
 

@@ -16,19 +16,6 @@ std::unexpected<Error> io_error(const std::string& path, std::string_view what) 
               fmt::format("{}: {}: {}", printable(path), what, std::generic_category().message(failure)));
 }
 
-Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most) {
-  std::string text;
-  char buffer[16 * 1024];
-  for (;;) {
-    const ssize_t read = ::read(file.get(), buffer, sizeof buffer);
-    if (read == 0) return text;
-    if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return io_error(path, "cannot be read");
-    text.append(buffer, static_cast<std::size_t>(read));
-    if (text.size() > most) return fail(Errc::too_large, fmt::format("{}: too large", printable(path)));
-  }
-}
-
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path) {
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());

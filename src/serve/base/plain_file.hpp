@@ -1,4 +1,5 @@
-// Small files of the daemon beside its store: read as a whole, replaced as a whole, or written on at their end. All of it blocks.
+// Small files of the daemon beside its store: replaced as a whole, or written on at their end. All of it blocks. base/internal/file_reading.hpp
+// reads them.
 #pragma once
 
 #include <unistd.h>
@@ -34,8 +35,6 @@ class Descriptor {
 
 // Of `errno`: disk_full or io, with the file's name.
 std::unexpected<Error> io_error(const std::string& path, std::string_view what);
-// Errors: too_large beyond `most` bytes.
-Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most);
 // All of it, on the disk. Of what fails, a part may be written.
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
 // The file has this text, which only its owner may read, or what it had before, whenever the process ends. As OutputFile has it: a link is

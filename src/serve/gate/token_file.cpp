@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "base/internal/base64.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
@@ -109,10 +110,9 @@ Result<void> check(const Token& token) {
 
 // --- the file
 
-Result<void> check_owner(const Descriptor& file, const std::string& path) {
+Result<void> check_owner(const InputFile& file, const std::string& path) {
   struct ::stat status {};
-  if (::fstat(file.get(), &status) != 0) return io_error(path, "cannot be looked at");
-  if (!S_ISREG(status.st_mode)) return fail(Errc::refused, fmt::format("{}: not a file", printable(path)));
+  if (::fstat(file.descriptor(), &status) != 0) return io_error(path, "cannot be looked at");
   if (status.st_uid != 0 && status.st_uid != ::geteuid()) {
     return fail(Errc::refused, fmt::format("{}: belongs to another user, who could add tokens", printable(path)));
   }
@@ -161,12 +161,12 @@ std::string to_text(const std::vector<KeptToken>& tokens) {
 }
 
 Result<std::vector<KeptToken>> read_token_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file && errno == ENOENT) return std::vector<KeptToken>{};
-  if (!file) return io_error(path, "cannot be opened");
-  if (auto good = check_owner(file, path); !good) return std::unexpected(std::move(good.error()));
-  const auto text = read_all(file, path, kMostTokenFileBytes);
-  if (!text) return std::unexpected(text.error());
+  const auto file = InputFile::open(path, FileReading::again);
+  if (!file && file.error().code == Errc::not_found) return std::vector<KeptToken>{};
+  if (!file) return fail(file.error().code, fmt::format("{}: {}", printable(path), file.error().message));
+  if (auto good = check_owner(*file, path); !good) return std::unexpected(std::move(good.error()));
+  const auto text = file->read_text(kMostTokenFileBytes);
+  if (!text) return fail(text.error().code, fmt::format("{}: {}", printable(path), text.error().message));
   return parse_tokens(*text, path);
 }
 

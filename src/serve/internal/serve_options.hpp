@@ -13,10 +13,10 @@
 #include "argiope/jobs/queue_config.hpp"
 #include "argiope/web/tls.hpp"
 #include "base/internal/json_reader.hpp"
+#include "serve/base/internal/usual_daemon.hpp"
 
 namespace argiope {
 
-inline constexpr std::uint16_t kHttpPort = 7733;
 inline constexpr std::uint16_t kBeanstalkdPort = 11300;
 
 struct ListenAddress {

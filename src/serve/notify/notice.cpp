@@ -8,12 +8,82 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
+#include "serve/notify/notice_command.hpp"
+#include "serve/notify/trouble_log.hpp"
 
 namespace argiope {
 
 namespace {
 
 constexpr std::size_t kMostNoticeText = 300;
+
+std::string last_text(const Notice& notice) {
+  return notice.text.empty() ? "" : ": " + printable(notice.text, kMostNoticeText);
+}
+
+// "schedule \"backup\"": whose trouble it is.
+std::string owner_of(const Notice& notice) {
+  const std::string subject = in_quotes(notice.subject);
+  switch (notice.trouble) {
+    case Trouble::buried:
+    case Trouble::expired:
+    case Trouble::depth:
+    case Trouble::age: return "queue " + subject;
+    case Trouble::missed:
+    case Trouble::failed: return "schedule " + subject;
+    case Trouble::alarm:
+    case Trouble::paused: return "project " + subject;
+    case Trouble::findings: return subject;
+    case Trouble::daemon: return printable(notice.subject);
+  }
+  return subject;
+}
+
+std::string sentence_of_end(const Notice& notice) {
+  const std::string owner = owner_of(notice);
+  if (notice.trouble == Trouble::paused) return fmt::format("{} goes on{}", owner, last_text(notice));
+  if (notice.text == kGone && over_by(notice.trouble) != OverBy::look) return owner + last_text(notice);
+  if (notice.run != 0) {
+    return fmt::format("{} is well again: its run {} has {}", owner, notice.run,
+                       notice.trouble == Trouble::findings ? "found nothing" : "gone well");
+  }
+  if (notice.trouble == Trouble::failed) return owner + " can run again";
+  return fmt::format("{} is well again{}", owner, last_text(notice));
+}
+
+std::string sentence_of_trouble(const Notice& notice) {
+  const std::string owner = owner_of(notice);
+  const bool once = notice.count == 1;
+  const std::string times = once ? "" : fmt::format(" {} times", notice.count);
+  switch (notice.trouble) {
+    case Trouble::buried:
+      return fmt::format("{} of {} {} buried{}{}", once ? "a job" : counted(notice.count, "job"), owner,
+                         once ? "was" : "were",
+                         notice.jobs.empty() ? "" : fmt::format(", the first is job {}", notice.jobs.front()),
+                         last_text(notice));
+    case Trouble::expired:
+      return fmt::format("{} of {} ran out, or the worker has gone", once ? "a lease" : counted(notice.count, "lease"),
+                         owner);
+    case Trouble::missed:
+      return fmt::format("{} has missed {}", owner, once ? "a run" : counted(notice.count, "run"));
+    case Trouble::failed: return fmt::format("{} has failed{}{}", owner, times, last_text(notice));
+    case Trouble::depth:
+    case Trouble::age:
+    case Trouble::daemon: return owner + last_text(notice);
+    case Trouble::alarm:
+      return fmt::format("{} has raised {}{}", owner, once ? "an alarm" : counted(notice.count, "alarm"),
+                         last_text(notice));
+    case Trouble::paused: return fmt::format("{} does not go on{}", owner, last_text(notice));
+    case Trouble::findings: return fmt::format("{} has found something{}{}", owner, times, last_text(notice));
+  }
+  return owner;
+}
+
+// What people read of one: a sentence, and the command that shows more.
+std::string line_of(const Notice& notice, const MessageHead& head) {
+  const std::string command = command_for(notice, head.daemon);
+  return command.empty() ? to_sentence(notice) : fmt::format("{} ({})", to_sentence(notice), command);
+}
 
 std::string_view status_of(const MessageHead& head, const Notices& notices) {
   if (head.is_test) return "test";
@@ -35,12 +105,12 @@ std::string summary_of(const MessageHead& head, const Notices& notices) {
 std::vector<std::string> lines_of(const MessageHead& head, const Notices& notices) {
   std::vector<std::string> lines;
   if (head.is_test) lines.emplace_back("This is a test: nothing is wrong.");
-  for (const auto& [key, notice] : notices) lines.push_back(to_sentence(notice));
+  for (const auto& [key, notice] : notices) lines.push_back(line_of(notice, head));
   if (notices.left_out() > 0) lines.push_back(fmt::format("And {} more.", notices.left_out()));
   return lines;
 }
 
-void write(JsonWriter& json, const Notice& notice) {
+void write(JsonWriter& json, const Notice& notice, const MessageHead& head) {
   json.object([&] {
     json.member("trouble", kTroubleNames[static_cast<std::size_t>(notice.trouble)]);
     json.member("subject", notice.subject);
@@ -51,6 +121,7 @@ void write(JsonWriter& json, const Notice& notice) {
     json.member("text", notice.text);
     json.list("jobs", notice.jobs);
     json.member("sentence", to_sentence(notice));
+    json.member("command", command_for(notice, head.daemon));
   });
 }
 
@@ -62,7 +133,7 @@ std::string as_json(const NotifyRule& rule, const MessageHead& head, const Notic
     json.member("status", status_of(head, notices));
     json.member("summary", summary_of(head, notices));
     json.array("notices", [&] {
-      for (const auto& [key, notice] : notices) write(json, notice);
+      for (const auto& [key, notice] : notices) write(json, notice, head);
     });
     json.member("left_out", notices.left_out());
   });
@@ -117,77 +188,37 @@ std::string as_mail(const NotifyRule& rule, const MessageHead& head, const Notic
   return mail;
 }
 
-std::string last_text(const Notice& notice) {
-  return notice.text.empty() ? "" : ": " + printable(notice.text, kMostNoticeText);
-}
-
 }  // namespace
 
-void Notices::add(Notice notice) {
-  const auto key = std::pair(notice.trouble, notice.subject);
+bool Notices::add(Notice notice) {
+  TroubleKey key = notice.key();
   const auto found = notices_.find(key);
   if (found == notices_.end()) {
-    if (notices_.size() >= kMost) {
+    if (is_full()) {
       ++left_out_;
-    } else {
-      notices_.emplace(key, std::move(notice));
+      return false;
     }
-    return;
+    notices_.emplace(std::move(key), std::move(notice));
+    return true;
   }
   Notice& there = found->second;
   there.count += notice.count;
   there.last_at = notice.last_at;
   there.is_over = notice.is_over;
   there.text = std::move(notice.text);
+  if (notice.run != 0) there.run = notice.run;
   for (const JobId job : notice.jobs) {
     if (there.jobs.size() < kMostJobs) there.jobs.push_back(job);
   }
+  return true;
 }
 
-const Notice* Notices::find(Trouble trouble, std::string_view subject) const {
-  const auto found = notices_.find(std::pair(trouble, std::string(subject)));
+const Notice* Notices::find(const TroubleKey& key) const {
+  const auto found = notices_.find(key);
   return found == notices_.end() ? nullptr : &found->second;
 }
 
-void Notices::erase(Trouble trouble, std::string_view subject) {
-  notices_.erase(std::pair(trouble, std::string(subject)));
-}
-
-std::string to_sentence(const Notice& notice) {
-  const std::string subject = in_quotes(notice.subject);
-  const bool once = notice.count == 1;
-  switch (notice.trouble) {
-    case Trouble::buried:
-      return fmt::format("{} of queue {} {} buried{}{}", once ? "a job" : counted(notice.count, "job"), subject,
-                         once ? "was" : "were",
-                         notice.jobs.empty() ? "" : fmt::format(", the first is job {}", notice.jobs.front()),
-                         last_text(notice));
-    case Trouble::expired:
-      return fmt::format("{} of queue {} ran out, or the worker has gone",
-                         once ? "a lease" : counted(notice.count, "lease"), subject);
-    case Trouble::missed:
-      return fmt::format("schedule {} has missed {}", subject, once ? "a run" : counted(notice.count, "run"));
-    case Trouble::failed:
-      if (notice.is_over && notice.text.empty()) return fmt::format("schedule {} can run again", subject);
-      if (notice.is_over) return fmt::format("schedule {}{}", subject, last_text(notice));
-      return fmt::format("schedule {} has failed{}{}", subject, once ? "" : fmt::format(" {} times", notice.count),
-                         last_text(notice));
-    case Trouble::depth:
-    case Trouble::age:
-      return fmt::format("queue {}{}{}", subject, notice.is_over ? " is well again" : "", last_text(notice));
-    case Trouble::daemon:
-      return fmt::format("{}{}{}", printable(notice.subject), notice.is_over ? " is well again" : "",
-                         notice.is_over ? "" : last_text(notice));
-    case Trouble::alarm:
-      return fmt::format("project {} has raised {}{}", subject, once ? "an alarm" : counted(notice.count, "alarm"), last_text(notice));
-    case Trouble::paused:
-      return fmt::format("project {} {}{}", subject, notice.is_over ? "goes on" : "does not go on", last_text(notice));
-    case Trouble::findings:
-      return fmt::format("{} has found something{}{}", subject, once ? "" : fmt::format(" {} times", notice.count),
-                         last_text(notice));
-  }
-  return subject;
-}
+std::string to_sentence(const Notice& notice) { return notice.is_over ? sentence_of_end(notice) : sentence_of_trouble(notice); }
 
 std::string write_message(const NotifyRule& rule, const MessageHead& head, const Notices& notices) {
   switch (rule.format) {

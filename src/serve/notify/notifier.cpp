@@ -1,27 +1,27 @@
 #include "serve/notify/notifier.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "argiope/async/executor.hpp"
-#include "argiope/async/or_return.hpp"
 #include "argiope/base/duration.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
+#include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/set_while.hpp"
 #include "serve/base/plain_file.hpp"
 #include "serve/base/scheduler_of.hpp"
 #include "serve/notify/notice.hpp"
 #include "serve/notify/notify_memory.hpp"
+#include "serve/notify/trouble_log.hpp"
 #include "serve/watch/oldest_ready.hpp"
 #include "serve/watch/queue_waits.hpp"
 
@@ -29,14 +29,15 @@ namespace argiope {
 
 namespace {
 
-using StateKey = std::pair<Trouble, std::string>;
-
 constexpr Duration kWriteInterval = std::chrono::seconds{1};
 constexpr std::size_t kMostMemoryBytes = 64 * 1024 * 1024;
+constexpr std::size_t kMostSchedulesALook = 100;
+constexpr Trouble kTroublesOfRuns[] = {Trouble::missed, Trouble::failed, Trouble::findings};
 
 constexpr std::uint32_t kHeardOfJobs = static_cast<std::uint32_t>(JobEventKind::buried) |
                                        static_cast<std::uint32_t>(JobEventKind::expired) |
                                        static_cast<std::uint32_t>(JobEventKind::leased) |
+                                       static_cast<std::uint32_t>(JobEventKind::kicked) |
                                        static_cast<std::uint32_t>(JobEventKind::done);
 constexpr std::uint32_t kHeardOfSchedules = static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::job_error) |
@@ -64,7 +65,9 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   struct Receiver {
     NotifyRule rule;
     Notices gathered;
-    LastingTroubles lasting;
+    Notices sending;  // in the message that is being put
+    bool is_sending = false;
+    TroubleLog log;
     std::optional<TimePoint> send_at;
     TimePoint next_at = TimePoint::min();  // not sooner
     std::uint64_t messages = 0;
@@ -80,15 +83,19 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
         background(loop, "notify"),
         ticker(loop, [this] { tick(); }) {}
 
+  // Whether a rule asks for it, or was told of one that is not over.
   bool is_watched(Trouble trouble) const {
-    return std::ranges::any_of(
-        receivers, [&](const ReceiverRef& to) { return (to->rule.on & 1u << static_cast<int>(trouble)) != 0; });
+    return std::ranges::any_of(receivers, [&](const ReceiverRef& to) {
+      return (to->rule.on & 1u << static_cast<int>(trouble)) != 0 ||
+             std::ranges::any_of(to->log.all(), [&](const auto& entry) { return entry.first.first == trouble; });
+    });
   }
 
   // --- what happens
   void hear(const JobEvent& event) {
     if (event.queue.starts_with(kNotifyQueues)) return hear_of_message(event);
     if (event.kind == JobEventKind::done) return hear_of_end(event);
+    if (event.kind == JobEventKind::kicked) return hear_of_kick(event);
     if (event.kind == JobEventKind::leased) return watches_age ? waits.leased(event) : void();
     const Trouble trouble = event.kind == JobEventKind::buried ? Trouble::buried : Trouble::expired;
     note(
@@ -96,23 +103,52 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
   // Of a run of a schedule the scheduler tells.
   void hear_of_end(const JobEvent& event) {
-    if (event.text.empty() || event.schedule != 0) return;
+    if (event.schedule != 0) return;
+    if (kicked.erase(event.id) > 0) end_failure_of(event.id);
+    if (event.text.empty()) return;
     note({.trouble = Trouble::findings, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
+  }
+  // The job of a run that has failed may still go well. It counts as a job of its own then.
+  void hear_of_kick(const JobEvent& event) {
+    const bool has_failed = std::ranges::any_of(receivers, [&](const ReceiverRef& to) { return !to->log.failed_as(event.id).empty(); });
+    if (has_failed) kicked.insert(event.id);
+  }
+  void end_failure_of(JobId job) {
+    for (const ReceiverRef& to : receivers) {
+      for (const TroubleKey& key : to->log.failed_as(job)) end_for(*to, key, {.text = {}, .run = to->log.find(key)->start.run});
+    }
   }
   void hear(const ScheduleEvent& event) {
     const std::string name(event.name), text(event.text);
+    const TroubleStart start{.at = event.at, .run = event.run, .job = event.job};
     switch (event.kind) {
       case ScheduleEventKind::job_missed:
-        return note({.trouble = Trouble::missed, .subject = name, .count = event.count, .text = text, .jobs = {}});
+        return note({.trouble = Trouble::missed, .subject = name, .count = event.count, .run = event.run, .text = text, .jobs = {}}, start);
       case ScheduleEventKind::job_error:
         if (event.queue.starts_with(kNotifyQueues)) return;
-        return note({.trouble = Trouble::failed, .subject = name, .text = text, .jobs = {event.job}});
+        return note({.trouble = Trouble::failed, .subject = name, .run = event.run, .text = text, .jobs = {event.job}}, start);
       case ScheduleEventKind::job_executed:
-        if (event.text.empty()) return;
-        return note({.trouble = Trouble::findings, .subject = name, .text = text, .jobs = {event.job}});
+        if (!text.empty()) {
+          note({.trouble = Trouble::findings, .subject = name, .run = event.run, .text = text, .jobs = {event.job}}, start);
+        }
+        return hear_of_good_run(event);
       case ScheduleEventKind::schedule_marked: return begin(Trouble::failed, name, text);
-      case ScheduleEventKind::schedule_unmarked: return forget_untold(name);
+      case ScheduleEventKind::schedule_unmarked: return forget_untold({Trouble::failed, name});
       default: return;
+    }
+  }
+  // Here a remark is a finding. In the history it need not be one.
+  void hear_of_good_run(const ScheduleEvent& event) {
+    const ScheduleRun run{.number = event.run, .ended_at = WallTime::max(), .outcome = RunOutcome::done, .error = std::string(event.text)};
+    for (const ReceiverRef& to : receivers) end_by(*to, std::string(event.name), {&run, 1});
+  }
+  void end_by(Receiver& to, const std::string& schedule, std::span<const ScheduleRun> runs) {
+    for (const Trouble trouble : kTroublesOfRuns) {
+      const TroubleKey key(trouble, schedule);
+      const OpenTrouble* const open = to.log.find(key);
+      if (open == nullptr) continue;
+      const auto good = std::ranges::find_if(runs, [&](const ScheduleRun& run) { return is_ended_by(run, trouble, open->start); });
+      if (good != runs.end()) end_for(to, key, {.text = {}, .run = open->start.run == 0 ? 0 : good->number});
     }
   }
   // To tell of it by another message would go the same way.
@@ -122,14 +158,17 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
 
   // --- gathering
-  void note(Notice notice) {
+  // `start`: of a trouble that will be over.
+  void note(const Notice& notice, const std::optional<TroubleStart>& start = {}) {
     for (const ReceiverRef& to : receivers) {
-      if (to->rule.wants(notice.trouble, notice.subject)) gather(*to, notice);
+      if (to->rule.wants(notice.trouble, notice.subject)) gather(*to, notice, start);
     }
   }
-  void gather(Receiver& to, Notice notice) {
+  void gather(Receiver& to, Notice notice, const std::optional<TroubleStart>& start = {}) {
+    const TroubleKey key = notice.key();
+    if (const Notice* there = to.gathered.find(key); there != nullptr && there->is_over) to.gathered.erase(key);
     notice.first_at = notice.last_at = engine.calendar_now();
-    to.gathered.add(std::move(notice));
+    if (to.gathered.add(std::move(notice)) && start) to.log.began(key, *start);
     remember();
     send_soon(to);
   }
@@ -141,47 +180,55 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   // A state that lasts is told once, and when it is over.
   void begin(Trouble trouble, const std::string& subject, const std::string& text) {
     for (const ReceiverRef& to : receivers) {
-      if (to->rule.wants(trouble, subject)) begin_for(*to, trouble, subject, text);
+      if (to->rule.wants(trouble, subject)) begin_for(*to, {trouble, subject}, text);
     }
   }
-  void begin_for(Receiver& to, Trouble trouble, const std::string& subject, const std::string& text) {
-    if (const Notice* there = to.gathered.find(trouble, subject)) {
-      if (there->is_over) to.gathered.erase(trouble, subject);  // it was told that it is, and it is so again
-      return;
+  void begin_for(Receiver& to, const TroubleKey& key, const std::string& text) {
+    const WallTime now = engine.calendar_now();
+    const OpenTrouble* const open = to.log.find(key);
+    const Notice* const leaving = to.sending.find(key);
+    if (open == nullptr || (open->is_told && leaving != nullptr && leaving->is_over)) {
+      return gather(to, {.trouble = key.first, .subject = key.second, .text = text, .jobs = {}}, TroubleStart{.at = now, .is_event = false});
     }
-    const auto told = to.lasting.find({trouble, subject});
-    if (told == to.lasting.end()) return gather(to, {.trouble = trouble, .subject = subject, .text = text, .jobs = {}});
+    // It was not told yet that it is over, and it is so again.
+    if (const Notice* there = to.gathered.find(key); there != nullptr && there->is_over) to.gathered.erase(key);
     // Of the others it is said at each look.
-    if (trouble != Trouble::failed) return;
-    told->second = engine.calendar_now();
+    if (!open->over && key.first != Trouble::failed) return;
+    to.log.still(key, now);
     remember();
   }
-  void end(Trouble trouble, const std::string& subject, const std::string& text = {}) {
-    for (const ReceiverRef& to : receivers) end_for(*to, trouble, subject, text);
+  void end_for(Receiver& to, const TroubleKey& key, TroubleEnd how) {
+    if (erase_untold(to, key)) return;
+    const OpenTrouble* const open = to.log.find(key);
+    if (open == nullptr || open->over) return;
+    remember();
+    if (!to.rule.resolved) return to.log.erase(key);
+    if (to.log.ended(key, std::move(how))) gather_end(to, key);
   }
-  void end_for(Receiver& to, Trouble trouble, const std::string& subject, const std::string& text) {
-    const StateKey key(trouble, subject);
-    if (erase_untold(to, trouble, subject)) return;
-    if (to.gathered.find(trouble, subject) != nullptr || !to.lasting.contains(key)) return;
-    if (!to.rule.resolved) {
-      remember();
-      return void(to.lasting.erase(key));
+  // That it is over. Where there is no room, the next message has it.
+  void gather_end(Receiver& to, const TroubleKey& key) {
+    const TroubleEnd& how = *to.log.find(key)->over;
+    if (to.gathered.is_full()) return;
+    gather(to, {.trouble = key.first, .subject = key.second, .is_over = true, .run = how.run, .text = how.text, .jobs = {}});
+  }
+  void gather_ends(Receiver& to) {
+    for (const TroubleKey& key : to.log.keys()) {
+      const OpenTrouble& open = *to.log.find(key);
+      if (open.is_told && open.over && to.gathered.find(key) == nullptr) gather_end(to, key);
     }
-    gather(to, {.trouble = trouble, .subject = subject, .is_over = true, .text = text, .jobs = {}});
   }
-  // What nobody has heard of. (Runs of a schedule that have failed did so, whether it can run or not.) Whether there was any.
-  bool erase_untold(Receiver& to, Trouble trouble, const std::string& subject) {
-    const Notice* there = to.gathered.find(trouble, subject);
-    const bool is_untold =
-        there != nullptr && !there->is_over && there->jobs.empty() && !to.lasting.contains({trouble, subject});
-    if (!is_untold) return false;
+  // A state that nobody has heard of. (Runs of a schedule that have failed did so, whether it can run or not.) Whether there was any.
+  bool erase_untold(Receiver& to, const TroubleKey& key) {
+    const OpenTrouble* const open = to.log.find(key);
+    if (open == nullptr || open->is_told || open->start.is_event || to.gathered.find(key) == nullptr) return false;
     remember();
-    to.gathered.erase(trouble, subject);
+    to.gathered.erase(key);
+    to.log.erase(key);
     return true;
   }
   // The schedule can run again. Those who were told that it cannot hear of that when a run of it has gone well.
-  void forget_untold(const std::string& schedule) {
-    for (const ReceiverRef& to : receivers) erase_untold(*to, Trouble::failed, schedule);
+  void forget_untold(const TroubleKey& key) {
+    for (const ReceiverRef& to : receivers) erase_untold(*to, key);
   }
 
   // --- messages
@@ -208,38 +255,61 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     if (!std::exchange(is_looking, true)) background.run(shared_from_this(), look());
   }
   Coro<void> send(ReceiverRef to) {
-    if (to->gathered.empty()) co_return;
-    const Notices told = std::exchange(to->gathered, {});
+    if (to->is_sending || to->gathered.empty()) co_return;
+    const SetWhile sending(to->is_sending);
+    to->sending = std::exchange(to->gathered, {});
     to->next_at = saturating_add(loop.time(), to->rule.interval);
-    const auto put = co_await put_message(to, told, false);
+    const auto put = co_await put_message(to, to->sending, false);
+    const Notices sent = std::exchange(to->sending, {});
     remember();
     if (put) {
-      note_told(*to, told);
+      note_told(*to, sent, *put);
     } else {
       spdlog::error("notify {}: a message cannot be put: {}", in_quotes(to->rule.name), put.error().message);
-      for (const auto& [key, notice] : told) to->gathered.add(notice);
-      to->gathered.leave_out(told.left_out());
-      send_soon(*to);
+      take_back(*to, sent);
     }
+    if (!to->gathered.empty()) send_soon(*to);
   }
-  static void note_told(Receiver& to, const Notices& told) {
-    for (const auto& [key, notice] : told) {
-      if (notice.is_over) to.lasting.erase(key);
-      const bool is_state = notice.trouble == Trouble::depth || notice.trouble == Trouble::age ||
-                            notice.trouble == Trouble::daemon || notice.trouble == Trouble::paused ||
-                            (notice.trouble == Trouble::failed && notice.jobs.empty());
-      if (is_state && !notice.is_over) to.lasting.insert_or_assign(key, notice.last_at);
+  void note_told(Receiver& to, const Notices& sent, JobId message) {
+    for (const auto& [key, notice] : sent) notice.is_over ? to.log.closed(key) : void(to.log.told(key, message));
+    gather_ends(to);
+  }
+  // What has come meanwhile is newer: a trouble that is there again is not told to be over.
+  static void take_back(Receiver& to, const Notices& sent) {
+    Notices newer = std::exchange(to.gathered, {});
+    for (const auto& [key, notice] : sent) {
+      if (!notice.is_over || newer.find(key) == nullptr) to.gathered.add(notice);
     }
+    for (const auto& [key, notice] : newer) to.gathered.add(notice);
+    to.gathered.leave_out(sent.left_out() + newer.left_out());
   }
   Coro<Result<JobId>> put_message(ReceiverRef to, const Notices& notices, bool is_test) {
-    const MessageHead head{.from = options.from, .at = engine.calendar_now(), .is_test = is_test};
+    const MessageHead head{.from = options.from, .at = engine.calendar_now(), .is_test = is_test,
+                           .daemon = options.daemon ? options.daemon() : std::string()};
     NewJob job;
     job.queue = to->rule.queue();
     job.payload = write_message(to->rule, head, notices);
-    const auto reply = co_await or_return(engine.book().put(std::move(job)));
+    job.waits_for = troubles_before(*to, notices);
+    job.if_failed = DependencyPolicy::run;
+    auto reply = co_await engine.book().put(job);
+    if (!reply && reply.error().code == Errc::invalid_input && !job.waits_for.empty()) {
+      // The store is another one, and has never had those.
+      job.waits_for.clear();
+      reply = co_await engine.book().put(std::move(job));
+    }
+    if (!reply) co_return std::unexpected(std::move(reply.error()));
     ++to->messages;
     to->last_at = head.at;
-    co_return reply.id;
+    co_return reply->id;
+  }
+  // The messages that told of what is over now. They come first, also where they could not be delivered for hours.
+  static std::vector<JobId> troubles_before(const Receiver& to, const Notices& notices) {
+    std::set<JobId> before;
+    for (const auto& [key, notice] : notices) {
+      const OpenTrouble* const open = notice.is_over ? to.log.find(key) : nullptr;
+      if (open != nullptr && open->message != 0) before.insert(open->message);
+    }
+    return {before.begin(), before.end()};
   }
 
   // --- states
@@ -248,8 +318,9 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       bool& is_looking;
       ~Looking() { is_looking = false; }
     } looking{is_looking};
-    look_at_state(Trouble::daemon, options.unwell, unwell);
-    look_at_state(Trouble::paused, options.halted, halted);
+    look_at_state(Trouble::daemon, options.unwell);
+    look_at_state(Trouble::paused, options.halted);
+    look_at_alarms();
     co_await look_at_schedules();
     if (!is_watched(Trouble::depth) && !is_watched(Trouble::age)) co_return;
     const auto counted = co_await events.count(options.look_interval / 2);
@@ -275,84 +346,104 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     }
     oldest.forget_others(asked);
   }
+  // What was told is looked at even if the rule does not ask for it any more.
   void look_for(Receiver& to, const std::vector<QueueBacklog>& backlogs) {
     const NotifyRule& rule = to.rule;
+    const auto is_looked_at = [&](const TroubleKey& key) {
+      return rule.wants(key.first, key.second) || to.log.find(key) != nullptr;
+    };
     std::set<std::string> seen;
     for (const QueueBacklog& queue : backlogs) {
       seen.insert(queue.name);
-      if (rule.wants(Trouble::depth, queue.name)) {
-        set_state(to, Trouble::depth, queue.name, queue.ready > rule.depth,
+      if (const TroubleKey key(Trouble::depth, queue.name); is_looked_at(key)) {
+        set_state(to, key, queue.ready > rule.depth,
                   fmt::format("{} ready, the limit is {}", counted(queue.ready, "job is", "jobs are"), rule.depth));
       }
-      if (rule.wants(Trouble::age, queue.name)) {
+      if (const TroubleKey key(Trouble::age, queue.name); is_looked_at(key)) {
         set_state(
-            to, Trouble::age, queue.name, queue.waits > rule.age,
+            to, key, queue.waits > rule.age,
             fmt::format("jobs wait for {}, the limit is {}", format_roughly(queue.waits), format_duration(rule.age)));
       }
     }
-    for (const auto& [trouble, subject] : states_of(to)) {
-      const bool is_of_queue = trouble == Trouble::depth || trouble == Trouble::age;
-      if (is_of_queue && !seen.contains(subject)) end_for(to, trouble, subject, "it is gone");
+    for (const TroubleKey& key : to.log.keys()) {
+      const bool is_of_queue = key.first == Trouble::depth || key.first == Trouble::age;
+      if (is_of_queue && !seen.contains(key.second)) end_for(to, key, {.text = std::string(kGone)});
     }
   }
-  void set_state(Receiver& to, Trouble trouble, const std::string& subject, bool is_so, const std::string& text) {
-    is_so ? begin_for(to, trouble, subject, text) : end_for(to, trouble, subject, text);
+  void set_state(Receiver& to, const TroubleKey& key, bool is_so, const std::string& text) {
+    is_so ? begin_for(to, key, text) : end_for(to, key, {.text = text});
   }
-  // `before`: the parts that were so when that was last looked at.
-  void look_at_state(Trouble kind, const std::function<std::vector<NotifierOptions::Unwell>()>& ask, std::set<std::string>& before) {
+  void look_at_state(Trouble kind, const std::function<std::vector<NotifierOptions::Unwell>()>& ask) {
     if (!ask) return;
     std::set<std::string> now;
     for (const auto& [part, text] : ask()) {
       now.insert(part);
       begin(kind, part, text);
     }
-    // The process before may have told of parts that are well now.
     for (const ReceiverRef& to : receivers) {
-      for (const auto& [trouble, part] : states_of(*to)) {
-        if (trouble == kind && !now.contains(part)) end_for(*to, trouble, part, {});
+      for (const TroubleKey& key : to->log.keys()) {
+        if (key.first == kind && !now.contains(key.second)) end_for(*to, key, {});
       }
     }
-    for (const std::string& part : before) {
-      if (!now.contains(part)) end(kind, part);
+  }
+  // A round may have ended when nobody listened.
+  void look_at_alarms() {
+    if (!options.alarms) return;
+    for (const ReceiverRef& to : receivers) {
+      for (const TroubleKey& key : to->log.keys()) {
+        if (over_by(key.first) != OverBy::round) continue;
+        const auto alarms = options.alarms(key.second);
+        if (!alarms) {
+          end_for(*to, key, {.text = std::string(kGone)});
+        } else if (alarms->empty()) {
+          end_for(*to, key, {});
+        }
+      }
     }
-    before = std::move(now);
   }
-  static std::set<StateKey> states_of(const Receiver& to) {
-    std::set<StateKey> states;
-    for (const auto& [state, since] : to.lasting) states.insert(state);
-    return states;
+  void tell_alarms(const std::string& project, const std::vector<std::string>& alarms) {
+    if (alarms.empty()) {
+      for (const ReceiverRef& to : receivers) end_for(*to, {Trouble::alarm, project}, {});
+      return;
+    }
+    note({.trouble = Trouble::alarm, .subject = project, .count = alarms.size(), .text = fmt::format("{}", fmt::join(alarms, "; ")), .jobs = {}},
+         TroubleStart{.at = engine.calendar_now()});
   }
-  // Of those that could not run the history says whether they can: that nothing keeps them now, in a process that has just
-  // begun, or after an edit, is only because none of their times has come.
+  // The history knows of runs that ended when nobody listened. That nothing keeps a schedule now, in a process that has just begun, or after
+  // an edit, is only because none of its times has come.
   Coro<void> look_at_schedules() {
-    std::set<std::string> unable;
-    for (const ReceiverRef& to : receivers) {
-      for (const auto& [trouble, subject] : states_of(*to)) {
-        if (trouble == Trouble::failed) unable.insert(subject);
+    for (const std::string& name : schedules_to_look_at()) {
+      const auto runs = co_await engine.book().schedules().history(name, kRunsKept);
+      const bool is_gone = !runs && runs.error().code == Errc::not_found;
+      for (const ReceiverRef& to : receivers) {
+        if (runs) end_by(*to, name, *runs);
+        for (const Trouble trouble : kTroublesOfRuns) {
+          if (is_gone) end_for(*to, {trouble, name}, {.text = std::string(kGone)});
+        }
       }
     }
-    for (const std::string& name : unable) {
-      const auto runs = co_await engine.book().schedules().history(name, kRunsKept);
-      for (const ReceiverRef& to : receivers) judge(*to, name, runs);
-    }
   }
-  void judge(Receiver& to, const std::string& schedule, const Result<std::vector<ScheduleRun>>& runs) {
-    const auto told = to.lasting.find({Trouble::failed, schedule});
-    if (told == to.lasting.end()) return;
-    if (!runs && runs.error().code == Errc::not_found) return end_for(to, Trouble::failed, schedule, "it is gone");
-    const bool goes_well = runs && std::ranges::any_of(*runs, [since = told->second](const ScheduleRun& run) {
-      return run.outcome == RunOutcome::done && run.fired_at >= since;
-    });
-    if (goes_well) end_for(to, Trouble::failed, schedule, {});
+  // Some of them, and at the next look those that follow.
+  std::vector<std::string> schedules_to_look_at() {
+    std::set<std::string> open;
+    for (const ReceiverRef& to : receivers) {
+      for (const auto& [key, trouble] : to->log.all()) {
+        if (over_by(key.first) == OverBy::run && !trouble.over) open.insert(key.second);
+      }
+    }
+    std::vector<std::string> some(open.upper_bound(looked_at), open.end());
+    some.insert(some.end(), open.begin(), open.upper_bound(looked_at));
+    if (some.size() > kMostSchedulesALook) some.resize(kMostSchedulesALook);
+    if (!some.empty()) looked_at = some.back();
+    return some;
   }
 
   // --- memory
   void open() {
     if (options.file.empty()) return;
-    const Descriptor file(::open(options.file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file && errno == ENOENT) return;
-    auto text = file ? read_all(file, options.file, kMostMemoryBytes) : Result<std::string>(io_error(options.file, "cannot be opened"));
-    if (!text) return spdlog::error("what was told of trouble is not known: {}", text.error().message);
+    const auto text = read_file_text(options.file, kMostMemoryBytes, FileReading::again);
+    if (!text && text.error().code == Errc::not_found) return;
+    if (!text) return spdlog::error("what was told of trouble is not known: {}: {}", printable(options.file), text.error().message);
     memories = read_notify_memories(*text);
   }
   // Of a rule that was not there until now.
@@ -361,12 +452,13 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     if (found == memories.end()) return;
     NotifyMemory memory = std::move(found->second);
     memories.erase(found);
-    to.lasting = std::move(memory.lasting);
-    for (auto& [state, since] : to.lasting) {
-      if (since == WallTime{}) since = engine.calendar_now();  // it is not said
+    for (auto& [key, open] : memory.open) {
+      if (open.start.at == WallTime{}) open.start.at = engine.calendar_now();  // it is not said
+      to.log.recall(key, std::move(open));
     }
     for (Notice& notice : memory.gathered) to.gathered.add(std::move(notice));
     to.gathered.leave_out(memory.left_out);
+    gather_ends(to);
     if (!to.gathered.empty()) send_soon(to);
   }
   void remember() {
@@ -377,9 +469,11 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   std::string memory_lines() const {
     std::string lines;
     for (const ReceiverRef& to : receivers) {
-      NotifyMemory memory{.lasting = to->lasting, .gathered = {}, .left_out = to->gathered.left_out()};
-      for (const auto& [key, notice] : to->gathered) memory.gathered.push_back(notice);
-      if (memory.lasting.empty() && to->gathered.empty()) continue;
+      NotifyMemory memory{.open = to->log.all(), .gathered = {}, .left_out = to->sending.left_out() + to->gathered.left_out()};
+      for (const Notices* notices : {&to->sending, &to->gathered}) {
+        for (const auto& [key, notice] : *notices) memory.gathered.push_back(notice);
+      }
+      if (memory.open.empty() && memory.gathered.empty() && memory.left_out == 0) continue;
       lines += to_line(to->rule.name, memory);
     }
     return lines;
@@ -427,8 +521,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   std::vector<ReceiverRef> receivers;
   QueueWaits waits;
   bool watches_age = false;
-  std::set<std::string> unwell;  // parts of the daemon, when it was last looked at
-  std::set<std::string> halted;  // and projects
+  std::set<JobId> kicked;  // that were runs, and have failed
+  std::string looked_at;   // the last schedule
   TimePoint look_at{};
   bool is_looking = false;
   OldestReady oldest{engine};
@@ -466,7 +560,11 @@ Coro<Result<void>> Notifier::set(std::vector<NotifyRule> rules) {
     if (is_new) state->recall(*receiver);
     receivers.push_back(std::move(receiver));
   }
+  const bool are_all_kept = std::ranges::all_of(
+      state->receivers, [&](const auto& to) { return std::ranges::find(receivers, to) != receivers.end(); });
+  if (!are_all_kept) state->remember();
   state->receivers = std::move(receivers);
+  if (!std::exchange(state->memories, {}).empty()) state->remember();  // they are of rules that are gone
   state->watches_age = state->is_watched(Trouble::age);
   state->receivers.empty() ? state->stop_listening() : state->listen();
   co_return Result<void>{};
@@ -480,10 +578,7 @@ Coro<Result<JobId>> Notifier::test(std::string name) {
 }
 
 void Notifier::tell_alarms(const std::string& project, const std::vector<std::string>& alarms) {
-  if (alarms.empty()) return;
-  std::string text;
-  for (const std::string& alarm : alarms) text += (text.empty() ? "" : "; ") + alarm;
-  state_->note({.trouble = Trouble::alarm, .subject = project, .count = alarms.size(), .text = std::move(text), .jobs = {}});
+  state_->tell_alarms(project, alarms);
 }
 
 Coro<void> Notifier::stop() {
@@ -491,7 +586,10 @@ Coro<void> Notifier::stop() {
   state->stop_listening();
   state->ticker.stop();
   co_await state->background.quiet();
-  for (const auto& receiver : std::vector(state->receivers)) co_await state->send(receiver);
+  for (const auto& receiver : std::vector(state->receivers)) {
+    co_await state->send(receiver);
+    co_await state->send(receiver);  // what was over before it was told
+  }
   state->write_last();
 }
 
@@ -502,7 +600,7 @@ std::vector<Notifier::Status> Notifier::statuses() const {
   for (const auto& to : state_->receivers) {
     all.push_back({.name = to->rule.name,
                    .gathered = to->gathered.size(),
-                   .lasting = to->lasting.size(),
+                   .lasting = to->log.lasting(),
                    .messages = to->messages,
                    .last_at = to->last_at});
   }

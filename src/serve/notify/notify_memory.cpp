@@ -24,14 +24,42 @@ void for_each_of(ToldMembers& in, std::string_view name, Each each) {
 }
 
 // One whose trouble is not known here is passed over.
-void read_lasting(const JsonValue& value, LastingTroubles& into) {
+void read_open(const JsonValue& value, bool is_told, std::map<TroubleKey, OpenTrouble>& into) {
   ToldMembers in(value);
+  OpenTrouble open;
+  open.is_told = is_told;
   std::string trouble, subject;
-  WallTime since{};
   in.read("trouble", trouble);
   in.read("subject", subject);
-  in.read("since", since);
-  if (const auto known = trouble_of(trouble)) into.insert_or_assign({*known, std::move(subject)}, since);
+  in.read("since", open.start.at);
+  in.read("is_event", open.start.is_event);
+  in.read("run", open.start.run);
+  in.read("job", open.start.job);
+  in.read("message", open.message);
+  if (const JsonValue* over = in.find("over")) {
+    ToldMembers how(*over);
+    how.read("text", open.over.emplace().text);
+    how.read("run", open.over->run);
+  }
+  if (const auto known = trouble_of(trouble)) into.insert_or_assign({*known, std::move(subject)}, std::move(open));
+}
+
+void write_open(JsonWriter& json, const TroubleKey& key, const OpenTrouble& open) {
+  json.object([&] {
+    json.member("trouble", name_of(key.first));
+    json.member("subject", key.second);
+    json.member("since", open.start.at);
+    json.member("is_event", open.start.is_event);
+    json.member("run", open.start.run);
+    json.member("job", open.start.job);
+    json.member("message", open.message);
+    if (!open.over) return;
+    json.key("over");
+    json.object([&] {
+      json.member("text", open.over->text);
+      json.member("run", open.over->run);
+    });
+  });
 }
 
 // nullopt: of a trouble that is not known here.
@@ -43,6 +71,7 @@ std::optional<Notice> read_notice(const JsonValue& value) {
   in.read("subject", notice.subject);
   in.read("is_over", notice.is_over);
   in.read("count", notice.count);
+  in.read("run", notice.run);
   in.read("first_at", notice.first_at);
   in.read("last_at", notice.last_at);
   in.read("text", notice.text);
@@ -60,15 +89,13 @@ std::optional<Notice> read_notice(const JsonValue& value) {
 std::string to_line(std::string_view rule, const NotifyMemory& memory) {
   return json_object([&](JsonWriter& json) {
            json.member("notify", rule);
-           json.array("lasting", [&] {
-             for (const auto& [state, since] : memory.lasting) {
-               json.object([&, &told = state, &began = since] {
-                 json.member("trouble", name_of(told.first));
-                 json.member("subject", told.second);
-                 json.member("since", began);
-               });
-             }
-           });
+           for (const bool is_told : {true, false}) {
+             json.array(is_told ? "lasting" : "untold", [&] {
+               for (const auto& [key, open] : memory.open) {
+                 if (open.is_told == is_told) write_open(json, key, open);
+               }
+             });
+           }
            json.array("gathered", [&] {
              for (const Notice& notice : memory.gathered) {
                json.object([&] {
@@ -76,6 +103,7 @@ std::string to_line(std::string_view rule, const NotifyMemory& memory) {
                  json.member("subject", notice.subject);
                  json.member("is_over", notice.is_over);
                  json.member("count", notice.count);
+                 json.member("run", notice.run);
                  json.member("first_at", notice.first_at);
                  json.member("last_at", notice.last_at);
                  json.member("text", notice.text);
@@ -102,7 +130,8 @@ std::map<std::string, NotifyMemory, std::less<>> read_notify_memories(std::strin
     std::string rule;
     in.read("notify", rule);
     in.read("left_out", memory.left_out);
-    for_each_of(in, "lasting", [&](const JsonValue& value) { read_lasting(value, memory.lasting); });
+    for_each_of(in, "lasting", [&](const JsonValue& value) { read_open(value, true, memory.open); });
+    for_each_of(in, "untold", [&](const JsonValue& value) { read_open(value, false, memory.open); });
     for_each_of(in, "gathered", [&](const JsonValue& value) {
       if (auto notice = read_notice(value)) memory.gathered.push_back(*std::move(notice));
     });

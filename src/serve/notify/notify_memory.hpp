@@ -5,19 +5,16 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "serve/notify/notice.hpp"
+#include "serve/notify/trouble_log.hpp"
 
 namespace argiope {
 
-// States that were told and are not over, each by its trouble and whose it is, and since when it was last seen to begin.
-using LastingTroubles = std::map<std::pair<Trouble, std::string>, WallTime>;
-
 // Of one rule.
 struct NotifyMemory {
-  LastingTroubles lasting;
+  std::map<TroubleKey, OpenTrouble> open;  // of its TroubleLog
   std::vector<Notice> gathered;
   std::uint64_t left_out = 0;
 };

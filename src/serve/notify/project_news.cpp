@@ -40,6 +40,11 @@ std::vector<NotifierOptions::Unwell> halted_projects(const DaemonProjects& proje
   return found;
 }
 
+std::optional<std::vector<std::string>> alarms_of_project(const DaemonProjects& projects, const std::string& name) {
+  if (!projects.engine.project(name)) return std::nullopt;
+  return projects.engine.alarms(name);
+}
+
 ProjectNews::ProjectNews(DaemonProjects& projects, EventFeed& events, Notifier& notifier)
     : projects_(projects), events_(events), notifier_(notifier), ticker_(EventLoop::current(), [this] { look(); }) {
   projects_.on_round_end = [this](const std::string& project, const RoundRecord& round,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -15,9 +16,12 @@ namespace argiope {
 
 // Those that is_halted() means, with why.
 std::vector<NotifierOptions::Unwell> halted_projects(const DaemonProjects& projects);
+// What was wrong with its last round that has ended. nullopt: there is no such project.
+std::optional<std::vector<std::string>> alarms_of_project(const DaemonProjects& projects, const std::string& name);
 
 // Tells EventFeed, as events "project": that one is there, has changed what it is doing, or is gone, by a look each second while events are
-// kept for anybody; that a round has ended, and each of its alarms, at once. Alarms go to the notifier, too.
+// kept for anybody; that a round has ended, and each of its alarms, at once. The notifier hears of each
+// round, too.
 //
 // Lifetime: what it is given outlives it. It takes DaemonProjects::on_round_end until it ends.
 // Threads:  the loop's own; made on a running loop.

@@ -48,13 +48,15 @@ struct WarcRepair {
   std::string file;
   std::uint64_t cut_bytes = 0;  // of a record that was not whole
   std::size_t forgotten = 0;    // lines of the index, whose file is gone and is begun anew
+  std::size_t odd_lines = 0;    // of the index, before others that are whole: what they were of is read from the files
 };
 
 // Threads: one at a time; sync() of what written_file() gives from any.
 class WarcArchive {
  public:
-  // Opens or makes it. An index that lacks records of the last file gets them; one that is not there is made. A file that was
-  // changed after its index is read whole before anything is added to it.
+  // Opens or makes it. An index that lacks records of the last file gets them; one that is not there is made. One that has lines
+  // that are none before others, as a power cut leaves them, gets those of all files, and close() takes the odd ones out. A file that
+  // was changed after its index is read whole before anything is added to it.
   // Errors: io, disk_full, busy (another process writes it), wrong_format (a file of that name is no WARC file, or no index;
   // nothing is changed), corrupt (a damaged record with others behind it).
   static Result<std::unique_ptr<WarcArchive>> open(WarcArchiveOptions options, const Clock& clock, Random random);

@@ -12,6 +12,7 @@
 #include "argiope/web/link_scanner.hpp"
 #include "web/html/internal/html_entities.hpp"
 #include "web/html/internal/html_walker.hpp"
+#include "web/html/internal/refresh_url.hpp"
 #include "web/html/link_rules.hpp"
 #include "web/html/url_table.hpp"
 #include "web/text/internal/ascii.hpp"

@@ -9,6 +9,7 @@
 #include "argiope/web/charset.hpp"
 #include "web/html/internal/css_references.hpp"
 #include "web/html/internal/html_entities.hpp"
+#include "web/html/internal/refresh_url.hpp"
 #include "web/html/link_notes.hpp"
 #include "web/html/link_rules.hpp"
 #include "web/html/tag_reader.hpp"

@@ -9,6 +9,7 @@
 #include "web/html/inner_text.hpp"
 #include "web/html/internal/html_entities.hpp"
 #include "web/html/internal/page_references.hpp"
+#include "web/html/internal/refresh_url.hpp"
 #include "web/html/link_rules.hpp"
 #include "web/html/tag_reader.hpp"
 #include "web/text/internal/ascii.hpp"

@@ -111,6 +111,7 @@ void HttpHeaders::clear() {
   last_modified.clear();
   location.clear();
   retry_after.clear();
+  refresh.clear();
   robots_tag.clear();
   content_encoding.clear();
   set_cookie.clear();
@@ -345,6 +346,7 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
     std::string* text;
     Kept kept;
   } fields[] = {{"etag", &headers.etag, Kept::validator},
+                {"refresh", &headers.refresh, Kept::first},
                 {"location", &headers.location, Kept::reference},
                 {"connection", &connection_, Kept::list},
                 {"set-cookie", &headers.set_cookie, Kept::lines},

@@ -167,13 +167,30 @@ def page(
     queue: Optional[str] = None,
     state: Optional[str] = None,
     key: Optional[str] = None,
+    word: Optional[str] = None,
+    order: Optional[str] = None,
     payloads: Optional[bool] = None,
+    beginnings: Optional[bool] = None,
+    own: Optional[bool] = None,
     after: Union[int, str, None] = None,
     limit: Optional[int] = None,
 ) -> Call[Page]:
-    """One page of jobs: `limit` (100) of them, 1,000 at most, those after the cursor `after`."""
-    filters = query(queue=queue, state=state, key=key, payloads=payloads, after=after, limit=limit)
+    """One page of jobs: `limit` (100) of them, 1,000 at most, those after the cursor `after`, by id; `order`: "oldest" first, or
+    "newest". `word`: only jobs that have it in payload, result, name, key, function, unique name, worker or error; a page may then
+    have few, or none, and a next. `own`: False leaves out the daemon's own queues.
+
+    Payloads and results are empty unless `payloads` is true; a page then ends when it has some megabytes of them. `beginnings`: the
+    first 200 bytes of payloads instead. get() and list() give them whole.
+    """
+    filters = query(
+        queue=queue, state=state, key=key, word=word, order=order, payloads=payloads, beginnings=beginnings, own=own, after=after, limit=limit
+    )
     return call("GET", "/v1/jobs" + filters, page_of("jobs"))
+
+
+def with_payloads(members: Dict[str, Any]) -> Dict[str, Any]:
+    """What list() asks of page(): whole payloads, unless told otherwise."""
+    return members if members.keys() & {"payloads", "beginnings"} else {**members, "payloads": True}
 
 
 def cancel(job: JobRef, why: Optional[str] = None) -> Call[ChangeReply]:

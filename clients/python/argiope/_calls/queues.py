@@ -18,13 +18,15 @@ def get(queue: str) -> Call[Dict[str, Any]]:
 
 
 def set(queue: str, **config: Any) -> Call[Dict[str, Any]]:
-    """Gives a queue this configuration (docs/jobs.md: `rate`, `key_concurrency`, `lease_time_ms` …); what is left out gets
-    its default. A span may be a timedelta. Makes the queue if need be. Errors: InvalidInput; Conflict where the configuration file decides."""
+    """Gives a queue this configuration (docs/configuration.md, `[[queue]]`: `rate`, `key_concurrency`, `lease_time_ms` …), as the setup
+    of a program does once. What is left out gets its default, also where the queue is there: a queue that a put made keeps its done
+    jobs for a day, and keeps none after a set() without `keep_done`. change() leaves what it does not name. A span may be a timedelta.
+    Makes the queue if need be. Errors: InvalidInput; Conflict where the configuration file decides."""
     return call("PUT", path("queues", queue), json_of, as_api(config))
 
 
 def change(queue: str, **config: Any) -> Call[Dict[str, Any]]:
-    """Changes these members of a queue's configuration. Errors: as set(), and NotFound."""
+    """Changes these members of a queue's configuration, and leaves the others. Errors: as set(), and NotFound."""
     return call("PATCH", path("queues", queue), json_of, as_api(config))
 
 

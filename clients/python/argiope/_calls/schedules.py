@@ -22,6 +22,7 @@ from ._requests import (
     time_text,
 )
 from ._theirs import OF_A_SCHEDULE, refusal
+from ._zones import tell_zone
 
 _OF_ITS_JOB = ("queue", "payload", "function", "key", "priority", "max_attempts")
 
@@ -43,12 +44,16 @@ def add(
     `max_attempts`; any others are the schedule's. `conflict`: what to do where there is one of that name: "fail" (Conflict),
     "keep" it, or "replace" it, as a program does that declares its schedules at each start.
 
+    Times of day are UTC where the trigger names no zone, which is logged (logger "argiope", info); {"type":"cron",
+    "expression":"30 3 * * *","zone":"Europe/Berlin"} or "TZ=Europe/Berlin 30 3 * * *" names one.
+
     Gives {"id","outcome"}. Errors: InvalidInput, Conflict; TypeError for both forms at once.
     """
     if isinstance(schedule, str):
         schedule = _by_name(schedule, trigger, members)
     elif trigger is not None or members:
         raise TypeError("a whole schedule has its trigger, queue and payload in itself")
+    tell_zone(schedule.get("name"), schedule.get("trigger"))
     return call("POST", "/v1/schedules" + query(conflict=conflict), json_of, as_api(schedule), key=new_key())
 
 
@@ -67,7 +72,8 @@ def get(schedule: JobRef) -> Call[Dict[str, Any]]:
 
 
 def set(name: str, schedule: Dict[str, Any]) -> Call[Dict[str, Any]]:
-    """Adds or replaces it. Errors: InvalidInput; Conflict where the configuration file decides."""
+    """Adds or replaces it; zones as for add(). Errors: InvalidInput; Conflict where the configuration file decides."""
+    tell_zone(name, schedule.get("trigger"))
     return call("PUT", path("schedules", name), json_of, as_api(schedule))
 
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "argiope/base/error.hpp"
@@ -55,17 +56,38 @@ struct LinkFinding {
   // In the order of pages. None where no links are kept, or none leads there: then `page` has the link that was first found.
   std::vector<LinkPlace> places;
   std::string page;  // empty: the URL was given
+  // What is wrong is at another site, to which a link leads: the URL's host is none of those that are crawled. What is wrong with
+  // a link as it is written never is.
+  bool is_elsewhere = false;
 };
 
+// A host elsewhere that has answered to none of its URLs: what leads there is broken for one reason.
+struct SilentHost {
+  std::string host;     // "example.org:8080"
+  std::string trouble;  // "DNS", "timeout", "network" …
+  // Its findings: CheckResult::findings from `first` on, `count` of them.
+  std::size_t first = 0, count = 0;
+  std::uint64_t links = 0, pages = 0;  // that lead there
+};
+// "example.org cannot be reached (DNS)".
+std::string words_on(const SilentHost& host);
+
 struct CheckResult {
-  std::vector<LinkFinding> findings;  // by kind, then by URL
+  // In the order in which all outputs tell them: those of the site first, then those elsewhere; of both by kind, so that errors
+  // come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, host by host.
+  std::vector<LinkFinding> findings;
+  std::vector<SilentHost> silent_hosts;               // in the order of findings
   std::array<std::uint64_t, kFindingKinds> counts{};
+  std::array<std::uint64_t, kFindingKinds> elsewhere{};  // those of them that are elsewhere
+  // Broken, and no findings: nothing leads there any more, or broken links are not looked for. By url_id.
+  std::unordered_set<std::int64_t> untold;
   std::uint64_t urls = 0;   // that were asked
   std::uint64_t links = 0;  // that are kept, assets included
   // Pages whose links, as they are now, nobody has kept: what is wrong with those is not known.
   std::uint64_t unread = 0;
   std::uint64_t errors() const noexcept;
   std::uint64_t warnings() const noexcept;
+  std::uint64_t errors_elsewhere() const noexcept;
   // All that could be wrong is known, and nothing is but for warnings.
   bool is_good() const noexcept { return errors() == 0 && unread == 0; }
 };
@@ -73,8 +95,22 @@ struct CheckResult {
 // Of a result with unread pages: how many, and what would read them.
 std::string words_on_unread(const CheckResult& result);
 
-// Memory: 12 bytes a URL of the store, 16 a link with a fragment or a fault. Errors: the store's.
+// Memory: 12 bytes a URL of the store, 100 a host, 16 a link with a fragment or a fault. Errors: the store's.
 Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules);
+
+// The findings that a reader tells together: `of_host(host)` for each silent host, with all of its, and `of_one(finding)` for each
+// other one; in their order. Both return Result<void>; the first failure ends it.
+template <class OfHost, class OfOne>
+Result<void> for_each_finding(const CheckResult& result, OfHost&& of_host, OfOne&& of_one) {
+  auto host = result.silent_hosts.begin();
+  for (std::size_t i = 0; i < result.findings.size();) {
+    const bool is_silent = host != result.silent_hosts.end() && host->first == i;
+    i += is_silent ? host->count : 1;
+    Result<void> told = is_silent ? of_host(*host++) : of_one(result.findings[i - 1]);
+    if (!told) return told;
+  }
+  return {};
+}
 
 // Calls `visit(page, link)` for each place of a finding: the URL of the page and its kept link; with a link that has nothing but
 // a kind where only the page is known.

@@ -28,6 +28,10 @@ struct ReportedFinding {
   std::vector<ReportedPlace> places;
   std::uint64_t place_count = 0;
 };
+struct ReportedHost {
+  SilentHost host;
+  std::vector<ReportedFinding> findings;  // the first of it
+};
 
 // Pages that have something in common: a title, a description, their content.
 struct PageGroup {
@@ -89,8 +93,9 @@ struct SiteReport {
   std::vector<std::pair<std::string, HostFindings>> hosts;  // those with most URLs first
   std::uint64_t host_count = 0;
 
-  CheckResult check;  // without its findings, which are here, at most kMostListed of a kind
+  CheckResult check;  // without its findings, which are here: at most kMostListed of a kind of the site, and as many elsewhere
   std::vector<ReportedFinding> findings;
+  std::vector<ReportedHost> silent_hosts;
 
   std::uint64_t redirects = 0;
   std::vector<std::vector<std::string>> chains;  // of two redirects and more, with where they end

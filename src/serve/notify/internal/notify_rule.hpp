@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "argiope/base/clock.hpp"
@@ -31,6 +32,9 @@ enum class Trouble : std::uint8_t {
 inline constexpr std::array<std::string_view, 10> kTroubleNames{"buried", "expired", "missed", "failed", "depth",
                                                                 "age",    "daemon",  "alarm",  "paused", "findings"};
 
+// A trouble of a queue, schedule or project, or of a part of the daemon: "failed" of "backup".
+using TroubleKey = std::pair<Trouble, std::string>;
+
 // What a message looks like.
 enum class NotifyFormat : std::uint8_t {
   json,  // all that is known, as one object
@@ -38,7 +42,6 @@ enum class NotifyFormat : std::uint8_t {
   mail,  // RFC 5322, for sendmail(1)
 };
 inline constexpr std::string_view kNotifyFormats[] = {"json", "text", "mail"};
-
 
 struct NotifyRule {
   std::string name;

@@ -1,4 +1,4 @@
-#include "crawl/run/demand_book.hpp"
+#include "crawl/books/demand_book.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "crawl/run/depth_book.hpp"
+#include "crawl/books/depth_book.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -11,6 +11,9 @@
 
 namespace argiope {
 
+// So many files may lead, one to the next, from what a page is shown with to another: style sheets that import one another.
+inline constexpr std::uint8_t kMostNestedRequisites = 20;
+
 // Empty, and nothing but one load, in a crawl that saves no assets.
 //
 // Memory: some 50 bytes a URL. Threads: any.
