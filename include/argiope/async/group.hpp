@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "argiope/async/awaitable.hpp"
+#include "argiope/async/detail/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 

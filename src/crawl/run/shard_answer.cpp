@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "argiope/web/detail/robots_meta.hpp"
 #include "argiope/web/http_client.hpp"
-#include "argiope/web/robots_meta.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
