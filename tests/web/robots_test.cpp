@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "argiope/base/random.hpp"
-#include "argiope/web/robots_meta.hpp"
+#include "argiope/web/detail/robots_meta.hpp"
 
 namespace argiope {
 namespace {

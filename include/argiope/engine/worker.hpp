@@ -15,7 +15,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/executor.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 
 namespace argiope {
 

@@ -9,7 +9,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 
 namespace argiope {
 
