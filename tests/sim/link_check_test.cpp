@@ -109,6 +109,35 @@ TEST(LinkCheck, FindsMailAddressesAndUrlsThatCanBeNone) {
                                          "mail mailto:nobody: \"nobody\" has no @ [" + kSite + ":1 m] [" + kSite + ":2 n]"));
 }
 
+TEST(LinkCheck, FindsSchemesThatAreMistypedAndFilesOfOneComputer) {
+  CheckedSite site;
+  site.page("/", "<a href='htp://a.test/'>1</a><a href='HTTPPS://a.test/'>2</a><a href='hptts:a'>3</a><a href='file:///C:/a.doc'>4</a>"
+                 "<a href='ftp://a.test/'>5</a><a href='tel:+1'>6</a><a href='slack://open'>7</a><a href='sftp://a.test/'>8</a><a href='h:x'>9</a>");
+  EXPECT_THAT(checked(site), ElementsAre("invalid HTTPPS://a.test/: \"HTTPPS\" is no scheme, and looks like https [" + kSite + ":1 2]",
+                                         "invalid file:///C:/a.doc: a file of one computer, which nobody else has [" + kSite + ":1 4]",
+                                         "invalid hptts:a: \"hptts\" is no scheme, and looks like https [" + kSite + ":1 3]",
+                                         "invalid htp://a.test/: \"htp\" is no scheme, and looks like http [" + kSite + ":1 1]"));
+}
+
+TEST(LinkCheck, TakesTheIdsThatGithubGivesToTextsOfOthers) {
+  CheckedSite site;
+  site.page("/", "<a href=#install>1</a><a href='#%C3%A9'>2</a><a href=#user-content-install>3</a><a href=#no>4</a><p id=user-content-install><p id=user-content-é>");
+  EXPECT_THAT(checked(site), ElementsAre("fragment " + kSite + "#no: the page has nothing of that name [" + kSite + ":1 4]"));
+}
+
+TEST(LinkCheck, SaysThatAHostElsewhereMayRefuseProgramsAlone) {
+  CheckedSite site;
+  site.page("/", "<a href=/own>1</a><a href=http://host1.test/a>2</a><a href=http://host1.test/b>3</a><a href=http://host1.test/c>4</a>");
+  for (const auto& [page, host, status] : {std::tuple("/own", 0u, 403), std::tuple("/a", 1u, 403), std::tuple("/b", 1u, 999), std::tuple("/c", 1u, 410)}) {
+    site.page(page, "", host);
+    site.replies[{host, page}].status = status;
+  }
+  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "own: 403 Forbidden [" + kSite + ":1 1]",
+                                         "broken http://host1.test/a: 403 Forbidden; perhaps to programs alone [" + kSite + ":1 2]",
+                                         HasSubstr("http://host1.test/b: 999"), "broken http://host1.test/c: 410 Gone [" + kSite + ":1 4]"));
+  EXPECT_THAT(findings_of(*site.sim.store, {.accept_status = *parse_status_ranges("200..399,403,999")}), ElementsAre(HasSubstr("410 Gone")));
+}
+
 TEST(LinkCheck, FindsMixedContentAndNoLinksByHttp) {
   Simulation sim({.hosts = 2, .pages = 1}, {"https://host0.test", "http://host1.test"});
   sim.options.seeds.resize(1);
@@ -302,7 +331,8 @@ TEST(AcceptedStatus, AreStatusesAndRangesWithBothEnds) {
   const auto parsed = parse_status_ranges("200..299, 403 ,..199,500..,301-302,200..=204");
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(*parsed, (std::vector<StatusRange>{{200, 299}, {403, 403}, {100, 199}, {500, 599}, {301, 302}, {200, 204}}));
-  for (const char* text : {"", "20", "600", "x", "300..200", "..", "-", "200..x", "2 00"}) EXPECT_FALSE(parse_status_ranges(text)) << text;
+  EXPECT_EQ(*parse_status_ranges("999"), (std::vector<StatusRange>{{999, 999}})) << "LinkedIn's";
+  for (const char* text : {"", "20", "1000", "x", "300..200", "..", "-", "200..x", "2 00"}) EXPECT_FALSE(parse_status_ranges(text)) << text;
   EXPECT_THAT(parse_status_ranges("200,abc").error().message, HasSubstr("\"abc\": not a status"));
 }
 

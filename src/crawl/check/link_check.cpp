@@ -53,6 +53,9 @@ constexpr bool is_of_target(FindingKind kind) noexcept {
   return kind == FindingKind::broken || kind == FindingKind::fragment || kind == FindingKind::redirect;
 }
 
+// Of such answers: many hosts give them to programs alone.
+constexpr bool may_be_for_programs(int status) noexcept { return status == 401 || status == 403 || status == 429 || status == 999; }
+
 // "DNS" of "dns: no such host".
 std::string trouble_in(std::string_view message) {
   const std::string_view name = message.substr(0, message.find(':'));
@@ -286,6 +289,8 @@ class LinkChecker {
     if (finding.kind == FindingKind::fragment) finding.message = "the page has nothing of that name";
     if (finding.kind == FindingKind::mixed_content) finding.message = "fetched by http for a page by https";
     finding.is_elsewhere = is_of_target(finding.kind) && !own_.has(finding.url);
+    const bool is_refused = finding.is_elsewhere && finding.kind == FindingKind::broken && may_be_for_programs(finding.status);
+    if (is_refused) finding.message += "; perhaps to programs alone";
     Ranked one;
     const bool is_silent = finding.is_elsewhere && finding.kind == FindingKind::broken && finding.status == 0 &&
                            !answering_.contains(fingerprint(site_in(finding.url)));
