@@ -291,6 +291,17 @@ TEST(LinkCheck, TellsOwnFindingsFirstAndSilentHostsTogether) {
   EXPECT_EQ(result->errors_elsewhere(), 3u);
 }
 
+TEST(LinkCheck, TellsOfTheSilentHostWithMostLinksFirst) {
+  CheckedSite site;
+  site.page("/", "<a href=http://a.test/>1</a><a href=http://c.test/x>2</a><a href=http://b.test/>3</a><a href=https://c.test/y>4</a>");
+  site.run();
+  const auto result = check_links(*site.sim.store, {});
+  ASSERT_TRUE(result);
+  std::vector<std::string> hosts;
+  for (const SilentHost& host : result->silent_hosts) hosts.push_back(host.host + " " + std::to_string(host.links));
+  EXPECT_THAT(hosts, ElementsAre("c.test 2", "a.test 1", "b.test 1")) << "http and https are one host";
+}
+
 TEST(LinkCheck, TakesAHostForSilentOnlyIfItHasAnsweredNothing) {
   CheckedSite site;
   site.page("/", "<a href=http://host1.test/fine>1</a><a href=http://host1.test/reset>2</a>");

@@ -276,12 +276,16 @@ class LinkChecker {
     return {};
   }
 
-  // A finding, and where it stands among the others: of a silent host by what is said of that.
+  // A finding, and where it stands among the others: of a silent host by what is said of that, those with most links first.
   struct Ranked {
     std::string host, trouble;  // empty: it stands by itself
+    std::int64_t links = 0;     // to all of the host
     LinkFinding finding;
 
-    auto rank() const { return std::tuple(finding.is_elsewhere, finding.kind, std::string_view{host}, std::string_view{trouble}, std::string_view{finding.url}); }
+    auto rank() const {
+      return std::tuple(finding.is_elsewhere, finding.kind, !host.empty(), -links, std::string_view{host}, std::string_view{trouble},
+                        std::string_view{finding.url});
+    }
     bool is_with(const Ranked& other) const { return !host.empty() && host == other.host && trouble == other.trouble; }
   };
 
@@ -309,6 +313,12 @@ class LinkChecker {
       ++result_.counts[static_cast<std::size_t>(finding.kind)];
       result_.elsewhere[static_cast<std::size_t>(finding.kind)] += finding.is_elsewhere;
     }
+    std::map<std::pair<std::string_view, std::string_view>, std::int64_t> links;
+    for (const Ranked& one : all) {
+      if (!one.host.empty()) links[{one.host, one.trouble}] += std::max<std::int64_t>(std::ssize(one.finding.places), 1);
+    }
+    for (Ranked& one : all) one.links = one.host.empty() ? 0 : links.at({one.host, one.trouble});
+    links.clear();  // its names are in `all`, which is sorted now
     std::ranges::sort(all, {}, &Ranked::rank);
     for (auto one = all.begin(); one != all.end();) {
       const auto end = std::find_if(one + 1, all.end(), [&](const Ranked& other) { return !other.is_with(*one); });
