@@ -54,7 +54,9 @@ constexpr bool is_of_target(FindingKind kind) noexcept {
 }
 
 // Of such answers: many hosts give them to programs alone.
-constexpr bool may_be_for_programs(int status) noexcept { return status == 401 || status == 403 || status == 429 || status == 999; }
+constexpr bool may_be_for_programs(int status) noexcept {
+  return status == 401 || status == 403 || status == 429 || status == 999;
+}
 
 // "DNS" of "dns: no such host".
 std::string trouble_in(std::string_view message) {
@@ -206,7 +208,8 @@ class LinkChecker {
     add_place(pending_[at->second].finding.places, kind, place, link);
   }
 
-  void add_at(FindingKind kind, std::unordered_map<std::int64_t, std::size_t>& known, LinkPlace place, const KeptLink& link) {
+  void add_at(FindingKind kind, std::unordered_map<std::int64_t, std::size_t>& known, LinkPlace place,
+              const KeptLink& link) {
     if (!rules_.wants(kind)) return;
     const auto [at, is_new] = known.try_emplace(link.target, pending_.size());
     if (is_new) pending_.push_back({{.kind = kind}, link.target});
@@ -215,8 +218,9 @@ class LinkChecker {
 
   // Once, where a line has the same link with the same words several times: a minified style sheet is one line.
   void add_place(std::vector<LinkPlace>& places, FindingKind kind, LinkPlace place, const KeptLink& link) {
-    const std::uint64_t same = fingerprint(fmt::format("{} {} {} {}\n{}\n{}\n{}\n{}", to_string(kind), link.line, link.target, link.kind,
-                                                       link.href, link.fragment, link.text, link.rel));
+    const std::uint64_t same =
+        fingerprint(fmt::format("{} {} {} {}\n{}\n{}\n{}\n{}", to_string(kind), link.line, link.target, link.kind,
+                                link.href, link.fragment, link.text, link.rel));
     if (seen_here_.insert(same).second) places.push_back(place);
   }
 
@@ -283,8 +287,8 @@ class LinkChecker {
     LinkFinding finding;
 
     auto rank() const {
-      return std::tuple(finding.is_elsewhere, finding.kind, !host.empty(), -links, std::string_view{host}, std::string_view{trouble},
-                        std::string_view{finding.url});
+      return std::tuple(finding.is_elsewhere, finding.kind, !host.empty(), -links, std::string_view{host},
+                        std::string_view{trouble}, std::string_view{finding.url});
     }
     bool is_with(const Ranked& other) const { return !host.empty() && host == other.host && trouble == other.trouble; }
   };
@@ -293,7 +297,8 @@ class LinkChecker {
     if (finding.kind == FindingKind::fragment) finding.message = "the page has nothing of that name";
     if (finding.kind == FindingKind::mixed_content) finding.message = "fetched by http for a page by https";
     finding.is_elsewhere = is_of_target(finding.kind) && !own_.has(finding.url);
-    const bool is_refused = finding.is_elsewhere && finding.kind == FindingKind::broken && may_be_for_programs(finding.status);
+    const bool is_refused =
+        finding.is_elsewhere && finding.kind == FindingKind::broken && may_be_for_programs(finding.status);
     if (is_refused) finding.message += "; perhaps to programs alone";
     Ranked one;
     const bool is_silent = finding.is_elsewhere && finding.kind == FindingKind::broken && finding.status == 0 &&
@@ -315,7 +320,8 @@ class LinkChecker {
     }
     std::map<std::pair<std::string_view, std::string_view>, std::int64_t> links;
     for (const Ranked& one : all) {
-      if (!one.host.empty()) links[{one.host, one.trouble}] += std::max<std::int64_t>(std::ssize(one.finding.places), 1);
+      const std::int64_t places = std::max<std::int64_t>(std::ssize(one.finding.places), 1);
+      if (!one.host.empty()) links[{one.host, one.trouble}] += places;
     }
     for (Ranked& one : all) one.links = one.host.empty() ? 0 : links.at({one.host, one.trouble});
     links.clear();  // its names are in `all`, which is sorted now
@@ -348,8 +354,8 @@ class LinkChecker {
   CheckResult result_;
   UrlFlags flags_;
   OwnHosts own_;
-  std::unordered_set<std::uint64_t> answering_;  // fingerprints of sites
-  std::string last_answering_;                   // the site of the record before, mostly that of this one
+  std::unordered_set<std::uint64_t> answering_;               // fingerprints of sites
+  std::string last_answering_;                                // the site of the record before, mostly that of this one
   std::unordered_map<std::int64_t, std::int64_t> redirects_;  // from whom to whom
   std::unordered_map<std::int64_t, std::int64_t> referrers_;  // of the broken
   std::vector<Pending> pending_;
@@ -393,7 +399,9 @@ std::uint64_t CheckResult::errors() const noexcept { return count_findings(count
 std::uint64_t CheckResult::warnings() const noexcept { return count_findings(counts, true); }
 std::uint64_t CheckResult::errors_elsewhere() const noexcept { return count_findings(elsewhere, false); }
 
-std::string words_on(const SilentHost& host) { return fmt::format("{} cannot be reached ({})", host.host, host.trouble); }
+std::string words_on(const SilentHost& host) {
+  return fmt::format("{} cannot be reached ({})", host.host, host.trouble);
+}
 
 std::string words_on_unread(const CheckResult& result) {
   return fmt::format("Not judged: the links of {}, which no run with --check-links has read as {} now. Such a run asks {} again",

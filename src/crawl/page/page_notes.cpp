@@ -24,14 +24,17 @@ bool is_mistyped(std::string_view scheme, std::string_view right) {
   const std::string_view rest(typed, scheme.end()), of_right(meant, right.end());
   if (rest.empty() && of_right.empty()) return false;
   const auto goes_on = [&](std::size_t behind, std::size_t of) {
-    return rest.size() >= behind && of_right.size() >= of && std::ranges::equal(rest.substr(behind), of_right.substr(of), same);
+    return rest.size() >= behind && of_right.size() >= of &&
+           std::ranges::equal(rest.substr(behind), of_right.substr(of), same);
   };
-  const bool is_swapped = rest.size() > 1 && of_right.size() > 1 && same(rest[0], of_right[1]) && same(rest[1], of_right[0]);
+  const bool is_swapped =
+      rest.size() > 1 && of_right.size() > 1 && same(rest[0], of_right[1]) && same(rest[1], of_right[0]);
   return goes_on(1, 0) || goes_on(0, 1) || goes_on(1, 1) || (is_swapped && goes_on(2, 2));
 }
 
 std::string trouble_of(std::string_view href, UrlStatus status, const Url& resolved) {
-  if (status == UrlStatus::ok) return resolved.scheme() == "file" ? "a file of one computer, which nobody else has" : std::string{};
+  if (status == UrlStatus::ok && resolved.scheme() == "file") return "a file of one computer, which nobody else has";
+  if (status == UrlStatus::ok) return {};
   if (status != UrlStatus::unsupported) return std::string(to_string(status));
   if (starts_with_lower(href, "mailto:")) return mailto_trouble(href);
   const std::string_view scheme = href.substr(0, href.find(':'));

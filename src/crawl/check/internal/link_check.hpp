@@ -77,7 +77,7 @@ struct CheckResult {
   // come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, by host, those with
   // most links first.
   std::vector<LinkFinding> findings;
-  std::vector<SilentHost> silent_hosts;               // in the order of findings
+  std::vector<SilentHost> silent_hosts;  // in the order of findings
   std::array<std::uint64_t, kFindingKinds> counts{};
   std::array<std::uint64_t, kFindingKinds> elsewhere{};  // those of them that are elsewhere
   // Broken, and no findings: nothing leads there any more, or broken links are not looked for. By url_id.
