@@ -17,9 +17,9 @@ std::string kept_text(std::string_view text, std::size_t most) {
   return to_valid_utf8(cut_between_characters(text, most));
 }
 
-// Whether `scheme` is `right` but for one letter that is missing, too much, another, or in its neighbour's place.
+// Whether `scheme` is `right` but for one letter that is missing, too much or another, or but for the order of its letters.
 bool is_mistyped(std::string_view scheme, std::string_view right) {
-  const auto same = [](char a, char b) { return to_lower(a) == b; };
+  const auto same = [](char a, char b) { return to_lower(a) == to_lower(b); };
   const auto [typed, meant] = std::ranges::mismatch(scheme, right, same);
   const std::string_view rest(typed, scheme.end()), of_right(meant, right.end());
   if (rest.empty() && of_right.empty()) return false;
@@ -27,9 +27,7 @@ bool is_mistyped(std::string_view scheme, std::string_view right) {
     return rest.size() >= behind && of_right.size() >= of &&
            std::ranges::equal(rest.substr(behind), of_right.substr(of), same);
   };
-  const bool is_swapped =
-      rest.size() > 1 && of_right.size() > 1 && same(rest[0], of_right[1]) && same(rest[1], of_right[0]);
-  return goes_on(1, 0) || goes_on(0, 1) || goes_on(1, 1) || (is_swapped && goes_on(2, 2));
+  return goes_on(1, 0) || goes_on(0, 1) || goes_on(1, 1) || std::ranges::is_permutation(rest, of_right, same);
 }
 
 std::string trouble_of(std::string_view href, UrlStatus status, const Url& resolved) {
