@@ -73,7 +73,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
 bool Crawler::Shard::AnswerNotes::is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const {
   if (!options_.check_assets || !is_style_sheet(response)) return false;
   const std::uint32_t above = is_of_pages(task.purpose) && task.depth > 0 ? 1u : 0u;
-  return shared_.place_of(task.url, task.depth - above) == Exclusion::none;
+  return shared_.place_of(task.url.href(), task.depth - above) == Exclusion::none;
 }
 
 bool Crawler::Shard::AnswerNotes::is_worth_reading(const Visit& visit) {

@@ -170,7 +170,7 @@ bool Crawler::Shard::PageReader::is_copy(Visit& visit, UrlBatch& batch) {
   const auto [reason, other] = find_copy(visit, batch);
   // A copy that is fetched again makes no row of copies.
   const bool counts = other == 0 || !task_of(visit).settled;
-  if (auto trap = counts ? shared_.duplicates->watch(task_of(visit).url, other != 0) : std::nullopt) batch.notes.push_back(std::move(*trap));
+  if (auto trap = counts ? shared_.duplicates->watch(task_of(visit).url.href(), other != 0) : std::nullopt) batch.notes.push_back(std::move(*trap));
   if (reason == UrlReason::duplicate && wanted.skip_exact) return note_copy(batch, Exclusion::duplicate, other), true;
   if (reason == UrlReason::near_duplicate && wanted.skip_near) return note_copy(batch, Exclusion::near_duplicate, other), true;
   return false;
@@ -187,7 +187,7 @@ void Crawler::Shard::PageReader::note_copy(UrlBatch& batch, Exclusion why, std::
 bool Crawler::Shard::PageReader::is_alias(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), canonical_)) return false;
-  if (canonical_.href() == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
+  if (canonical_ == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
   if (shared_.place_of(canonical_.href(), task.depth + 1) != Exclusion::none || discovery_.is_in_trap(canonical_.href())) return false;
   const Host& host = *visit.ticket.host;
   const bool is_forbidden = host.robots && canonical_.site_key() == host.site && !host.robots->allowed(canonical_.path_and_query());
@@ -211,7 +211,7 @@ DuplicateBook::Copy Crawler::Shard::PageReader::find_copy(const Visit& visit, co
 }
 
 void Crawler::Shard::PageReader::learn_parameters(const Visit& visit, UrlBatch& batch) {
-  auto notes = shared_.duplicates->learn(task_of(visit).url, visit.ticket.host->site, said_->digest);
+  auto notes = shared_.duplicates->learn(task_of(visit).url.href(), visit.ticket.host->site, said_->digest);
   std::ranges::move(notes, std::back_inserter(batch.notes));
 }
 

@@ -45,7 +45,7 @@ class Crawler::Shard {
   ~Shard();
 
   // Before work() has begun: queues a URL of this shard, or one that the store has recorded.
-  void prepare_task(UrlTask task, const Url& url);
+  void prepare_task(UrlTask task);
   Result<void> resume(const UrlRecord& record);
   // What to submit for it, and how much that is.
   std::vector<UrlMove> take_moves() { return core_.frontier.take_moves(); }
@@ -145,7 +145,7 @@ class Crawler::Shard {
   void read_on(TimePoint now);
   Result<void> read(const Frontier::Read& read, TimePoint now);
   void submit_moves();
-  void put(UrlTask task, const Url& url, TimePoint due, TimePoint now);
+  void put(UrlTask task, TimePoint due, TimePoint now);
   bool is_one_too_many(const UrlTask& task, const Host& host);
   void start(Frontier::Ticket ticket);
   Coro<void> visit(Visit& visit);
