@@ -4,7 +4,6 @@
 #include <deque>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
 #include "argiope/web/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
@@ -88,8 +87,8 @@ bool Crawler::Shard::AnswerNotes::is_worth_reading(const Visit& visit) {
 bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const std::string_view html = page_in_utf8(response.body, charset, transcoded_);
+  PageText& text = reader_.text_of(visit);
+  const std::string_view html = text.utf8();
   SurveyOptions options;
   options.max_links = std::min(options_.max_links_per_page, kMostKeptLinks);
   const std::string& agent = visit.ticket.host->policy->product_token;
@@ -101,7 +100,7 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
     for (SurveyedLink& link : survey.links) link.nofollow = true;
   }
   LinkResolver resolver;
-  resolver.begin(visit.request.url, survey.base_href, charset.name);
+  resolver.begin(visit.request.url, survey.base_href, text.charset().name);
   if (options_.keep_facts && !is_only_checked(task.purpose)) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
@@ -137,9 +136,7 @@ bool Crawler::Shard::AnswerNotes::note_refresh(const Visit& visit, UrlBatch& bat
 }
 
 bool Crawler::Shard::AnswerNotes::note_sheet(Visit& visit, UrlBatch& batch) {
-  const HttpResponse& response = visit.response;
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const std::string_view css = page_in_utf8(response.body, charset, transcoded_);
+  const std::string_view css = reader_.text_of(visit).utf8();
   LinkResolver resolver;
   resolver.begin(visit.request.url, {}, "UTF-8");
   std::vector<ReferencePart> parts;

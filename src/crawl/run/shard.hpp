@@ -87,7 +87,8 @@ class Crawler::Shard {
     UrlAsk ask = UrlAsk::page;    // of the last request
     bool is_conditional = false;  // 304 is an answer
     bool is_asked = false;        // the transport has its request; whether it was sent, the response says
-    std::uint64_t scan = 0;  // of its page: what was found is still there while it is the reader's last; 0: none yet
+    std::uint64_t text = 0;  // of its body, which is still there while it is the reader's last; 0: none yet
+    std::uint64_t scan = 0;  // of its page: the same of what was found
 
     // Of a good answer: whether its body was, or would be, of a type that is not accepted.
     bool is_unwanted() const noexcept;

@@ -8,12 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/page/internal/link_resolver.hpp"
-#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/host_hops.hpp"
 #include "web/html/internal/page_survey.hpp"
@@ -98,12 +96,10 @@ Coro<void> Crawler::Shard::SitemapDesk::guess_sitemap(Host& host) {
   add_sitemap_by_itself(place);
 }
 
-void Crawler::Shard::SitemapDesk::add_feeds_of(Visit& visit, UrlBatch& batch) {
-  const HttpResponse& response = visit.response;
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const PageSurvey survey = survey_page(page_in_utf8(response.body, charset, transcoded_));
+void Crawler::Shard::SitemapDesk::add_feeds_of(const Visit& visit, PageText& text, UrlBatch& batch) {
+  const PageSurvey survey = survey_page(text.utf8());
   LinkResolver resolver;
-  resolver.begin(visit.request.url, survey.base_href, charset.name);
+  resolver.begin(visit.request.url, survey.base_href, text.charset().name);
   const UrlTask& task = task_of(visit);
   std::size_t found = 0;
   for (const SurveyedLink& link : survey.links) {

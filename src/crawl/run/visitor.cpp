@@ -253,7 +253,7 @@ void Crawler::Shard::Visitor::build_request(Visit& visit) {
   request.headers = task.host->policy->headers;
   request.keep_fields = options_.on_page || render_.is_open() || options_.duplicates.canonical || options_.keep_facts;
   desk_.prepare(request);
-  visit.scan = 0;
+  visit.text = visit.scan = 0;
   visit.before.reset();
   visit.is_conditional = false;
   if (!task.revisit && !task.counted) return;
