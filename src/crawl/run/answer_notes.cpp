@@ -4,7 +4,6 @@
 #include <deque>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
 #include "argiope/web/detail/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
@@ -74,7 +73,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
 bool Crawler::Shard::AnswerNotes::is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const {
   if (!options_.check_assets || !is_style_sheet(response)) return false;
   const std::uint32_t above = is_of_pages(task.purpose) && task.depth > 0 ? 1u : 0u;
-  return shared_.place_of(task.url, task.depth - above) == Exclusion::none;
+  return shared_.place_of(task.url.href(), task.depth - above) == Exclusion::none;
 }
 
 bool Crawler::Shard::AnswerNotes::is_worth_reading(const Visit& visit) {
@@ -89,8 +88,8 @@ bool Crawler::Shard::AnswerNotes::is_worth_reading(const Visit& visit) {
 bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const std::string_view html = page_in_utf8(response.body, charset, transcoded_);
+  PageText& text = reader_.text_of(visit);
+  const std::string_view html = text.utf8();
   SurveyOptions options;
   options.max_links = std::min(options_.max_links_per_page, kMostKeptLinks);
   const std::string& agent = visit.ticket.host->policy->product_token;
@@ -102,7 +101,7 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
     for (SurveyedLink& link : survey.links) link.nofollow = true;
   }
   LinkResolver resolver;
-  resolver.begin(visit.request.url, survey.base_href, charset.name);
+  resolver.begin(visit.request.url, survey.base_href, text.charset().name);
   if (options_.keep_facts && !is_only_checked(task.purpose)) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
@@ -138,9 +137,7 @@ bool Crawler::Shard::AnswerNotes::note_refresh(const Visit& visit, UrlBatch& bat
 }
 
 bool Crawler::Shard::AnswerNotes::note_sheet(Visit& visit, UrlBatch& batch) {
-  const HttpResponse& response = visit.response;
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const std::string_view css = page_in_utf8(response.body, charset, transcoded_);
+  const std::string_view css = reader_.text_of(visit).utf8();
   LinkResolver resolver;
   resolver.begin(visit.request.url, {}, "UTF-8");
   std::vector<ReferencePart> parts;

@@ -2,7 +2,6 @@
 // that was asked for neither.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,7 +31,6 @@ class Crawler::Shard::AnswerNotes : private Part {
 
   Discovery& discovery_;
   PageReader& reader_;
-  std::string transcoded_;  // the page being noted
   Url noted_;               // the link being noted
   Url stripped_;            // that, without parameters
 };

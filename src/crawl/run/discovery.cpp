@@ -44,7 +44,7 @@ void Crawler::Shard::Discovery::discover(const UrlTask& from, const Url& url, st
     }
     if (place != Exclusion::none) return shared_.count_left_out(reason);
     task.id = id;
-    task.url = url.href();
+    task.url = url;
     task.redirects = redirect ? static_cast<std::uint8_t>(from.redirects + 1) : 0;
     if (off_scope) task.purpose = Purpose::link;
     shared_.ending.begin(1);
@@ -55,7 +55,7 @@ void Crawler::Shard::Discovery::discover(const UrlTask& from, const Url& url, st
     if (shared_.checks.is_used()) turns ? void(shared_.checks.link(url_fingerprint)) : link_to_asset(task, url, scope_place, batch);
     if (!shared_.limits_depth || place != Exclusion::none) return;  // nothing about a known URL can change
   }
-  queue(url, std::move(task));
+  found_[shared_.shard_of(url)].push_back(std::move(task));
 }
 
 // A URL given is followed whatever it is like.
@@ -102,7 +102,7 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(href);
   if (is_nested_too_deep(from, task.fingerprint, batch)) return;
-  task.url = href;
+  task.url = url;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (from.purpose == Purpose::requisite ? 0 : 1);
   task.redirects = redirects;
@@ -116,7 +116,7 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   const auto [is_new, known_id] = shared_.seen.claim(task.fingerprint);
   if (is_new) {
     task.id = known_id;
-    batch.discovered.push_back({task.id, task.url, task.depth, kRequisitePriority, from.id, wall(), UrlReason::requisite});
+    batch.discovered.push_back({task.id, href, task.depth, kRequisitePriority, from.id, wall(), UrlReason::requisite});
     shared_.requisites.add(task.fingerprint, task.id, RequisiteBook::Part::requisite, place != Exclusion::none);
     if (place != Exclusion::none) return count(place);
   } else {
@@ -129,7 +129,7 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   }
   shared_.ending.begin(1);
   shared_.ending.begin_part();
-  queue(url, std::move(task));
+  queue(std::move(task));
 }
 
 // Whether `from`, whose outcome is the batch's first, is the last of its chain of files. A server may have another one behind each for
@@ -155,10 +155,10 @@ bool Crawler::Shard::Discovery::link_to_requisite(const UrlTask& link, const Url
   }
   UrlTask page = link;
   page.id = change->id;
-  page.url = url.href();
+  page.url = url;
   queue_anew(page.id, UrlReason::none, batch);
   shared_.ending.begin(1);
-  queue(url, std::move(page));
+  queue(std::move(page));
   return true;
 }
 
@@ -180,14 +180,14 @@ std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, cons
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   if (!is_new) return id;
   task.id = id;
-  task.url = url.href();
+  task.url = url;
   task.purpose = Purpose::asset;
   task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
-  batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), from.id,
+  batch.discovered.push_back({id, url.href(), task.depth, crawl_priority(options_, task.depth, url.href()), from.id,
                               wall(), UrlReason::asset});
-  const Exclusion trap = shared_.scope.bars_check(task.url, task.depth > 0 ? task.depth - 1 : 0);
+  const Exclusion trap = shared_.scope.bars_check(url.href(), task.depth > 0 ? task.depth - 1 : 0);
   shared_.checks.add(task.fingerprint, {.id = id, .is_asset = true, .settled = trap != Exclusion::none});
   if (options_.requisites != Requisites::none) {
     shared_.requisites.add(task.fingerprint, id, RequisiteBook::Part::link, trap != Exclusion::none);
@@ -197,7 +197,7 @@ std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, cons
     return id;
   }
   shared_.ending.begin(1);
-  queue(url, std::move(task));
+  queue(std::move(task));
   return id;
 }
 
@@ -213,7 +213,7 @@ void Crawler::Shard::Discovery::link_to_asset(const UrlTask& task, const Url& ur
   if (upgrade == CheckBook::Upgrade::waiting) return;
   UrlTask page = task;
   page.id = id;
-  page.url = url.href();
+  page.url = url;
   shared_.ending.begin(1);
   found_[shared_.shard_of(url)].push_back(std::move(page));
 }
@@ -224,17 +224,17 @@ void Crawler::Shard::Discovery::link_to_fragment(const UrlTask& from, const Url&
   const auto [upgrade, id] = shared_.checks.link_to_fragment(task.fingerprint);
   if (upgrade != CheckBook::Upgrade::settled) return;
   task.id = id;
-  task.url = url.href();
+  task.url = url;
   task.depth = from.depth + 1;
   task.purpose = Purpose::link;
   shared_.ending.begin(1);
-  queue(url, std::move(task));
+  queue(std::move(task));
 }
 
 // --- what is queued --------------------------------------------------------------------------------------------------
 
-void Crawler::Shard::Discovery::queue(const Url& url, UrlTask task) {
-  found_[shared_.shard_of(url)].push_back(std::move(task));
+void Crawler::Shard::Discovery::queue(UrlTask task) {
+  found_[shared_.shard_of(task.url)].push_back(std::move(task));
 }
 
 void Crawler::Shard::Discovery::hand_out(TimePoint now) {

@@ -40,7 +40,7 @@ class Crawler::Shard::Discovery : private Part {
 
   // --- what is queued
   // The task is to go to the shard that owns its URL.
-  void queue(const Url& url, UrlTask task);
+  void queue(UrlTask task);
   // All of these go there.
   void hand_out(TimePoint now);
 

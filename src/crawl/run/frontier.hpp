@@ -36,7 +36,7 @@ inline constexpr std::int32_t kLeastPriority = -(1 << 30);
 struct UrlTask {
   std::uint64_t fingerprint = 0;
   std::int64_t id = 0;  // 0: known already, and found once more; has fingerprint and depth alone
-  std::string url;
+  Url url;              // empty: the store has no URL under that id
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;
   std::uint8_t redirects = 0;  // hops that led here; of `is_stored` perhaps not all
@@ -183,7 +183,7 @@ class Frontier {
  private:
   std::int32_t priority_of(const UrlTask& task) const {
     if (task.late != 0) return task.late;
-    return task.purpose == Purpose::requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url);
+    return task.purpose == Purpose::requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url.href());
   }
   // At the opening of a run.
   std::int32_t priority_of(const UrlRecord& record) const;

@@ -93,11 +93,7 @@ void Crawler::Shard::GivenDesk::take_one_again(const GivenUrl& given, UrlBatch& 
     return;
   }
   shared_.given.taken.fetch_add(1);
-  if (const auto url = Url::parse(given.url)) {
-    discovery_.queue(*url, std::move(*anew->task));
-  } else {
-    shared_.ending.end(1);
-  }
+  discovery_.queue(std::move(*anew->task));
 }
 
 // As discover() does with a link, but that no page has it.
@@ -133,10 +129,10 @@ void Crawler::Shard::GivenDesk::take_one_given(const GivenUrl& given, UrlBatch& 
   }
   shared_.given.taken.fetch_add(1);
   task.id = claimed.id;
-  task.url = url->href();
+  task.url = std::move(*url);
   task.depth = depth;
   shared_.ending.begin(1);
-  discovery_.queue(*url, std::move(task));
+  discovery_.queue(std::move(task));
 }
 
 }  // namespace argiope

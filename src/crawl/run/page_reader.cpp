@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
 #include "argiope/web/detail/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
@@ -41,7 +40,7 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
     follow_refresh(visit, batch);
     return discovery_.store_links(task, false, batch);
   }
-  if (options_.feeds) sitemaps_.add_feeds_of(visit, batch);
+  if (options_.feeds) sitemaps_.add_feeds_of(visit, text_of(visit), batch);
   // Where each page leads is stored whole, or not at all.
   const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
   auto summary = scan_page(visit);
@@ -81,12 +80,19 @@ void Crawler::Shard::PageReader::follow_refresh(const Visit& visit, UrlBatch& ba
   if (find_refresh(visit.request.url, visit.response.headers.refresh, found_)) follow_link(task_of(visit), found_, batch);
 }
 
+PageText& Crawler::Shard::PageReader::text_of(Visit& visit) {
+  if (visit.text == 0 || visit.text != texts_) {
+    text_.begin(visit.response.body, visit.response.headers.content_type);
+    visit.text = ++texts_;
+  }
+  return text_;
+}
+
 LinkHarvester::Summary Crawler::Shard::PageReader::scan_page(Visit& visit) {
   if (is_scanned(visit)) return scanned_;
   if (!options_.hosts.empty()) harvester_.speak_for(visit.ticket.host->policy->product_token);
-  const HttpResponse& response = visit.response;
-  const bool has_references = has_requisites(visit) && !is_style_sheet(response);
-  scanned_ = harvester_.scan(visit.request.url, response.body, response.headers.content_type, has_references ? &references_ : nullptr);
+  const bool has_references = has_requisites(visit) && !is_style_sheet(visit.response);
+  scanned_ = harvester_.scan(visit.request.url, text_of(visit), has_references ? &references_ : nullptr);
   visit.scan = ++scans_;
   return scanned_;
 }
@@ -129,15 +135,14 @@ const PageReferences* Crawler::Shard::PageReader::scan_early(Visit& visit) {
 
 void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) {
   if (!has_requisites(visit)) return;
-  const HttpResponse& response = visit.response;
   const UrlTask& task = *visit.ticket.task;
-  const bool is_style = is_style_sheet(response);
+  const bool is_style = is_style_sheet(visit.response);
   const bool is_last_sheet = is_of_pages(task.purpose) && task.nesting >= kMostNestedRequisites;
   if (!is_style) scan_page(visit);
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const std::string_view text = is_style ? page_in_utf8(response.body, charset, transcoded_) : harvester_.html();
+  PageText& page = text_of(visit);
+  const std::string_view text = page.utf8();
   LinkResolver resolver;
-  resolver.begin(visit.request.url, is_style ? std::string_view{} : references_.base_href, is_style ? "UTF-8" : charset.name);
+  resolver.begin(visit.request.url, is_style ? std::string_view{} : references_.base_href, is_style ? "UTF-8" : page.charset().name);
   known_requisites_.resize(kKnownRequisites);
   std::string_view base = resolver.base().without_fragment();
   base = base.substr(0, base.find('?'));
@@ -170,7 +175,7 @@ bool Crawler::Shard::PageReader::is_copy(Visit& visit, UrlBatch& batch) {
   const auto [reason, other] = find_copy(visit, batch);
   // A copy that is fetched again makes no row of copies.
   const bool counts = other == 0 || !task_of(visit).settled;
-  if (auto trap = counts ? shared_.duplicates->watch(task_of(visit).url, other != 0) : std::nullopt) batch.notes.push_back(std::move(*trap));
+  if (auto trap = counts ? shared_.duplicates->watch(task_of(visit).url.href(), other != 0) : std::nullopt) batch.notes.push_back(std::move(*trap));
   if (reason == UrlReason::duplicate && wanted.skip_exact) return note_copy(batch, Exclusion::duplicate, other), true;
   if (reason == UrlReason::near_duplicate && wanted.skip_near) return note_copy(batch, Exclusion::near_duplicate, other), true;
   return false;
@@ -187,7 +192,7 @@ void Crawler::Shard::PageReader::note_copy(UrlBatch& batch, Exclusion why, std::
 bool Crawler::Shard::PageReader::is_alias(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), canonical_)) return false;
-  if (canonical_.href() == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
+  if (canonical_ == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
   if (shared_.place_of(canonical_.href(), task.depth + 1) != Exclusion::none || discovery_.is_in_trap(canonical_.href())) return false;
   const Host& host = *visit.ticket.host;
   const bool is_forbidden = host.robots && canonical_.site_key() == host.site && !host.robots->allowed(canonical_.path_and_query());
@@ -211,7 +216,7 @@ DuplicateBook::Copy Crawler::Shard::PageReader::find_copy(const Visit& visit, co
 }
 
 void Crawler::Shard::PageReader::learn_parameters(const Visit& visit, UrlBatch& batch) {
-  auto notes = shared_.duplicates->learn(task_of(visit).url, visit.ticket.host->site, said_->digest);
+  auto notes = shared_.duplicates->learn(task_of(visit).url.href(), visit.ticket.host->site, said_->digest);
   std::ranges::move(notes, std::back_inserter(batch.notes));
 }
 

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "crawl/page/internal/link_harvester.hpp"
+#include "crawl/page/internal/page_text.hpp"
 #include "crawl/run/shard.hpp"
 #include "web/html/internal/page_references.hpp"
 #include "web/html/internal/page_words.hpp"
@@ -25,13 +25,18 @@ class Crawler::Shard::PageReader : private Part {
   const PageReferences* scan_early(Visit& visit);
   // Finds what the answer is shown with, if that is saved.
   void find_requisites(Visit& visit, UrlBatch& batch);
+  // Of the visit's answer. Valid until that of another is asked for.
+  PageText& text_of(Visit& visit);
   // The words of the page, whose text in UTF-8 this is; read once.
   const PageWords& words_of(std::string_view html);
 
  private:
   // What it is shown with may be looked for in it.
   bool has_requisites(const Visit& visit) const noexcept;
-  bool is_scanned(const Visit& visit) const noexcept { return visit.scan != 0 && visit.scan == scans_; }
+  // What was found refers to the text.
+  bool is_scanned(const Visit& visit) const noexcept {
+    return visit.scan != 0 && visit.scan == scans_ && visit.text == texts_;
+  }
   // Its links, and its references if it may have requisites, unless it was scanned last.
   LinkHarvester::Summary scan_page(Visit& visit);
   bool follow_link(const UrlTask& from, const Url& url, UrlBatch& batch);
@@ -47,11 +52,12 @@ class Crawler::Shard::PageReader : private Part {
 
   Discovery& discovery_;
   SitemapDesk& sitemaps_;
+  PageText text_;                      // of the answer that was read last
+  std::uint64_t texts_ = 0;            // of answers, ever
   LinkHarvester harvester_;
   LinkHarvester::Summary scanned_;     // of the page that was scanned last
   std::uint64_t scans_ = 0;            // of pages, ever
   PageReferences references_;          // where assets are looked for
-  std::string transcoded_;             // the style sheet being read
   Url found_;                          // the link or reference being looked at
   Url canonical_;                      // what the page is in another place
   PageWordReader words_;

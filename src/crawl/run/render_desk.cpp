@@ -119,6 +119,7 @@ Coro<std::optional<Error>> Crawler::Shard::RenderDesk::render(Visit& visit) {
 
 void Crawler::Shard::RenderDesk::take_rendered(Visit& visit) {
   visit.response = std::move(visit.rendered->page);
+  visit.text = visit.scan = 0;
   visit.response.wire.clear();
 }
 

@@ -59,7 +59,7 @@ void Crawler::Shard::Settler::exclude(Visit& visit, Exclusion why, std::string d
 }
 
 void Crawler::Shard::Settler::give_up(Visit& visit, const Error& error, TimePoint now) {
-  spdlog::debug("{}: given up: {}", task_of(visit).url, error.message);
+  spdlog::debug("{}: given up: {}", task_of(visit).url.href(), error.message);
   ShardCounters::add(counters_.errors);
   shared_.failures.count(to_string(error.code));
   UrlBatch batch;
@@ -177,7 +177,7 @@ void Crawler::Shard::Settler::note_unwanted(const HttpResponse& response, UrlOut
 bool Crawler::Shard::Settler::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  const bool is_page = is_html_page(response.headers.content_type, response.body) && shared_.place_of(task.url, task.depth) == Exclusion::none;
+  const bool is_page = is_html_page(response.headers.content_type, response.body) && shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
   if (!is_page) return false;
   if (visit.before && visit.before->state == UrlState::done && visit.before->reason != UrlReason::sitemap) {
     batch.outcomes.front() = as_it_was(*visit.before);
@@ -219,7 +219,7 @@ void Crawler::Shard::Settler::on_redirect(Visit& visit, UrlBatch& batch) {
     }
     return;
   }
-  shared_.follow_seed(task.url, *target);
+  shared_.follow_seed(task.url.href(), *target);
   if (goes_back(visit, *target, batch)) return;
   discovery_.discover(task, *target, task.depth, true, batch);
   discovery_.store_links(task, true, batch);
@@ -248,7 +248,7 @@ bool Crawler::Shard::Settler::goes_back(const Visit& visit, const Url& target, U
     task.id = redirects_from(shared_.store, target.href(), from.id, options_.max_redirects);
   }
   if (task.id == 0) return false;
-  task.url = target.href();
+  task.url = target;
   task.depth = from.depth;
   task.redirects = static_cast<std::uint8_t>(from.redirects + 1);
   task.counted = true;
@@ -263,7 +263,7 @@ bool Crawler::Shard::Settler::goes_back(const Visit& visit, const Url& target, U
   batch.outcomes.push_back(std::move(waits));
   shared_.ending.begin(1);
   if (task.purpose == Purpose::requisite) shared_.ending.begin_part();
-  discovery_.queue(target, std::move(task));
+  discovery_.queue(std::move(task));
   return true;
 }
 
@@ -313,7 +313,7 @@ bool Crawler::Shard::Settler::settle_check(Visit& visit, UrlBatch& batch) {
     if (outcome.reason != UrlReason::asset && task.purpose != Purpose::part) continue;
     outcome.reason = outcome.state == UrlState::excluded ? UrlReason::off_scope : UrlReason::checked;
   }
-  const bool is_in_scope = shared_.place_of(task.url, task.depth) == Exclusion::none;
+  const bool is_in_scope = shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
   task.purpose = purpose_among_checks(task.purpose, is_linked, is_in_scope);
   if (!is_in_scope) return false;
   begin_as(task.purpose, task);

@@ -81,13 +81,13 @@ bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
   return true;
 }
 
-void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint now) {
-  Host& host = frontier_.host_of(url);
+void Crawler::Shard::put(UrlTask task, TimePoint due, TimePoint now) {
+  Host& host = frontier_.host_of(task.url);
   if (is_one_too_many(task, host)) return;
   if (!frontier_.put(std::move(task), host, due, now)) shared_.ending.end(1);
 }
 
-void Crawler::Shard::prepare_task(UrlTask task, const Url& url) { put(std::move(task), url, TimePoint{}, TimePoint{}); }
+void Crawler::Shard::prepare_task(UrlTask task) { put(std::move(task), TimePoint{}, TimePoint{}); }
 
 Result<void> Crawler::Shard::resume(const UrlRecord& record) {
   // Of what stays where it is, nothing but its site matters, and nearly always that has been met before.
@@ -99,10 +99,10 @@ Result<void> Crawler::Shard::resume(const UrlRecord& record) {
       return {};
     }
   }
-  const auto url = Url::parse(record.url);
+  auto url = Url::parse(record.url);
   if (!url) return std::unexpected(url.error());
   Host& host = frontier_.host_of(*url);
-  UrlTask task = shared_.task_of(record);
+  UrlTask task = shared_.task_of(record, std::move(*url));
   if (Frontier::stays_on_shelf(record) || !is_one_too_many(task, host)) {
     frontier_.resume(record, host, std::move(task));
   }
@@ -137,8 +137,8 @@ void Crawler::Shard::take_found(std::vector<UrlTask>& tasks, TimePoint now) {
   for (UrlTask& task : tasks) {
     if (task.id == 0) {
       frontier_.found_nearer(task.fingerprint, task.depth, now);
-    } else if (auto url = Url::parse(task.url)) {
-      put(std::move(task), *url, now, now);
+    } else {
+      put(std::move(task), now, now);
     }
   }
   tasks.clear();
@@ -169,10 +169,10 @@ Result<void> Crawler::Shard::read(const Frontier::Read& wanted, TimePoint now) {
   auto done = shared_.store.read_shelf(wanted.load.read, wanted.sites, [&](const UrlRecord& record) {
     auto url = Url::parse(record.url);
     // What is no URL will fail when it is fetched, as any other that cannot be.
-    if (!url) url = Url::parse("http://invalid/");
-    UrlTask task = shared_.task_of(record);
+    Host& host = url ? frontier_.host_of(*url) : frontier_.host_of(*Url::parse("http://invalid/"));
+    UrlTask task = shared_.task_of(record, url ? std::move(*url) : Url());
     const WallTime due = Frontier::is_delayed(record, task) ? record.due : WallTime{};
-    rows.push_back({std::move(task), &frontier_.host_of(*url), due});
+    rows.push_back({std::move(task), &host, due});
     return true;
   });
   if (done) frontier_.take_rows(wanted, std::move(rows), now);
@@ -307,7 +307,7 @@ Coro<void> Crawler::Shard::visit(Visit& visit) {
     cancelled = true;  // stays queued in the store: the next run fetches it
     visitor_->note_asked(visit);
   } catch (const std::exception& error) {
-    spdlog::error("{}: {}", visit.ticket.task->url, error.what());
+    spdlog::error("{}: {}", visit.ticket.task->url.href(), error.what());
     visitor_->on_error(visit, {Errc::internal, error.what()}, core_.loop->time());
   }
   --visit.ticket.host->pins;

@@ -45,7 +45,7 @@ class Crawler::Shard {
   ~Shard();
 
   // Before work() has begun: queues a URL of this shard, or one that the store has recorded.
-  void prepare_task(UrlTask task, const Url& url);
+  void prepare_task(UrlTask task);
   Result<void> resume(const UrlRecord& record);
   // What to submit for it, and how much that is.
   std::vector<UrlMove> take_moves() { return core_.frontier.take_moves(); }
@@ -87,7 +87,8 @@ class Crawler::Shard {
     UrlAsk ask = UrlAsk::page;    // of the last request
     bool is_conditional = false;  // 304 is an answer
     bool is_asked = false;        // the transport has its request; whether it was sent, the response says
-    std::uint64_t scan = 0;  // of its page: what was found is still there while it is the reader's last; 0: none yet
+    std::uint64_t text = 0;  // of its body, which is still there while it is the reader's last; 0: none yet
+    std::uint64_t scan = 0;  // of its page: the same of what was found
 
     // Of a good answer: whether its body was, or would be, of a type that is not accepted.
     bool is_unwanted() const noexcept;
@@ -145,7 +146,7 @@ class Crawler::Shard {
   void read_on(TimePoint now);
   Result<void> read(const Frontier::Read& read, TimePoint now);
   void submit_moves();
-  void put(UrlTask task, const Url& url, TimePoint due, TimePoint now);
+  void put(UrlTask task, TimePoint due, TimePoint now);
   bool is_one_too_many(const UrlTask& task, const Host& host);
   void start(Frontier::Ticket ticket);
   Coro<void> visit(Visit& visit);

@@ -420,12 +420,12 @@ void Crawler::Shared::follow_stored_seed(const UrlRecord& record) {
   if (auto target = Url::parse(record.redirect_to)) follow_seed(record.url, *target);
 }
 
-UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
+UrlTask Crawler::Shared::task_of(const UrlRecord& record, Url url) const {
   const UrlWork work = work_on(record, Stage::opening);
   UrlTask task;
   task.fingerprint = fingerprint_of(record.url);
   task.id = record.url_id;
-  task.url = record.url;
+  task.url = std::move(url);
   task.depth = record.depth;
   task.purpose = purpose_of(record, work);
   // Also what waits and was fetched before. What is to be fetched whole has no validators to ask with.
@@ -455,12 +455,12 @@ void Crawler::Shared::add_seeds(WallTime now) {
     UrlTask task;
     task.fingerprint = seed_fingerprint;
     task.id = claimed.id;
-    task.url = url.href();
-    batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options, 0, task.url), 0, now});
+    task.url = url;
+    batch.discovered.push_back({task.id, url.href(), 0, crawl_priority(options, 0, url.href()), 0, now});
     depth_book.found({{{task.fingerprint, task.id, 0}}});
     ending.begin(1);
     taken_up_.fetch_add(1, std::memory_order_relaxed);
-    shards[shard_of(url)]->prepare_task(std::move(task), url);
+    shards[shard_of(url)]->prepare_task(std::move(task));
   }
   if (!batch.discovered.empty()) store.submit(std::move(batch));
 }
@@ -496,12 +496,13 @@ std::optional<Crawler::Shared::Anew> Crawler::Shared::begin_anew(const UrlRecord
   count_left(record, -1);
   // Whatever is no page is known to other books than this, which have done with it.
   const bool is_page = queued.reason == UrlReason::none;
-  if (!is_page || work_on(queued, Stage::opening) != UrlWork::fetch) {
+  auto url = Url::parse(record.url);
+  if (!is_page || !url || work_on(queued, Stage::opening) != UrlWork::fetch) {
     count_left(queued, 1);
     return anew;
   }
   ending.begin(1);
-  anew.task = task_of(queued);
+  anew.task = task_of(queued, std::move(*url));
   anew.task->counted = record.state == UrlState::done || record.state == UrlState::failed;
   return anew;
 }
@@ -582,9 +583,11 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
         follow_stored_seed(record);
         const bool passed_over = passed_over_.contains(record.url_id);
         const UrlWork work = work_on(record, passed_over ? Stage::opening : Stage::going_on);
-        if (work == UrlWork::leave || !Url::parse(record.url)) return true;
+        if (work == UrlWork::leave) return true;
+        auto url = Url::parse(record.url);
+        if (!url) return true;
         passed_over_.erase(record.url_id);
-        UrlTask task = task_of(record);
+        UrlTask task = task_of(record, std::move(*url));
         task.purpose = purpose_of(record, work);
         if (task.rotates) rotating.fetch_add(1, std::memory_order_relaxed);
         if (task.purpose == Purpose::requisite) ending.begin_part();

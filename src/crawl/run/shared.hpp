@@ -68,8 +68,8 @@ class Crawler::Shared {
 
   Result<void> open(WallTime now);
 
-  // URLs of the store's that decide() has found worth fetching.
-  UrlTask task_of(const UrlRecord& record) const;
+  // URLs of the store's that decide() has found worth fetching. `url`: that of the record; an empty one where it has none.
+  UrlTask task_of(const UrlRecord& record, Url url) const;
 
   // Of a URL. Seeded, so that nobody can make a URL that passes for another's.
   std::uint64_t fingerprint_of(std::string_view href) const noexcept { return fingerprint(href, seed); }

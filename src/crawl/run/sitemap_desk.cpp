@@ -8,12 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/page/internal/link_resolver.hpp"
-#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/host_hops.hpp"
 #include "web/html/internal/page_survey.hpp"
@@ -98,12 +96,10 @@ Coro<void> Crawler::Shard::SitemapDesk::guess_sitemap(Host& host) {
   add_sitemap_by_itself(place);
 }
 
-void Crawler::Shard::SitemapDesk::add_feeds_of(Visit& visit, UrlBatch& batch) {
-  const HttpResponse& response = visit.response;
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const PageSurvey survey = survey_page(page_in_utf8(response.body, charset, transcoded_));
+void Crawler::Shard::SitemapDesk::add_feeds_of(const Visit& visit, PageText& text, UrlBatch& batch) {
+  const PageSurvey survey = survey_page(text.utf8());
   LinkResolver resolver;
-  resolver.begin(visit.request.url, survey.base_href, charset.name);
+  resolver.begin(visit.request.url, survey.base_href, text.charset().name);
   const UrlTask& task = task_of(visit);
   std::size_t found = 0;
   for (const SurveyedLink& link : survey.links) {
@@ -125,7 +121,7 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());
   if (!shared_.sitemaps.take(task.fingerprint)) return;
-  task.url = url.href();
+  task.url = std::move(url);
   task.depth = origin.depth;
   task.redirects = origin.redirects;
   task.nesting = origin.nesting;
@@ -133,7 +129,7 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   task.id = id;
   if (is_new) {
-    batch.discovered.push_back({id, task.url, task.depth, crawl_priority(options_, task.depth, task.url), origin.id,
+    batch.discovered.push_back({id, task.url.href(), task.depth, crawl_priority(options_, task.depth, task.url.href()), origin.id,
                                 wall(), UrlReason::sitemap});
   } else {
     const auto record = shared_.store.get(id);
@@ -148,7 +144,7 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
     task.revisit = was_sitemap && (*record)->state == UrlState::done;
   }
   shared_.ending.begin(1);
-  discovery_.queue(url, std::move(task));
+  discovery_.queue(std::move(task));
 }
 
 void Crawler::Shard::SitemapDesk::pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch) {
@@ -201,7 +197,7 @@ bool Crawler::Shard::SitemapDesk::is_sitemap(Visit& visit) {
 
 void Crawler::Shard::SitemapDesk::note_no_sitemap(const UrlTask& task) {
   ++shared_.sitemaps.counts.unreadable;
-  spdlog::warn("{}: neither sitemap nor feed", printable(task.url));
+  spdlog::warn("{}: neither sitemap nor feed", printable(task.url.href()));
 }
 
 bool Crawler::Shard::SitemapDesk::on_sitemap(Visit& visit, UrlBatch& batch) {
@@ -297,7 +293,7 @@ bool Crawler::Shard::SitemapDesk::read_sitemap_of(Visit& visit, UrlBatch& batch)
   if (trouble.empty()) return true;
   ++counts.cut;
   outcome.error = "read in part: " + trouble;
-  spdlog::warn("{}: {}", printable(task.url), printable(trouble));
+  spdlog::warn("{}: {}", printable(task.url.href()), printable(trouble));
   return true;
 }
 
@@ -314,7 +310,7 @@ void Crawler::Shard::SitemapDesk::ask_if_newer(const Url& url, WallTime modified
   if (reason == UrlReason::checked || reason == UrlReason::asset || reason == UrlReason::sitemap) return;
   if (shared_.is_under_way(**record) || shared_.place_of(url.href(), (*record)->depth) != Exclusion::none) return;
   if (!shared_.sitemaps.take(task.fingerprint)) return;
-  task.url = url.href();
+  task.url = url;
   task.depth = (*record)->depth;
   task.revisit = task.counted = true;
   UrlOutcome waits;
@@ -332,7 +328,7 @@ void Crawler::Shard::SitemapDesk::ask_if_newer(const Url& url, WallTime modified
   batch.outcomes.push_back(std::move(waits));
   ++shared_.sitemaps.counts.news;
   shared_.ending.begin(1);
-  discovery_.queue(url, std::move(task));
+  discovery_.queue(std::move(task));
 }
 
 }  // namespace argiope

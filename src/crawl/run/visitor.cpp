@@ -87,15 +87,15 @@ Coro<void> Crawler::Shard::Visitor::visit_now(Visit& visit) {
     co_await questions_.ask(host);
     co_return;
   }
-  auto url = Url::parse(task_of(visit).url);
-  if (!url) co_return on_error(visit, {Errc::invalid_input, url.error().message}, now);
-  if (host.robots && !host.robots->allowed(url->path_and_query())) {
+  const Url& url = task_of(visit).url;
+  if (url.href().empty()) co_return on_error(visit, {Errc::invalid_input, "not a URL"}, now);
+  if (host.robots && !host.robots->allowed(url.path_and_query())) {
     co_return settler_.exclude(visit, Exclusion::robots, "robots.txt", now);
   }
-  if (shared_.duplicates && !is_only_checked(task_of(visit).purpose) && discovery_.is_in_trap(task_of(visit).url)) {
+  if (shared_.duplicates && !is_only_checked(task_of(visit).purpose) && discovery_.is_in_trap(url.href())) {
     co_return settler_.exclude(visit, Exclusion::trap, {}, now);
   }
-  visit.request.url = std::move(*url);
+  visit.request.url = url;
   if (task_of(visit).purpose != Purpose::sitemap) {
     co_await fetch(visit);
   } else if (sitemaps_.enter(visit)) {
@@ -123,7 +123,7 @@ void Crawler::Shard::Visitor::pass_over(Visit& visit, TimePoint now) {
   UrlBatch batch;
   if (const UrlTask& task = task_of(visit); task.revisit || task.known) {
     // Of a page that is known nothing changes.
-    batch.moves.push_back({task.id, std::nullopt, 0, crawl_priority(options_, task.depth, task.url), task.depth});
+    batch.moves.push_back({task.id, std::nullopt, 0, crawl_priority(options_, task.depth, task.url.href()), task.depth});
   } else {
     UrlOutcome outcome = settler_.outcome_of(visit);
     outcome.state = UrlState::queued;
@@ -214,7 +214,7 @@ Coro<void> Crawler::Shard::Visitor::fetch(Visit& visit) {
 // Whether its name says that it is of a type that is not accepted. Names may be wrong: it is asked by HEAD.
 bool Crawler::Shard::Visitor::looks_unwanted(const UrlTask& task) const {
   if (options_.accept_types.empty() || task.revisit) return false;
-  const std::string_view path = path_in(task.url);
+  const std::string_view path = path_in(task.url.href());
   const std::string_view type = media_type_of_extension(extension_of(path.substr(path.rfind('/') + 1)));
   return !type.empty() && !has_media_type(type, options_.accept_types);
 }
@@ -253,7 +253,7 @@ void Crawler::Shard::Visitor::build_request(Visit& visit) {
   request.headers = task.host->policy->headers;
   request.keep_fields = options_.on_page || render_.is_open() || options_.duplicates.canonical || options_.keep_facts;
   desk_.prepare(request);
-  visit.scan = 0;
+  visit.text = visit.scan = 0;
   visit.before.reset();
   visit.is_conditional = false;
   if (!task.revisit && !task.counted) return;
@@ -307,7 +307,7 @@ Coro<std::string> Crawler::Shard::Visitor::hand_over(Visit& visit) {
   if (!what.empty()) {
     ShardCounters::add(counters_.handler_errors);
     what.insert(0, "the page handler has thrown: ");
-    spdlog::error("{}: {}", task_of(visit).url, printable(what));
+    spdlog::error("{}: {}", task_of(visit).url.href(), printable(what));
   }
   co_return what;
 }
@@ -413,7 +413,7 @@ void Crawler::Shard::Visitor::retry(Visit& visit, const Error& error, Duration a
   const Duration delay = desk_.wait_after(*task.host, task.attempts).value_or(Duration::zero());
   ShardCounters::add(counters_.retries);
   put_page_off(visit);
-  spdlog::debug("{}: {}; attempt {} of {}", task.url, error.message, task.attempts, task.host->policy->attempts);
+  spdlog::debug("{}: {}; attempt {} of {}", task.url.href(), error.message, task.attempts, task.host->policy->attempts);
   const TimePoint due = saturating_add(now, std::max(delay, at_least));
   UrlBatch batch;
   UrlOutcome outcome = waiting_outcome(visit);
