@@ -13,7 +13,6 @@
 #include "engine/book_rules.hpp"
 #include "engine/book_state.hpp"
 #include "engine/broker.hpp"
-#include "engine/keep_alive.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {
@@ -118,20 +117,20 @@ Result<void> Book::close() { return state_->opened == nullptr ? Result<void>{} :
 // --- what it offers: by the owner where there is one, or by itself, with the book kept until it has ended ----------------
 
 Coro<Result<PutReply>> Book::put(NewJob job) {
-  if (state_->owner) return state_->owner->put(std::move(job));
+  if (state_->owner) return state_->owner->puts.put(std::move(job));
   return keep_alive(state_, state_->put(std::move(job)));
 }
 Coro<Result<std::vector<Result<PutReply>>>> Book::put_each(std::vector<NewJob> jobs) {
-  if (state_->owner) return state_->owner->put_each(std::move(jobs));
+  if (state_->owner) return state_->owner->puts.put_each(std::move(jobs));
   return keep_alive(state_, state_->put_each(std::move(jobs)));
 }
 Coro<Result<std::vector<PutReply>>> Book::put_all(std::vector<NewJob> jobs) {
-  if (state_->owner) return state_->owner->put_all(std::move(jobs), false);
+  if (state_->owner) return state_->owner->puts.put_all(std::move(jobs), false);
   return keep_alive(state_, state_->put_all(std::move(jobs), false));
 }
 Coro<Result<std::vector<PutReply>>> Book::put_batch(std::vector<NewJob> jobs, NewJob completion) {
   jobs.push_back(std::move(completion));
-  if (state_->owner) return state_->owner->put_all(std::move(jobs), true);
+  if (state_->owner) return state_->owner->puts.put_all(std::move(jobs), true);
   return keep_alive(state_, state_->put_all(std::move(jobs), true));
 }
 
@@ -264,7 +263,7 @@ Coro<Result<std::vector<ChangeReply>>> Book::State::change_as_owner(std::vector<
   for (auto change = changes.begin(); change != changes.end();) {
     for (; change != changes.end() && changing.size() < kChangesTogether && changing.insert(change->id).second;
          ++change) {
-      under_way.push_back(EventLoop::current().create_task(owner->change(std::move(*change))));
+      under_way.push_back(EventLoop::current().create_task(owner->ends.change(std::move(*change))));
     }
     for (auto& one : under_way) replies.push_back(co_await or_return(co_await one));
     under_way.clear();
@@ -298,7 +297,7 @@ Coro<Result<void>> Book::State::set_paused(std::string name, bool paused, WallTi
 Coro<Result<void>> Book::State::erase_queue(std::string name) {
   if (remote) co_return co_await remote->erase_queue(std::move(name));
   const auto in_turn = co_await configuring.scoped();
-  if (owner) co_return co_await owner->erase_queue(std::move(name));
+  if (owner) co_return co_await owner->queues.erase(std::move(name));
   const StoredQueue found = co_await or_return(queue(name));
   known.erase(name);
   co_return co_await store(&Store::erase_queue, found.id);
@@ -307,7 +306,7 @@ Coro<Result<void>> Book::State::erase_queue(std::string name) {
 Coro<Result<void>> Book::State::write_config(std::string name, QueueConfig config, JobReachRef asker) {
   co_await or_return(set_clock());
   config.paused_until = whole_ms(clock().from_calendar(config.paused_until));
-  if (owner) co_return co_await owner->configure(std::move(name), std::move(config), std::move(asker));
+  if (owner) co_return co_await owner->queues.configure(std::move(name), std::move(config), std::move(asker));
   co_await or_return(check_queue_name(name));
   const auto opened_queue = co_await or_return(store(&Store::open_queue, name, config));
   const auto written = co_await store(&Store::configure, opened_queue.id, std::move(config));
@@ -345,7 +344,7 @@ Coro<Result<JobOutput>> Book::State::output(JobId id, OutputLook look) {
   for (;;) {
     // What lies there is of the run before, until this one has left something. Asked before the row is read: what it leaves
     // meanwhile may come too late for the row.
-    const std::uint64_t run_with_output = owner ? owner->run_with_output(id) : 0;
+    const std::uint64_t run_with_output = owner ? owner->runs.with_output(id) : 0;
     JobRecord record = co_await or_return(get(id));
     if (owner && record.state == JobState::running && record.token != run_with_output) record.result.clear();
     JobOutput output = output_of(std::move(record), look);
@@ -402,7 +401,7 @@ Coro<Result<std::vector<JobRecord>>> Book::State::list(JobFilter filter) {
 Coro<Result<StoredQueue>> Book::State::queue(std::string name) {
   if (remote) co_return co_await remote->queue(std::move(name));
   if (owner) {
-    if (const StoredQueue* found = owner->queue(name)) co_return as_of_now(*found);
+    if (const StoredQueue* found = owner->queues.find(name)) co_return as_of_now(*found);
   }
   auto all = co_await or_return(queues());
   const auto found = std::ranges::find(all, name, &StoredQueue::name);

@@ -29,39 +29,6 @@ JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config
 
 }  // namespace
 
-// --- what only the owner knows -----------------------------------------------------------------------------------------
-
-bool Broker::tell_of_run(JobId id, JobExplanation& why) const {
-  const std::uint64_t token = runs_.token_of(id);
-  if (token == 0) return false;
-  const Run& running = runs_.at(token);
-  why.state = JobState::running;
-  why.reason = WaitReason::running;
-  why.attempts = running.attempt;
-  why.worker = running.call->worker;
-  why.progress = running.progress;
-  why.progress_message = running.progress_message;
-  if (const auto info = running.queue->window.jobs().find(id)) {
-    why.lease_until = why.until = clock_.to_calendar(clock_.to_job_time(info->until));
-  }
-  return true;
-}
-
-std::optional<Explanation> Broker::look_in_memory(std::string_view name, JobId id) {
-  Queue* const queue = queues_.find(name);
-  if (queue == nullptr) return std::nullopt;
-  const TimePoint now = loop_.time();
-  refresh(*queue, now);
-  const Explanation found = queue->window.jobs().explain(id, now);
-  return found.reason == WaitReason::not_found ? std::nullopt : std::optional(found);
-}
-
-bool Broker::is_worked_on(std::string_view name) const {
-  const Queue* const queue = queues_.find(name);
-  if (queue == nullptr) return false;
-  return queue->callers > 0 || std::ranges::any_of(runs_, [&](const auto& run) { return run.second.queue == queue; });
-}
-
 // --- the order of reasons ----------------------------------------------------------------------------------------------
 
 Coro<Result<JobExplanation>> Book::State::explain(JobId id) {
@@ -79,7 +46,7 @@ Coro<Result<JobExplanation>> Book::State::explain(JobId id) {
 
 // Of a job that runs, has ended, is buried or waits for others; false for any other job.
 Coro<Result<bool>> Book::State::explain_by_record(const JobRecord& record, JobExplanation& why) {
-  if (owner && owner->tell_of_run(record.id, why)) co_return true;
+  if (owner && owner->runs.explain(record.id, why)) co_return true;
   if (!owner && record.state == JobState::running) {
     why.worker = record.worker;
     why.lease_until = clock().to_calendar(record.lease_until);
@@ -107,7 +74,7 @@ Coro<Result<bool>> Book::State::explain_by_record(const JobRecord& record, JobEx
 
 Coro<Result<void>> Book::State::explain_waiting(const JobRecord& record, const StoredQueue& queue,
                                                 JobExplanation& why) {
-  const auto in_memory = owner ? owner->look_in_memory(record.queue, record.id) : std::nullopt;
+  const auto in_memory = owner ? owner->leases.look_in_memory(record.queue, record.id) : std::nullopt;
   if (!in_memory && record.state == JobState::delayed && record.due_at > clock().now()) {
     why.reason = WaitReason::not_due;
     why.until = clock().to_calendar(record.due_at);
@@ -130,7 +97,7 @@ Coro<Result<void>> Book::State::explain_waiting(const JobRecord& record, const S
     why.reason = WaitReason::no_owner;
   } else if (const auto held = co_await or_return(held_by_limits(record, queue, why))) {
     why.reason = *held;
-  } else if (owner && !owner->is_worked_on(record.queue)) {
+  } else if (owner && !owner->leases.is_worked_on(record.queue)) {
     why.reason = WaitReason::no_worker;
   } else {
     why.reason = why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none;
