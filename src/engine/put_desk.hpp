@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "engine/lease_desk.hpp"
-#include "engine/turn_batch.hpp"
 
 namespace argiope {
 

@@ -10,7 +10,6 @@
 #include "argiope/base/random.hpp"
 #include "engine/queue_desk.hpp"
 #include "engine/run_desk.hpp"
-#include "engine/turn_batch.hpp"
 
 namespace argiope {
 
