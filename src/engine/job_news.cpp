@@ -20,7 +20,7 @@ constexpr std::uint32_t kNewsOfRuns = [] {
 
 void JobNews::add(Follower& follower) {
   if (listener_ == 0) {
-    listener_ = owner_->add_listener(kNewsOfRuns, [this](const JobEvent& event) { wake(event.id); });
+    listener_ = owner_->listeners().add(kNewsOfRuns, [this](const JobEvent& event) { wake(event.id); });
   }
   followers_[follower.id_].push_back(follower);
 }
@@ -33,7 +33,7 @@ void JobNews::remove(Follower& follower) noexcept {
 }
 
 void JobNews::stop_listening() noexcept {
-  if (listener_ != 0) owner_->remove_listener(std::exchange(listener_, 0));
+  if (listener_ != 0) owner_->listeners().remove(std::exchange(listener_, 0));
 }
 
 // They run on when their turn comes, so the list stays as it is meanwhile.

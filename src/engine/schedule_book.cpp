@@ -11,7 +11,6 @@
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
 #include "engine/internal/remote_book.hpp"
-#include "engine/keep_alive.hpp"
 #include "engine/schedule_book_state.hpp"
 #include "engine/scheduler_impl.hpp"
 #include "jobs/internal/plan.hpp"
@@ -506,7 +505,7 @@ Coro<Result<FireReply>> ScheduleBook::State::fire(FireCall call) {
   if (owner) {
     std::vector<FireCall> calls;
     calls.push_back(std::move(call));
-    auto replies = co_await or_return(owner->fire(std::move(calls)));
+    auto replies = co_await or_return(owner->puts.fire(std::move(calls)));
     co_return std::move(replies.front());
   }
   FireJob& one = call.jobs.front();

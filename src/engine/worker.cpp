@@ -12,7 +12,7 @@
 #include "async/internal/ticker.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/internal/job_source.hpp"
-#include "engine/keep_alive.hpp"
+#include "engine/store_use.hpp"
 
 namespace argiope {
 namespace {

@@ -1,12 +1,10 @@
-// How the broker hands jobs out.
-#include <spdlog/spdlog.h>
+#include "engine/lease_desk.hpp"
 
 #include <algorithm>
 
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/timeout.hpp"
 #include "engine/book_rules.hpp"
-#include "engine/broker.hpp"
 
 namespace argiope {
 
@@ -19,27 +17,130 @@ WallTime waited_since(const JobRecord& record) noexcept {
 
 }  // namespace
 
-Duration Broker::lease_time_of(const Run& run) {
-  return run.lease_time > Duration{} ? run.lease_time : run.queue->config().lease_time;
+// --- the loop ----------------------------------------------------------------------------------------------------------
+
+void LeaseDesk::pump() {
+  if (owned_.closing || !owned_.started) return;
+  const TimePoint now = loop_.time();
+  for (Queue* queue : queue_desk_.take_due(now)) {
+    queue->dirty = false;
+    refresh(*queue, now);
+  }
+  serve(now);
+  queue_desk_.look_when_due();
 }
 
+void LeaseDesk::tick(Queue& queue, TimePoint now) {
+  if (now >= unwritten_until_) renew_unwritten(now);
+  queue.window.jobs().tick(now);
+  for (const JobId id : std::exchange(owned_.due_log, {})) tell(JobEventKind::due, id, queue);
+}
+
+// A store that is slow costs no job its lease: one that nobody has been given yet does not run out.
+void LeaseDesk::renew_unwritten(TimePoint now) {
+  unwritten_until_ = kNever;
+  for (Unwritten& unwritten : unwritten_) {
+    unwritten.first_until = kNever;
+    for (const Grant& grant : *unwritten.grants) {
+      for (const LeaseRequest& request : grant.requests) {
+        const Run* const run = runs_.find(request.token);
+        if (run == nullptr || run->holder_gone) continue;
+        const TimePoint until = saturating_add(now, RunDesk::lease_time_of(*run));
+        run->queue->window.jobs().renew(run->queue_token, until);
+        unwritten.first_until = std::min(unwritten.first_until, until);
+      }
+    }
+    unwritten_until_ = std::min(unwritten_until_, unwritten.first_until);
+  }
+}
+
+// Does what is due in a queue, and finds out whether a job of it may be leased.
+void LeaseDesk::refresh(Queue& queue, TimePoint now) {
+  JobQueue& jobs = queue.window.jobs();
+  tick(queue, now);
+  if (queue_desk_.pause_ends(queue) <= now) queue_desk_.end_pause(queue, now);
+  for (const ExpiredLease& lease : jobs.take_expired()) settle_desk_.expire(queue, lease);
+  queue.window.trim(now);
+  update_active(queue, now);
+  if (!queue.refilling && !owned_.closing && queue.window.wants_load(now)) {
+    queue.refilling = true;
+    run_in_background(refill(queue));
+  }
+  TimePoint wakeup = std::min(jobs.next_change(now), queue_desk_.pause_ends(queue));
+  if (!queue.refilling) wakeup = std::min(wakeup, queue.window.next_load_time());
+  queue_desk_.wake_at(queue, wakeup);
+}
+
+// Reads on until the window has what it needs.
+Coro<void> LeaseDesk::refill(Queue& queue) {
+  struct Ended {
+    Queue& queue;
+    Event& read_on;
+    ~Ended() {
+      queue.refilling = false;
+      read_on.set();
+    }
+  } const ended{queue, read_on_};
+  while (!owned_.closing) {
+    const auto read = co_await read_on(queue.window);
+    if (!read) co_return owned_.stop_all(read.error());
+    if (!*read) break;
+    tick(queue, loop_.time());
+    queue_desk_.mark(queue);
+    if (!queue.window.wants_load(loop_.time())) break;
+  }
+  queue_desk_.mark(queue);
+}
+
+// Moves in the store what the window wants moved, reads what it asks for, and hands it over. False: it asked for nothing.
+Coro<Result<bool>> LeaseDesk::read_on(QueueWindow& window) {
+  const std::vector<QueueWindow::Load> loads = window.loads(loop_.time());
+  std::vector<JobId> to_ready, to_set_aside;
+  for (const QueueWindow::Move& move : window.take_moves()) {
+    (move.shelf == Shelf::set_aside ? to_set_aside : to_ready).push_back(move.id);
+  }
+  if (!to_ready.empty()) co_await or_return(store_(&Store::shelve, std::move(to_ready), Shelf::ready));
+  if (!to_set_aside.empty()) co_await or_return(store_(&Store::shelve, std::move(to_set_aside), Shelf::set_aside));
+  for (const QueueWindow::Load& load : loads) {
+    if (load.keys) {
+      const auto keys =
+          co_await or_return(store_(&Store::keys_set_aside, window.id(), load.after_key, load.read.limit));
+      window.loaded_keys(load, keys);
+      continue;
+    }
+    const auto jobs = co_await or_return(store_(&Store::read_shelf, window.id(), load.read, load.key));
+    window.loaded(load, jobs, loop_.time());
+  }
+  co_return !loads.empty();
+}
+
+// Serves who waits, first come, first served.
+void LeaseDesk::serve(TimePoint now) {
+  if (std::ranges::none_of(queues_, [](const auto& queue) { return queue->active && queue->callers > 0; })) return;
+  std::vector<Grant> grants = owned_.callers.serve([&](const LeaseCaller& caller) { return take(caller, now); });
+  if (queue_desk_.has_dirty()) queue_desk_.look_soon();
+  if (!grants.empty()) grant_after_turn(std::move(grants));
+}
+
+// --- who gets what -----------------------------------------------------------------------------------------------------
+
 // Of what it would lease next.
-Rank Broker::first_rank(const Queue& queue) {
+Rank LeaseDesk::first_rank(const Queue& queue) {
   const JobQueue& jobs = queue.window.jobs();
   const auto id = jobs.most_important();
   const auto job = id ? jobs.find(*id) : std::nullopt;
   return job ? Rank{job->priority, *id} : Rank::last();
 }
 
-void Broker::update_active(Queue& queue, TimePoint now) {
+void LeaseDesk::update_active(Queue& queue, TimePoint now) {
   const JobQueue& jobs = queue.window.jobs();
   const bool active = jobs.may_start(now) && jobs.most_important() && queue.window.top_is_certain();
-  if (active && !queue.active) queue.pass = std::max(queue.pass, least_pass_);
+  if (active && !queue.active) queue.pass = std::max(queue.pass, owned_.least_pass);
   queue.active = active;
 }
 
 // Up to as many jobs as the caller asked for, from its queues in turn, by weight.
-Broker::Grant Broker::take(Caller& caller, TimePoint now) {
+Grant LeaseDesk::take(const LeaseCaller& caller, TimePoint now) {
   Grant grant;
   const bool by_importance = caller.call->most_important_first;
   const auto later = [by_importance](const Queue* a, const Queue* b) {
@@ -53,12 +154,12 @@ Broker::Grant Broker::take(Caller& caller, TimePoint now) {
   while (!heap.empty() && grant.requests.size() < caller.call->most) {
     std::ranges::pop_heap(heap, later);
     Queue& queue = *heap.back();
-    least_pass_ = std::max(least_pass_, queue.pass);
+    owned_.least_pass = std::max(owned_.least_pass, queue.pass);
     const auto lease = queue.window.jobs().lease(now, queue.config().lease_time);
     if (lease) begin(queue, *lease, caller, grant, now);
     update_active(queue, now);
     // Its window may have run low, and its next change may have moved.
-    note_dirty(queue);
+    queue_desk_.note_dirty(queue);
     if (lease && queue.active) {
       std::ranges::push_heap(heap, later);
     } else {
@@ -69,12 +170,12 @@ Broker::Grant Broker::take(Caller& caller, TimePoint now) {
 }
 
 // Its run begins here; it is handed out once that is written down.
-void Broker::begin(Queue& queue, const Lease& lease, const Caller& caller, Grant& grant, TimePoint now) {
+void LeaseDesk::begin(Queue& queue, const Lease& lease, const LeaseCaller& caller, Grant& grant, TimePoint now) {
   ask_for(queue, lease.id, caller, grant, now);
   begin_run(queue, lease, grant.requests.back().token, caller);
 }
 
-void Broker::ask_for(const Queue& queue, JobId id, const Caller& caller, Grant& grant, TimePoint now) {
+void LeaseDesk::ask_for(const Queue& queue, JobId id, const LeaseCaller& caller, Grant& grant, TimePoint now) {
   const TimePoint until = saturating_add(now, queue.config().lease_time);
   grant.requests.push_back({.id = id,
                             .token = runs_.next_token(),
@@ -86,64 +187,28 @@ void Broker::ask_for(const Queue& queue, JobId id, const Caller& caller, Grant& 
   grant.until.push_back(until);
 }
 
-void Broker::begin_run(Queue& queue, const Lease& lease, std::uint64_t token, const Caller& caller) {
+void LeaseDesk::begin_run(Queue& queue, const Lease& lease, std::uint64_t token, const LeaseCaller& caller) {
   queue.window.took(lease.key);
   queue.pass += kStride / std::clamp<std::uint32_t>(queue.config().weight, 1, 1000);
-  runs_.begin(token, {.queue = &queue,
-                      .queue_token = lease.token,
-                      .id = lease.id,
-                      .attempt = lease.attempts,
-                      .call = caller.call});
-}
-
-// Serves who waits, first come, first served.
-void Broker::serve(TimePoint now) {
-  if (std::ranges::none_of(queues_, [](const auto& queue) { return queue->active && queue->callers > 0; })) return;
-  std::vector<Grant> grants;
-  for (auto caller = callers_.begin(); caller != callers_.end();) {
-    if (caller->answer.done()) {  // cancelled, and about to be dropped
-      ++caller;
-      continue;
-    }
-    Grant taken = take(*caller, now);
-    if (taken.requests.empty()) {
-      ++caller;
-      continue;
-    }
-    taken.caller = std::move(*caller);
-    grants.push_back(std::move(taken));
-    caller = callers_.erase(caller);
-  }
-  if (!dirty_.empty()) ticker_.soon();
-  if (!grants.empty()) grant_after_turn(std::move(grants));
-}
-
-// A store that is slow costs no job its lease: one that nobody has been given yet does not run out.
-void Broker::renew_unwritten(TimePoint now) {
-  unwritten_until_ = kNever;
-  for (Unwritten& unwritten : unwritten_) {
-    unwritten.first_until = kNever;
-    for (const Grant& grant : *unwritten.grants) {
-      for (const LeaseRequest& request : grant.requests) {
-        const Run* const run = runs_.find(request.token);
-        if (run == nullptr || run->holder_gone) continue;
-        const TimePoint until = saturating_add(now, lease_time_of(*run));
-        run->queue->window.jobs().renew(run->queue_token, until);
-        unwritten.first_until = std::min(unwritten.first_until, until);
-      }
-    }
-    unwritten_until_ = std::min(unwritten_until_, unwritten.first_until);
-  }
+  runs_.begin(
+      token,
+      {.queue = &queue, .queue_token = lease.token, .id = lease.id, .attempt = lease.attempts, .call = caller.call});
 }
 
 // Ends of runs that were asked for before, and that may have made room for these, go to the store first.
-void Broker::grant_after_turn(std::vector<Grant> grants) {
+void LeaseDesk::grant_after_turn(std::vector<Grant> grants) {
   ++unsent_grants_;
   run_in_background(grant(std::move(grants)));
 }
 
+void LeaseDesk::grant_after_turn(Grant grant) {
+  std::vector<Grant> grants;
+  grants.push_back(std::move(grant));
+  grant_after_turn(std::move(grants));
+}
+
 // Writes the leases down, and only then gives the jobs away.
-Coro<void> Broker::grant(std::vector<Grant> grants) {
+Coro<void> LeaseDesk::grant(std::vector<Grant> grants) {
   --unsent_grants_;
   std::vector<LeaseRequest> requests;
   TimePoint first_until = kNever;
@@ -159,19 +224,19 @@ Coro<void> Broker::grant(std::vector<Grant> grants) {
   if (unwritten_.empty()) unwritten_until_ = kNever;
   if (!leased) {
     for (Grant& grant : grants) {
-      leave(grant.caller);
+      LeaseCallers::leave(grant.caller);
       if (!grant.caller.answer.done()) grant.caller.answer.set_result(std::unexpected(leased.error()));
     }
-    co_return stop_all(leased.error());
+    co_return owned_.stop_all(leased.error());
   }
   hand_out(grants, std::move(*leased), asked);
 }
 
 // `leased`: of each request of the grants, in their order. `asked`: when.
-void Broker::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobRecord>> leased, TimePoint asked) {
+void LeaseDesk::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobRecord>> leased, TimePoint asked) {
   const TimePoint now = loop_.time();
   std::size_t next = 0;
-  std::list<Caller> wait_on;
+  std::list<LeaseCaller> wait_on;
   for (Grant& grant : grants) {
     std::vector<LeasedJob> jobs;
     jobs.reserve(grant.requests.size());
@@ -183,14 +248,14 @@ void Broker::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobR
         // Another process has taken it away meanwhile, or it did not wait when it was asked for by its id.
         if (run == nullptr) continue;
         run->queue->window.jobs().done(run->queue_token, loop_.time());
-        mark(*run->queue);
+        queue_desk_.mark(*run->queue);
         runs_.end(token);
         continue;
       }
       if (is_left_as_it_is(*record)) {  // large ones were before it: whoever asks next gets it
         if (run == nullptr) continue;
         run->queue->window.jobs().put_back(run->queue_token, loop_.time());
-        mark(*run->queue);
+        queue_desk_.mark(*run->queue);
         runs_.end(token);
         continue;
       }
@@ -201,56 +266,56 @@ void Broker::hand_out(std::vector<Grant>& grants, std::vector<std::optional<JobR
       }
       if (run == nullptr) {
         // Given back by close(), or run out, before it was written down: the store may have heard of that first.
-        give_back_unknown(*record, token);
+        settle_desk_.give_back_unknown(*record, token);
         continue;
       }
       if (run->cancel_asked) {  // before anybody could tell its worker
-        end_unasked(token, {.outcome = Outcome::cancel, .error = run->cancel_why});
+        settle_desk_.end_unasked(token, {.outcome = Outcome::cancel, .error = run->cancel_why});
         continue;
       }
-      if (record->lease_time > Duration{} || now - asked > lease_time_of(*run) / 8) {
+      if (record->lease_time > Duration{} || now - asked > RunDesk::lease_time_of(*run) / 8) {
         set_lease_time(*run, *record, asked, grant.until[i]);
       }
       run->max_attempts = record->max_attempts;
       const std::uint32_t attempt = run->attempt;
-      const Duration lease_time = lease_time_of(*run);
+      const Duration lease_time = RunDesk::lease_time_of(*run);
       tell(JobEventKind::leased, record->id, *run->queue, grant.caller.call->worker, attempt, waited_since(*record));
       to_calendar(*record, clock_);
       jobs.emplace_back(std::move(*record), token, attempt, grant.until[i], lease_time);
     }
-    Caller& caller = grant.caller;
+    LeaseCaller& caller = grant.caller;
     if (caller.answer.done()) {
-      for (const LeasedJob& job : jobs) give_back(job.token);
-      leave(caller);
-    } else if (jobs.empty() && !closing_ && caller.waits) {
+      for (const LeasedJob& job : jobs) settle_desk_.give_back(job.token);
+      LeaseCallers::leave(caller);
+    } else if (jobs.empty() && !owned_.closing && caller.waits) {
       for (const std::string& name : std::vector(caller.unmade)) {
-        if (Queue* const made = queues_.find(name)) join(caller, *made);
+        if (Queue* const made = queues_.find(name)) LeaseCallers::join(caller, *made);
       }
       wait_on.push_back(std::move(caller));
-      ticker_.soon();
+      queue_desk_.look_soon();
     } else {
       if (store_.is_gone()) jobs.clear();  // a listener has destroyed the engine
-      leave(caller);
+      LeaseCallers::leave(caller);
       caller.answer.set_result(std::move(jobs));
     }
   }
-  callers_.splice(callers_.begin(), wait_on);
+  owned_.callers.add_first(std::move(wait_on));
 }
 
 // Whoever gets it has nearly all of its lease before him. `asked`: when it was, and when a lease of its own length begins.
-void Broker::set_lease_time(Run& run, const JobRecord& record, TimePoint asked, TimePoint& until) {
+void LeaseDesk::set_lease_time(Run& run, const JobRecord& record, TimePoint asked, TimePoint& until) {
   run.lease_time = record.lease_time;
   if (run.holder_gone) return;
   const TimePoint now = loop_.time();
-  const Duration lease_time = lease_time_of(run);
+  const Duration lease_time = RunDesk::lease_time_of(run);
   until = saturating_add(now - asked > lease_time / 8 ? now : asked, lease_time);
   run.queue->window.jobs().renew(run.queue_token, until);
-  mark(*run.queue);
+  queue_desk_.mark(*run.queue);
 }
 
 // Asking makes no queue: who asks for the jobs of one that is not there waits until somebody makes it.
-Result<Broker::Caller> Broker::caller_of(std::shared_ptr<const LeaseCall> call) {
-  Caller caller;
+Result<LeaseCaller> LeaseDesk::caller_of(std::shared_ptr<const LeaseCall> call) {
+  LeaseCaller caller;
   for (const std::string& name : call->queues) {
     if (Queue* const queue = queues_.find(name)) {
       if (std::ranges::find(caller.queues, queue) == caller.queues.end()) caller.queues.push_back(queue);
@@ -266,35 +331,27 @@ Result<Broker::Caller> Broker::caller_of(std::shared_ptr<const LeaseCall> call) 
   return caller;
 }
 
-// A caller that waits, and a queue that was made meanwhile.
-void Broker::join(Caller& caller, Queue& queue) {
-  if (std::erase(caller.unmade, queue.name()) == 0) return;
-  caller.queues.push_back(&queue);
-  ++queue.callers;
-}
-
-Coro<Result<std::vector<LeasedJob>>> Broker::lease_some(LeaseCall call) {
+Coro<Result<std::vector<LeasedJob>>> LeaseDesk::lease_some(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   const auto shared = std::make_shared<const LeaseCall>(std::move(call));
   for (;;) {
-    if (may_be_news(shared->queues)) {
-      auto heard = co_await hear_of_queues();
-      if (!heard && !closing_) co_return std::unexpected(std::move(heard.error()));
+    if (queue_desk_.may_be_news(shared->queues)) {
+      auto heard = co_await queue_desk_.load_new();
+      if (!heard && !owned_.closing) co_return std::unexpected(std::move(heard.error()));
     }
-    if (closing_) co_return std::vector<LeasedJob>{};
-    Caller caller = co_await or_return(caller_of(shared));
+    if (owned_.closing) co_return std::vector<LeasedJob>{};
+    LeaseCaller caller = co_await or_return(caller_of(shared));
     caller.waits = true;
     Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
-    for (Queue* queue : caller.queues) ++queue->callers;
-    callers_.push_back(std::move(caller));
-    ticker_.soon();
+    owned_.callers.add(std::move(caller));
+    queue_desk_.look_soon();
     auto leased = co_await receive(std::move(answer));
     if (!leased || !leased->empty()) co_return leased;
   }
 }
 
 // What is granted to a caller that is cancelled before it has it, is given back.
-Coro<Result<std::vector<LeasedJob>>> Broker::receive(Future<Result<std::vector<LeasedJob>>> answer) {
+Coro<Result<std::vector<LeasedJob>>> LeaseDesk::receive(Future<Result<std::vector<LeasedJob>>> answer) {
   bool cancelled = false;
   try {
     (void)co_await answer;  // read below
@@ -306,72 +363,30 @@ Coro<Result<std::vector<LeasedJob>>> Broker::receive(Future<Result<std::vector<L
     if (leased) drop_stopped(*leased);
     co_return leased;
   }
-  drop_cancelled_callers();
+  owned_.callers.drop_cancelled();
   if (answer.done() && !answer.cancelled() && answer.result()) {
-    for (const LeasedJob& job : *answer.result()) give_back(job.token);
+    for (const LeasedJob& job : *answer.result()) settle_desk_.give_back(job.token);
   }
   throw CancelledError();
 }
 
 // Jobs that were cancelled, or whose lease has ended, since they were granted: whoever is about to get them could not be
 // told.
-void Broker::drop_stopped(std::vector<LeasedJob>& jobs) {
+void LeaseDesk::drop_stopped(std::vector<LeasedJob>& jobs) {
   std::erase_if(jobs, [&](const LeasedJob& job) {
     const Run* const run = runs_.find(job.token);
     if (run == nullptr) return true;
     if (!run->cancel_asked) return false;
-    end_unasked(job.token, {.outcome = Outcome::cancel, .error = run->cancel_why});
+    settle_desk_.end_unasked(job.token, {.outcome = Outcome::cancel, .error = run->cancel_why});
     return true;
   });
 }
 
-void Broker::tell_holder(const LeaseCall& call, std::uint64_t token) noexcept {
-  if (!call.on_cancel) return;
-  try {
-    call.on_cancel(token);
-  } catch (const std::exception& error) {
-    spdlog::error("on_cancel, asked to stop a job, has thrown: {}", error.what());
-  } catch (...) {
-    spdlog::error("on_cancel, asked to stop a job, has thrown");
-  }
-}
-
-void Broker::leave(const Caller& caller) {
-  for (Queue* queue : caller.queues) --queue->callers;
-}
-
-void Broker::drop_cancelled_callers() {
-  for (auto caller = callers_.begin(); caller != callers_.end();) {
-    if (!caller->answer.done()) {
-      ++caller;
-      continue;
-    }
-    leave(*caller);
-    caller = callers_.erase(caller);
-  }
-}
-
-void Broker::give_back_unknown(const JobRecord& record, std::uint64_t token) {
-  Queue* queue = queues_.find(record.queue);
-  if (queue == nullptr) return;
-  submit({.settlement = {.id = record.id,
-                         .token = token,
-                         .outcome = Outcome::release,
-                         .at = clock_.now(),
-                         .calendar_at = calendar_now()},
-          .queue = queue,
-          .attempt = record.attempts + 1});
-}
-
-void Broker::give_back(std::uint64_t token) {
-  if (runs_.find(token) != nullptr) end_unasked(token, {.outcome = Outcome::release});
-}
-
-Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call) {
+Coro<Result<std::vector<LeasedJob>>> LeaseDesk::lease_what_there_is(LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  if (may_be_news(call.queues)) co_await or_return(hear_of_queues());
-  Caller caller = co_await or_return(caller_of(std::make_shared<const LeaseCall>(std::move(call))));
-  while (!closing_) {
+  if (queue_desk_.may_be_news(call.queues)) co_await or_return(queue_desk_.load_new());
+  LeaseCaller caller = co_await or_return(caller_of(std::make_shared<const LeaseCall>(std::move(call))));
+  while (!owned_.closing) {
     const TimePoint now = loop_.time();
     bool reading = false;
     for (Queue* queue : caller.queues) {
@@ -383,10 +398,8 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call)
       for (Queue* queue : caller.queues) ++queue->callers;
       Future<Result<std::vector<LeasedJob>>> answer = caller.answer;
       taken.caller = caller;
-      std::vector<Grant> grants;
-      grants.push_back(std::move(taken));
-      grant_after_turn(std::move(grants));
-      ticker_.soon();
+      grant_after_turn(std::move(taken));
+      queue_desk_.look_soon();
       auto leased = co_await receive(std::move(answer));
       if (!leased || !leased->empty()) co_return leased;
       caller.answer = loop_.create_future<Result<std::vector<LeasedJob>>>();
@@ -400,7 +413,7 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call)
 }
 
 // A lease that comes when the wait is over goes back.
-Coro<Result<std::vector<LeasedJob>>> Broker::lease_before(LeaseCall call, Duration wait) {
+Coro<Result<std::vector<LeasedJob>>> LeaseDesk::lease_before(LeaseCall call, Duration wait) {
   try {
     co_return co_await timeout(wait).run(lease_some(std::move(call)));
   } catch (const TimeoutError&) {
@@ -408,13 +421,13 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_before(LeaseCall call, Durati
   }
 }
 
-Coro<Result<Backlog>> Broker::look_at_backlog(BacklogLook look) {
+Coro<Result<Backlog>> LeaseDesk::look_at_backlog(BacklogLook look) {
   const auto counted = co_await store_(&Store::counts);
-  if (closing_) co_return std::unexpected(Error{Errc::cancelled, "the engine closes"});
+  if (owned_.closing) co_return std::unexpected(Error{Errc::cancelled, "the engine closes"});
   if (!counted) co_return std::unexpected(counted.error());
   std::vector<QueueFacts> facts;
   for (const std::string& name : look.queues) {
-    const StoredQueue* known = queue(name);
+    const StoredQueue* known = queue_desk_.find(name);
     if (known == nullptr) continue;
     const auto found = std::ranges::find(*counted, known->id, &QueueCounts::queue);
     if (found == counted->end()) continue;
@@ -432,28 +445,26 @@ Coro<Result<Backlog>> Broker::look_at_backlog(BacklogLook look) {
 
 // --- one job by its id ---------------------------------------------------------------------------------------------
 
-Coro<Result<std::optional<LeasedJob>>> Broker::lease_one(JobId id, LeaseCall call) {
+Coro<Result<std::optional<LeasedJob>>> LeaseDesk::lease_one(JobId id, LeaseCall call) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   const auto record = co_await or_return(store_(&Store::get, id));
   if (!record) co_return no_such_job(id);
   const bool waits = record->state == JobState::ready || record->state == JobState::delayed;
   const bool may = (waits && record->pending == 0) || record->state == JobState::buried;
   if (!may) co_return std::nullopt;
-  Queue& queue = *co_await or_return(queue_named(record->queue, true, nullptr));
-  if (closing_ || runs_.token_of(id) != 0) co_return std::nullopt;
+  Queue& queue = *co_await or_return(queue_desk_.named(record->queue, true, nullptr));
+  if (owned_.closing || runs_.token_of(id) != 0) co_return std::nullopt;
   std::optional<Grant> taken = grant_of(queue, *record, std::move(call));
   if (!taken) co_return std::nullopt;
   Future<Result<std::vector<LeasedJob>>> answer = taken->caller.answer;
-  std::vector<Grant> grants;
-  grants.push_back(std::move(*taken));
-  grant_after_turn(std::move(grants));
+  grant_after_turn(std::move(*taken));
   auto leased = co_await or_return(receive(std::move(answer)));
   if (leased.empty()) co_return std::nullopt;
   co_return std::move(leased.front());
 }
 
 // The job into memory, if it is not there, and out of its turn. The store says whether it still waits.
-std::optional<Broker::Grant> Broker::grant_of(Queue& queue, const JobRecord& record, LeaseCall call) {
+std::optional<Grant> LeaseDesk::grant_of(Queue& queue, const JobRecord& record, LeaseCall call) {
   const TimePoint now = loop_.time();
   tick(queue, now);
   JobQueue& jobs = queue.window.jobs();
@@ -467,7 +478,7 @@ std::optional<Broker::Grant> Broker::grant_of(Queue& queue, const JobRecord& rec
                        .expiries = is_buried ? 0 : record.expiries};
   queue.window.hold(job, now);
   const auto lease = jobs.lease_job(record.id, now, queue.config().lease_time);
-  mark(queue);
+  queue_desk_.mark(queue);
   if (!lease) return std::nullopt;
   Grant grant;
   grant.caller.call = std::make_shared<const LeaseCall>(std::move(call));
@@ -479,109 +490,16 @@ std::optional<Broker::Grant> Broker::grant_of(Queue& queue, const JobRecord& rec
 
 // --- leases that go on ---------------------------------------------------------------------------------------------
 
-std::optional<Duration> Broker::renew(std::uint64_t token) {
-  const Run* const run = runs_.find(token);
-  if (run == nullptr || store_.is_gone()) return std::nullopt;
-  const Duration lease_time = lease_time_of(*run);
-  const bool renewed = run->queue->window.jobs().renew(run->queue_token, saturating_add(loop_.time(), lease_time));
-  return renewed ? std::optional(lease_time) : std::nullopt;
-}
-
-RunningJob Broker::seen(std::uint64_t token, const Run& run) {
-  const auto info = run.queue->window.jobs().find(run.id);
-  return {.token = token,
-          .id = run.id,
-          .queue = run.queue->name(),
-          .worker = run.call->worker,
-          .attempt = run.attempt,
-          .until = info ? info->until : TimePoint{},
-          .lease_time = lease_time_of(run),
-          .remote = run.call->remote,
-          .cancel_asked = run.cancel_asked,
-          .progress = run.progress,
-          .progress_message = run.progress_message,
-          .asked_by = run.call->asked_by};
-}
-
-std::optional<RunningJob> Broker::running(std::uint64_t token) const {
-  const Run* const run = runs_.find(token);
-  return run == nullptr ? std::nullopt : std::optional(seen(token, *run));
-}
-
-std::vector<RunningJob> Broker::running() const {
-  std::vector<RunningJob> all;
-  for (const auto& [token, run] : runs_) all.push_back(seen(token, run));
-  std::ranges::sort(all, {}, &RunningJob::token);
-  return all;
-}
-
-bool Broker::set_progress(std::uint64_t token, double fraction, std::string message) {
-  Run* const found = runs_.find(token);
-  if (found == nullptr) return false;
-  Run& running = *found;
-  running.progress = std::clamp(fraction, 0.0, 1.0);
-  running.progress_message = std::move(message);
-  tell_progress(running);
-  return true;
-}
-
-void Broker::tell_progress(const Run& run) {
-  tell(JobEventKind::progress, run.id, *run.queue, run.progress_message, run.attempt, {}, run.progress);
-}
-
-bool Broker::set_output(std::uint64_t token, std::string output) {
-  Run* const running = runs_.find(token);
-  if (running == nullptr) return false;
-  running->has_output = true;
-  running->next_output = std::move(output);
-  if (!std::exchange(running->writes_output, true)) run_in_background(write_outputs(token), Start::eagerly);
-  return true;
-}
-
-// One write at a time: of what comes while the store is busy the last is enough.
-Coro<void> Broker::write_outputs(std::uint64_t token) {
-  for (;;) {
-    Run* running = runs_.find(token);
-    if (running == nullptr) co_return;
-    if (!running->next_output) {
-      running->writes_output = false;
-      co_return;
-    }
-    std::string output = *std::exchange(running->next_output, std::nullopt);
-    const auto written = co_await store_(&Store::write_output, running->id, token, std::move(output));
-    running = runs_.find(token);
-    if (written && running != nullptr) tell_progress(*running);
-  }
-}
-
-// The last output is written before whatever ends the run: the store keeps to the order of its calls.
-void Broker::end_run(std::uint64_t token) {
-  Run& running = *runs_.find(token);
-  if (running.next_output) {
-    run_in_background(
-        [](Broker& broker, JobId id, std::uint64_t its_token, std::string output) -> Coro<void> {
-          (void)co_await broker.store_(&Store::write_output, id, its_token, std::move(output));
-        }(*this, running.id, token, *std::exchange(running.next_output, std::nullopt)),
-        Start::eagerly);
-  }
-  runs_.end(token);
-}
-
-std::uint64_t Broker::run_with_output(JobId id) const {
-  const std::uint64_t token = runs_.token_of(id);
-  return token != 0 && runs_.at(token).has_output ? token : 0;
-}
-
-Coro<Result<void>> Broker::end_leases_of(std::string worker) {
+Coro<Result<void>> LeaseDesk::end_leases_of(std::string worker) {
   std::vector<std::uint64_t> tokens;
   for (const auto& [token, running] : runs_) {
     if (running.call->worker == worker) tokens.push_back(token);
   }
-  co_await or_return(end_each_lease(std::move(tokens)));
+  co_await or_return(end_each(std::move(tokens)));
   co_return Result<void>{};
 }
 
-Coro<Result<std::size_t>> Broker::end_each_lease(std::vector<std::uint64_t> tokens) {
+Coro<Result<std::size_t>> LeaseDesk::end_each(std::vector<std::uint64_t> tokens) {
   const TimePoint now = loop_.time();
   std::size_t ended = 0;
   for (const std::uint64_t token : tokens) {
@@ -590,14 +508,31 @@ Coro<Result<std::size_t>> Broker::end_each_lease(std::vector<std::uint64_t> toke
     ++ended;
     run->holder_gone = true;
     run->queue->window.jobs().renew(run->queue_token, now);
-    mark(*run->queue);
+    queue_desk_.mark(*run->queue);
   }
   pump();  // finds that they have run out, and has it written down
   // A read is answered after all that was called before it.
-  run_in_background(flush_settlements(), Start::eagerly);
+  run_in_background(settle_desk_.flush(), Start::eagerly);
   co_await or_return(store_(&Store::find_waiting, std::vector<JobId>{}));
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   co_return ended;
+}
+
+// --- to look at --------------------------------------------------------------------------------------------------------
+
+std::optional<Explanation> LeaseDesk::look_in_memory(std::string_view name, JobId id) {
+  Queue* const queue = queues_.find(name);
+  if (queue == nullptr) return std::nullopt;
+  const TimePoint now = loop_.time();
+  refresh(*queue, now);
+  const Explanation found = queue->window.jobs().explain(id, now);
+  return found.reason == WaitReason::not_found ? std::nullopt : std::optional(found);
+}
+
+bool LeaseDesk::is_worked_on(std::string_view name) const {
+  const Queue* const queue = queues_.find(name);
+  if (queue == nullptr) return false;
+  return queue->callers > 0 || std::ranges::any_of(runs_, [&](const auto& run) { return run.second.queue == queue; });
 }
 
 }  // namespace argiope

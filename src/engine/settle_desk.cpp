@@ -1,11 +1,11 @@
-// How runs end.
+#include "engine/settle_desk.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "argiope/async/or_return.hpp"
 #include "engine/book_rules.hpp"
-#include "engine/broker.hpp"
 
 namespace argiope {
 namespace {
@@ -31,7 +31,7 @@ bool ends_job(Outcome outcome) noexcept {
 // --- runs ----------------------------------------------------------------------------------------------------------
 
 // What the verdict comes to under the queue's policy, and the same done to the queue in memory.
-Settlement Broker::settlement_of(const Run& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
+Settlement SettleDesk::settlement_of(const Run& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
   Queue& queue = *running.queue;
   JobQueue& jobs = queue.window.jobs();
   const QueueConfig& config = queue.window.config();
@@ -80,28 +80,28 @@ Settlement Broker::settlement_of(const Run& running, std::uint64_t token, Verdic
       break;
     case Outcome::expire: break;  // the queue has done it
   }
-  mark(queue);
+  queue_desk_.mark(queue);
   return settlement;
 }
 
-void Broker::end_unasked(std::uint64_t token, Verdict verdict) {
+void SettleDesk::end_unasked(std::uint64_t token, Verdict verdict) {
   const Run& running = runs_.at(token);
   Queue& queue = *running.queue;
   const std::uint32_t attempt = running.attempt;
   Settlement settlement = settlement_of(running, token, verdict, loop_.time());
-  end_run(token);
+  run_desk_.end(token);
   submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
 }
 
-void Broker::submit(PendingSettlement pending) {
+void SettleDesk::submit(Pending pending) {
   switch (settlements_.add(std::move(pending))) {
-    case Next::send_now: run_in_background(send_settlements(settlements_.take()), Start::eagerly); break;
-    case Next::send_after_turn: run_in_background(flush_settlements()); break;
+    case Next::send_now: run_in_background(send(settlements_.take()), Start::eagerly); break;
+    case Next::send_after_turn: run_in_background(flush()); break;
     case Next::wait: break;
   }
 }
 
-Coro<Result<bool>> Broker::settle_run(std::shared_ptr<Broker> self, std::uint64_t token, Verdict verdict) {
+Coro<Result<bool>> SettleDesk::settle_run(std::shared_ptr<SettleDesk> self, std::uint64_t token, Verdict verdict) {
   if (auto failed = self->store_.failure()) co_return std::unexpected(std::move(*failed));
   if (self->needs_new_queue(verdict)) {
     co_return co_await self->to_its_end(self->settle_in_new_queues(token, std::move(verdict)));
@@ -112,7 +112,7 @@ Coro<Result<bool>> Broker::settle_run(std::shared_ptr<Broker> self, std::uint64_
   co_return reply->settled;
 }
 
-Coro<Result<std::vector<SettleReply>>> Broker::settle_several(std::vector<RunEnd> ends) {
+Coro<Result<std::vector<SettleReply>>> SettleDesk::settle_several(std::vector<RunEnd> ends) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
   for (const auto& [token, verdict] : ends) {
     if (!verdict.follow_ups.empty()) co_await or_return(make_queues_of(token, verdict.follow_ups));
@@ -136,12 +136,12 @@ Coro<Result<std::vector<SettleReply>>> Broker::settle_several(std::vector<RunEnd
   co_return replies;
 }
 
-bool Broker::needs_new_queue(const Verdict& verdict) const {
+bool SettleDesk::needs_new_queue(const Verdict& verdict) const {
   const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
   return std::ranges::any_of(verdict.follow_ups, is_new);
 }
 
-Coro<Result<bool>> Broker::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
+Coro<Result<bool>> SettleDesk::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
   co_await or_return(make_queues_of(token, verdict.follow_ups));
   if (runs_.find(token) == nullptr) co_return false;
   const auto reply = co_await submit_verdict(token, std::move(verdict));
@@ -150,14 +150,14 @@ Coro<Result<bool>> Broker::settle_in_new_queues(std::uint64_t token, Verdict ver
 }
 
 // Errors: of the store, when it has failed.
-Coro<Result<void>> Broker::make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups) {
+Coro<Result<void>> SettleDesk::make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups) {
   const Run* const run = runs_.find(token);
   const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
   if (run == nullptr || std::ranges::none_of(follow_ups, is_new)) co_return Result<void>{};
   run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
   for (const NewJob& job : follow_ups) {
     // What is refused here is refused again, and said, when it is looked up.
-    if (auto made = co_await queue_named(job.queue, options_.create_queues, job.within); !made && store_.failure()) {
+    if (auto made = co_await queue_desk_.of(job); !made && store_.failure()) {
       co_return std::unexpected(std::move(made.error()));
     }
   }
@@ -165,7 +165,7 @@ Coro<Result<void>> Broker::make_queues_of(std::uint64_t token, const std::vector
 }
 
 // Of each follow-up, or why one of them cannot be put.
-Result<std::vector<Broker::Queue*>> Broker::queues_of(const std::vector<NewJob>& follow_ups) const {
+Result<std::vector<SettleDesk::Queue*>> SettleDesk::queues_of(const std::vector<NewJob>& follow_ups) const {
   std::vector<Queue*> queues;
   for (const NewJob& job : follow_ups) {
     Queue* queue = queues_.find(job.queue);
@@ -178,41 +178,41 @@ Result<std::vector<Broker::Queue*>> Broker::queues_of(const std::vector<NewJob>&
   return queues;
 }
 
-Future<Result<SettleReply>> Broker::submit_verdict(std::uint64_t token, Verdict verdict) {
+Future<Result<SettleReply>> SettleDesk::submit_verdict(std::uint64_t token, Verdict verdict) {
   Future<Result<SettleReply>> answer = loop_.create_future<Result<SettleReply>>();
-  PendingSettlement pending = ended(token, std::move(verdict));
+  Pending pending = ended(token, std::move(verdict));
   pending.answer = answer;
   submit(std::move(pending));
   return answer;
 }
 
 // The run is over in memory, and this is to be written down.
-Broker::PendingSettlement Broker::ended(std::uint64_t token, Verdict verdict) {
+SettleDesk::Pending SettleDesk::ended(std::uint64_t token, Verdict verdict) {
   const Run& running = runs_.at(token);
-  PendingSettlement pending{.queue = running.queue, .attempt = running.attempt};
+  Pending pending{.queue = running.queue, .attempt = running.attempt};
   auto queues = queues_of(verdict.follow_ups);
   if (!verdict.follow_ups.empty()) pending.run = std::make_unique<Run>(running);
   if (!queues) {
     pending.settlement.token = token;
     pending.settlement.outcome = verdict.outcome;
-    end_run(token);
+    run_desk_.end(token);
     fail_for(pending, std::move(queues.error()));
     return pending;
   }
   pending.is_finding = verdict.is_finding;
   pending.settlement = settlement_of(running, token, verdict, loop_.time());
-  end_run(token);
+  run_desk_.end(token);
   // Follow-ups find room whatever the capacity: work that is done is not refused for what comes of it.
   for (std::size_t i = 0; i < queues->size(); ++i) {
     (*queues)[i]->room.take_anyway(1);
-    pending.settlement.follow_ups.push_back(request_of(std::move(verdict.follow_ups[i]), *(*queues)[i]));
+    pending.settlement.follow_ups.push_back(queue_desk_.request_of(std::move(verdict.follow_ups[i]), *(*queues)[i]));
   }
   pending.follow_up_queues = std::move(*queues);
   return pending;
 }
 
 // A run whose follow-ups cannot be put has failed, and that is its own affair.
-void Broker::fail_for(PendingSettlement& pending, Error why) {
+void SettleDesk::fail_for(Pending& pending, Error why) {
   Verdict failed{.outcome = Outcome::retry, .error = fmt::format("a follow-up was refused: {}", why.message)};
   if (pending.settlement.outcome == Outcome::bury || pending.settlement.outcome == Outcome::cancel) {
     failed.outcome = pending.settlement.outcome;
@@ -223,13 +223,13 @@ void Broker::fail_for(PendingSettlement& pending, Error why) {
   pending.refused = std::move(why);
 }
 
-void Broker::submit_refused(PendingSettlement pending, Error why) {
+void SettleDesk::submit_refused(Pending pending, Error why) {
   fail_for(pending, std::move(why));
   submit(std::move(pending));
 }
 
 // The settlement on its way into the store; what the notes need of it stays.
-Settlement Broker::taken_along(PendingSettlement& pending) {
+Settlement SettleDesk::taken_along(Pending& pending) {
   Settlement settlement = std::move(pending.settlement);
   pending.settlement.id = settlement.id;
   pending.settlement.token = settlement.token;
@@ -239,17 +239,17 @@ Settlement Broker::taken_along(PendingSettlement& pending) {
   return settlement;
 }
 
-Coro<void> Broker::flush_settlements() {
-  if (auto pending = settlements_.take_after_turn(); !pending.empty()) co_await send_settlements(std::move(pending));
+Coro<void> SettleDesk::flush() {
+  if (auto pending = settlements_.take_after_turn(); !pending.empty()) co_await send(std::move(pending));
 }
 
-Coro<void> Broker::send_settlements(std::vector<PendingSettlement> pending) {
+Coro<void> SettleDesk::send(std::vector<Pending> pending) {
   std::vector<Settlement> settlements;
   settlements.reserve(pending.size());
-  for (PendingSettlement& one : pending) settlements.push_back(taken_along(one));
+  for (Pending& one : pending) settlements.push_back(taken_along(one));
   auto replies = co_await store_(&Store::settle, std::move(settlements));
   for (std::size_t i = 0; i < pending.size(); ++i) {
-    PendingSettlement& one = pending[i];
+    Pending& one = pending[i];
     if (replies) {
       SettleReply& reply = (*replies)[i];
       note_settled(one, reply);
@@ -267,10 +267,10 @@ Coro<void> Broker::send_settlements(std::vector<PendingSettlement> pending) {
       one.answer.set_result(std::move((*replies)[i]));
     }
   }
-  if (!replies) stop_all(replies.error());
+  if (!replies) owned_.stop_all(replies.error());
 }
 
-void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) {
+void SettleDesk::note_settled(const Pending& pending, SettleReply& reply) {
   Queue& queue = *pending.queue;
   if (!reply.settled) {
     for (Queue* follow_up : pending.follow_up_queues) follow_up->room.arrived(false);
@@ -280,47 +280,35 @@ void Broker::note_settled(const PendingSettlement& pending, SettleReply& reply) 
   if (ends_job(outcome)) queue.room.give(1);
   if (outcome != pending.settlement.outcome) queue.window.forget(pending.settlement.id, loop_.time());
   if (reply.again) queue.window.place(*reply.again, loop_.time());
-  mark(queue);
+  queue_desk_.mark(queue);
   if (outcome == Outcome::bury && pending.settlement.expired) {
     tell(JobEventKind::expired, pending.settlement.id, queue, pending.settlement.error, pending.attempt);
   }
   const bool is_told = outcome != Outcome::done || pending.is_finding;
   tell(event_of(outcome), pending.settlement.id, queue, is_told ? pending.settlement.error : "", pending.attempt,
        reply.again ? reply.again->due_at : WallTime{}, 0, run_of(pending.settlement.id, reply.ended_runs));
-  for (std::size_t i = 0; i < reply.follow_ups.size(); ++i) note_put(*pending.follow_up_queues[i], reply.follow_ups[i]);
-  note_released(reply.released, reply.cancelled, reply.ended_runs);
+  for (std::size_t i = 0; i < reply.follow_ups.size(); ++i)
+    queue_desk_.note_put(*pending.follow_up_queues[i], reply.follow_ups[i]);
+  queue_desk_.note_released(reply.released, reply.cancelled, reply.ended_runs);
 }
 
-// Jobs that have waited for another one, which has ended.
-void Broker::note_released(const std::vector<WaitingJob>& released, const std::vector<CancelledJob>& cancelled,
-                           const std::vector<EndedRun>& ended_runs) {
-  for (const WaitingJob& job : released) {
-    Queue* const found = queues_.find(job.queue);
-    if (found == nullptr) continue;  // of a queue that another process has made: take_changes() will find it
-    Queue& its_queue = *found;
-    its_queue.window.place(job, loop_.time());
-    mark(its_queue);
-    tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
-  }
-  auto run = ended_runs.begin();
-  for (const CancelledJob& job : cancelled) {
-    // In the same order, after that of the job that has ended.
-    const auto is_its = [&](const EndedRun& ended) { return ended.job == job.id; };
-    const auto its_run = std::find_if(run, ended_runs.end(), is_its);
-    const bool has_one = its_run != ended_runs.end();
-    if (has_one) run = std::next(its_run);
-    const Queue* const found = queues_.find(job.queue);
-    if (found == nullptr) continue;
-    tell(JobEventKind::cancelled, job.id, *found, "a job that it waited for has failed", 0, {}, 0,
-         has_one ? *its_run : EndedRun{});
-  }
-  if (cancelled.empty()) return;
-  run_in_background([](Broker& broker) -> Coro<void> {
-    if (auto counted = co_await broker.recount(); !counted) broker.stop_all(counted.error());
-  }(*this));
+void SettleDesk::give_back(std::uint64_t token) {
+  if (runs_.find(token) != nullptr) end_unasked(token, {.outcome = Outcome::release});
 }
 
-void Broker::expire(Queue& queue, const ExpiredLease& lease) {
+void SettleDesk::give_back_unknown(const JobRecord& record, std::uint64_t token) {
+  Queue* queue = queues_.find(record.queue);
+  if (queue == nullptr) return;
+  submit({.settlement = {.id = record.id,
+                         .token = token,
+                         .outcome = Outcome::release,
+                         .at = clock_.now(),
+                         .calendar_at = calendar_now()},
+          .queue = queue,
+          .attempt = record.attempts + 1});
+}
+
+void SettleDesk::expire(Queue& queue, const ExpiredLease& lease) {
   const std::uint64_t token = runs_.token_of(lease.id);
   if (token == 0) return;
   const Run& running = runs_.at(token);
@@ -338,15 +326,51 @@ void Broker::expire(Queue& queue, const ExpiredLease& lease) {
   settlement.worker = running.call->worker;
   const std::uint32_t attempt = running.attempt;
   const std::shared_ptr<const LeaseCall> call = running.call;
-  end_run(token);
+  run_desk_.end(token);
   submit({.settlement = std::move(settlement), .queue = &queue, .attempt = attempt});
-  tell_holder(*call, token);
+  RunDesk::tell_holder(*call, token);
+}
+
+// --- with a key --------------------------------------------------------------------------------------------------------
+
+Coro<Result<OnceReply>> SettleDesk::do_settle_once(RequestKey key, std::vector<RunEnd> ends) {
+  // One after the other: whoever repeats a request while it is being done finds its runs ended.
+  const auto in_turn = co_await settling_once_.scoped();
+  OnceReply known = co_await or_return(look_for_request(store_, key));
+  if (known.how != Repetition::first) co_return known;
+  co_return co_await to_its_end(settle_in_one(std::move(key), std::move(ends)));
+}
+
+Coro<Result<OnceReply>> SettleDesk::settle_in_one(RequestKey key, std::vector<RunEnd> ends) {
+  for (const RunEnd& end : ends) co_await or_return(make_queues_of(end.token, end.verdict.follow_ups));
+  OnceRequest request{.key = std::move(key), .now = clock_.now()};
+  std::vector<Pending> pending;
+  for (RunEnd& end : ends) {
+    const bool runs = runs_.find(end.token) != nullptr;
+    // No job has the id 0: the lease of such a token is lost.
+    pending.push_back(runs ? ended(end.token, std::move(end.verdict))
+                           : Pending{.settlement = {.token = end.token}, .queue = nullptr, .attempt = 0});
+    request.refused.push_back(pending.back().refused);
+    request.settlements.push_back(taken_along(pending.back()));
+  }
+  auto answered = co_await store_(&Store::once, std::move(request));
+  if (!answered) {
+    owned_.stop_all(answered.error());
+    co_return answered;
+  }
+  for (std::size_t i = 0; i < pending.size() && answered->how == Repetition::first; ++i) {
+    if (pending[i].queue == nullptr) continue;
+    SettleReply& reply = answered->settlements[i];
+    note_settled(pending[i], reply);
+    if (reply.refused && !pending[i].refused) submit_refused(std::move(pending[i]), *reply.refused);
+  }
+  co_return answered;
 }
 
 // --- leases of the owner before this one -----------------------------------------------------------------------------
 
 // What ran when it ended runs no more, but for what remote workers run.
-Coro<Result<void>> Broker::end_old_leases() {
+Coro<Result<void>> SettleDesk::end_old_leases() {
   const auto old = co_await or_return(store_(&Store::old_leases));
   std::vector<Settlement> settlements;
   std::vector<LeaseRequest> adopted;
@@ -371,7 +395,7 @@ Coro<Result<void>> Broker::end_old_leases() {
   co_return Result<void>{};
 }
 
-Settlement Broker::ending_of(const OldLease& lease, const JobRecord* record, const Queue* queue) const {
+Settlement SettleDesk::ending_of(const OldLease& lease, const JobRecord* record, const Queue* queue) const {
   Settlement settlement{.id = lease.id,
                         .token = lease.token,
                         .outcome = Outcome::release,
@@ -387,7 +411,7 @@ Settlement Broker::ending_of(const OldLease& lease, const JobRecord* record, con
 }
 
 // It goes on under its token, for a full lease time from now.
-LeaseRequest Broker::adopt(const OldLease& lease, const JobRecord& record, Queue& queue) {
+LeaseRequest SettleDesk::adopt(const OldLease& lease, const JobRecord& record, Queue& queue) {
   Run run{.queue = &queue,
           .id = lease.id,
           .max_attempts = record.max_attempts,
@@ -396,7 +420,7 @@ LeaseRequest Broker::adopt(const OldLease& lease, const JobRecord& record, Queue
           .call = std::make_shared<const LeaseCall>(LeaseCall{.worker = lease.worker, .remote = true})};
   if (record.cancel_asked) run.cancel_why = record.error;
   const TimePoint now = loop_.time();
-  const Duration lease_time = lease_time_of(run);
+  const Duration lease_time = RunDesk::lease_time_of(run);
   queue.window.hold({.id = lease.id,
                      .queue = queue.window.id(),
                      .key = record.key,
@@ -408,7 +432,7 @@ LeaseRequest Broker::adopt(const OldLease& lease, const JobRecord& record, Queue
   run.queue_token = leased->token;
   run.attempt = leased->attempts;
   runs_.begin(lease.token, std::move(run));
-  mark(queue);
+  queue_desk_.mark(queue);
   return {.id = lease.id,
           .token = lease.token,
           .until = clock_.to_job_time(saturating_add(now, lease_time)),
