@@ -324,6 +324,17 @@ TEST_F(AllClears, FollowATroubleThatWasNotPutWhenItsProcessWasKilled) {
   EXPECT_THAT(all[before + 1], HasSubstr("is well again"));
 }
 
+TEST_F(AllClears, AreOfAFailureThatOneMessageTellsWithItsBuriedJob) {
+  watch(kAtOnce);
+  add_schedule();
+  pass(61min);
+  run_fails();
+  pass(1min);
+  ASSERT_EQ(messages().size(), 1u);
+  EXPECT_THAT(sentences(), ElementsAre(R"(trouble: a job of queue "night" was buried, the first is job 1: disk full)",
+                                       R"(trouble: schedule "links" has failed: disk full)"));
+}
+
 TEST_F(AllClears, TellThatAScheduleIsGone) {
   watch(kAtOnce);
   add_schedule();

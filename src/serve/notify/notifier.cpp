@@ -98,6 +98,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     if (event.kind == JobEventKind::done) return hear_of_end(event);
     if (event.kind == JobEventKind::kicked) return hear_of_kick(event);
     if (event.kind == JobEventKind::leased) return watches_age ? waits.leased(event) : void();
+    // With the failure of its run, so that both are told by one message.
+    if (event.kind == JobEventKind::buried && event.schedule != 0 && schedule_listener != 0) return;
     const Trouble trouble = event.kind == JobEventKind::buried ? Trouble::buried : Trouble::expired;
     note(
         {.trouble = trouble, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
@@ -127,6 +129,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
         return note({.trouble = Trouble::missed, .subject = name, .count = event.count, .run = event.run, .text = text, .jobs = {}}, start);
       case ScheduleEventKind::job_error:
         if (event.queue.starts_with(kNotifyQueues)) return;
+        note({.trouble = Trouble::buried, .subject = std::string(event.queue), .text = text, .jobs = {event.job}});
         return note({.trouble = Trouble::failed, .subject = name, .run = event.run, .text = text, .jobs = {event.job}}, start);
       case ScheduleEventKind::job_executed:
         if (!text.empty()) {
@@ -496,6 +499,16 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
 
   // --- rules
+  // Messages of rules that are gone, or have another name now, have no target.
+  Coro<void> tell_of_left_messages() {
+    if (!co_await events.count(Duration::zero())) co_return;
+    events.snapshot().for_each_queue([&](std::string_view queue, const StateCounts& counts) {
+      const std::uint64_t waiting = counts.ready + counts.delayed + counts.running;
+      if (waiting == 0 || !queue.starts_with(kNotifyQueues) || find(queue.substr(kNotifyQueues.size())) != nullptr) return;
+      spdlog::warn("there is no notify {} any more, and {} of it will not be delivered: give one that name again, or see argiope job list {}",
+                   in_quotes(queue.substr(kNotifyQueues.size())), counted(waiting, "message"), printable(queue));
+    });
+  }
   void listen() {
     if (job_listener != 0 || receivers.empty()) return;
     job_listener = engine.add_listener(kHeardOfJobs, [this](const JobEvent& event) { hear(event); });
@@ -569,6 +582,7 @@ Coro<Result<void>> Notifier::set(std::vector<NotifyRule> rules) {
   if (!std::exchange(state->memories, {}).empty()) state->remember();  // they are of rules that are gone
   state->watches_age = state->is_watched(Trouble::age);
   state->receivers.empty() ? state->stop_listening() : state->listen();
+  co_await state->tell_of_left_messages();
   co_return Result<void>{};
 }
 
