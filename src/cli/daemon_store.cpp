@@ -28,7 +28,8 @@ bool is_daemon_there() {
   AsioBackend backend(clock);
   EventLoop loop(backend);
   DaemonStore daemon({*base, {}, {}}, backend);
-  const auto answer = loop.run_until_complete(daemon.client().ask({.path = "/healthz", .waits = false, .timeout = kPatience}));
+  const auto answer =
+      loop.run_until_complete(daemon.client().ask({.path = "/healthz", .waits = false, .timeout = kPatience}));
   return answer && answer->status == 200 && JsonText::parse(answer->body).has_value();
 }
 
@@ -41,10 +42,12 @@ Result<std::string> look_for_store() {
     fmt::print(stderr, "argiope: using the daemon at {}; --store names another\n", kUsualDaemon);
     return std::string(kUsualDaemon);
   }
-  return fail(Errc::invalid_input,
-              fmt::format("which store? There is no {} in this folder, and no daemon answers at {}. Give --store sqlite:FILE or "
-                          "http://HOST:{}, or set ARGIOPE_STORE; argiope serve starts a daemon",
-                          kUsualJobs, kUsualDaemon, kHttpPort));
+  return fail(
+      Errc::invalid_input,
+      fmt::format(
+          "which store? There is no {} in this folder, and no daemon answers at {}. Give --store sqlite:FILE or "
+          "http://HOST:{}, or set ARGIOPE_STORE; argiope serve starts a daemon",
+          kUsualJobs, kUsualDaemon, kHttpPort));
 }
 
 }  // namespace

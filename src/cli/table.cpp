@@ -21,7 +21,9 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
-std::string cut(const std::string& text, std::size_t most) { return width(text) <= most ? text : printable(text, most - 1); }
+std::string cut(const std::string& text, std::size_t most) {
+  return width(text) <= most ? text : printable(text, most - 1);
+}
 
 // Without a bound where standard output is no terminal.
 std::size_t output_width() {
