@@ -108,7 +108,7 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
     facts.canonical = canonical_of(visit.request.url, survey.canonical, in_header, resolver, noted_);
   }
   if (options_.duplicates.keep_simhashes && !is_only_checked(task.purpose)) {
-    const PageWords& said = reader_.words_of(html);
+    const PageWords& said = reader_.words_of(visit);
     facts.words = said.count;
     facts.simhash = said.simhash;
   }

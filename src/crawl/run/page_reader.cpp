@@ -33,7 +33,6 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
   if (is_page) ShardCounters::add(counters_.pages);
   const bool is_read = is_page || is_xml(response.headers.content_type);
   if (!is_read && response.headers.refresh.empty()) return;
-  said_.reset();
   const HostPolicy& policy = *visit.ticket.host->policy;
   if (parse_robots_tag(response.headers.robots_tag, policy.product_token).nofollow) return count(Exclusion::nofollow);
   if (!is_read) {
@@ -87,6 +86,7 @@ PageText& Crawler::Shard::PageReader::text_of(Visit& visit) {
   }
   return text_;
 }
+    said_.reset();
 
 LinkHarvester::Summary Crawler::Shard::PageReader::scan_page(Visit& visit) {
   if (is_scanned(visit)) return scanned_;
@@ -109,8 +109,9 @@ void Crawler::Shard::PageReader::discover_own_urls(const Visit& visit, UrlBatch&
   }
 }
 
-const PageWords& Crawler::Shard::PageReader::words_of(std::string_view html) {
-  if (!said_) said_ = words_.read(html);
+const PageWords& Crawler::Shard::PageReader::words_of(Visit& visit) {
+  PageText& text = text_of(visit);
+  if (!said_) said_ = words_.read(text.utf8());
   return *said_;
 }
 
@@ -170,7 +171,7 @@ bool Crawler::Shard::PageReader::is_copy(Visit& visit, UrlBatch& batch) {
   if (batch.outcomes.front().reason != UrlReason::none || visit.response.truncated) return false;
   const DuplicateOptions& wanted = options_.duplicates;
   if (wanted.canonical && is_alias(visit, batch)) return true;
-  if (wanted.compares_words() || wanted.learn_parameters) said_ = words_.read(harvester_.html());
+  if (wanted.compares_words() || wanted.learn_parameters) words_of(visit);
   if (wanted.learn_parameters && said_->count >= kFewWords) learn_parameters(visit, batch);
   const auto [reason, other] = find_copy(visit, batch);
   // A copy that is fetched again makes no row of copies.

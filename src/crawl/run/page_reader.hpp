@@ -27,8 +27,8 @@ class Crawler::Shard::PageReader : private Part {
   void find_requisites(Visit& visit, UrlBatch& batch);
   // Of the visit's answer. Valid until that of another is asked for.
   PageText& text_of(Visit& visit);
-  // The words of the page, whose text in UTF-8 this is; read once.
-  const PageWords& words_of(std::string_view html);
+  // Of the answer, which is a page; read once.
+  const PageWords& words_of(Visit& visit);
 
  private:
   // What it is shown with may be looked for in it.
@@ -61,7 +61,7 @@ class Crawler::Shard::PageReader : private Part {
   Url found_;                          // the link or reference being looked at
   Url canonical_;                      // what the page is in another place
   PageWordReader words_;
-  std::optional<PageWords> said_;      // by the page being settled, once it was read for that
+  std::optional<PageWords> said_;  // by that answer, once it was read for that
   std::vector<std::uint64_t> known_requisites_;
 };
 
