@@ -128,6 +128,7 @@ EventLoop::~EventLoop() {
   {
     // Destructors in what is unwound may ask for the current loop.
     const Running running(*this);
+    const detail::DropsUnrun drops_unrun;
     descriptors_.reset();
     while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
     discard_inbox();

@@ -10,7 +10,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 

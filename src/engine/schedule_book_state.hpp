@@ -9,7 +9,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/engine/book.hpp"
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 #include "argiope/engine/schedule_book.hpp"
 #include "engine/store_use.hpp"
 

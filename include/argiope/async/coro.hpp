@@ -48,7 +48,8 @@ namespace detail {
 
 // Called when a task's outermost coroutine ends.
 void root_coroutine_ended() noexcept;
-// Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns in the loop's debug mode.
+// Called when a coroutine is destroyed that never ran, which is a forgotten co_await: warns as EventLoop::set_debug
+// says.
 void coroutine_never_started(const std::source_location& created_at) noexcept;
 
 // The exception with which a coroutine of this thread has just ended, from the catch block on. Who awaited it resumes
@@ -208,6 +209,10 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
   // Gives the frame away; whoever takes it destroys it.
   Handle release() noexcept { return std::exchange(handle_, {}); }
+  // Destroys it unrun, on purpose: nobody is warned of a coroutine that was never awaited. Harmless on an empty one.
+  void close() noexcept {
+    if (handle_) release().destroy();
+  }
 
   void operator co_await() const& ARGIOPE_DELETED(
       "a Coro is awaited once: write co_await std::move(coro), or make it a task to await it more than once");
@@ -255,7 +260,7 @@ namespace detail {
 template <class A>
 concept IsCoro = requires { typename A::value_type; } && std::same_as<A, Coro<typename A::value_type>>;
 
-// A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved then.
+// A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved.
 template <class F>
 using CalledOnce = std::conditional_t<std::is_invocable_v<F>, F, F&>;
 template <class F>
@@ -263,18 +268,18 @@ using ResultOfOneCall = std::invoke_result_t<CalledOnce<F>>;
 
 }  // namespace detail
 
-// A function without parameters that returns a Coro: a function, a lambda with or without captures, a std::function, what
-// std::bind_front makes of a function and its arguments. What makes a task of a Coro takes it too.
+// A function without parameters that returns a Coro: a function, a lambda with or without captures, a std::function,
+// what std::bind_front makes of a function and its arguments. What makes a task of a Coro takes it too.
 //
 //   loop.create_task([order = std::move(order)]() -> Coro<void> { co_await ship(order); });
 //   loop.create_task(std::bind_front(&Shop::ship, &shop, std::move(order)));
 //
-// Lifetime: it is copied or moved to the task, and is destroyed when its coroutine has ended, before anybody who awaits the
-//           task goes on: what it captures by value may be used to the end. What it captures by reference may be used no
-//           longer than what is referred to lives.
+// Lifetime: it is copied or moved to the task, and is destroyed when its coroutine has ended, before anybody who awaits
+//           the task goes on: what it captures by value may be used to the end. What it captures by reference may be
+//           used no longer than what is referred to lives.
 // Order:    it is called in the task's first step, and never when the task is cancelled before.
-// Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. What the call itself throws, before
-//           there is a Coro, is thrown from the task, and std::invalid_argument for an empty Coro that it returns.
+// Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. What the call itself throws,
+//           before there is a Coro, is thrown from the task, and std::invalid_argument for an empty Coro it returns.
 template <class F>
 concept CoroFunction = std::move_constructible<F> && requires { requires detail::IsCoro<detail::ResultOfOneCall<F>>; };
 

@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "argiope/async/awaitable.hpp"
+#include "argiope/async/detail/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 
@@ -194,19 +194,13 @@ class Race {
   bool stopped_ = false;
 };
 
-// What a branch awaits. A Coro whose branch is cancelled before its first step is not a forgotten one.
+// What a branch awaits.
 template <class A>
 struct Contestant {
   A awaitable;
   explicit Contestant(A given) : awaitable(std::move(given)) {
     if constexpr (IsCoro<A>) {
       if (!awaitable) throw std::invalid_argument("first_of an empty coroutine");
-    }
-  }
-  Contestant(Contestant&&) = default;
-  ~Contestant() {
-    if constexpr (IsCoro<A>) {
-      if (auto never_started = awaitable.release()) never_started.destroy();
     }
   }
 };

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/awaitable.hpp"
+#include "argiope/async/detail/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/crawl/crawl_sink.hpp"
-#include "argiope/crawl/host_settings.hpp"
+#include "argiope/crawl/detail/host_settings.hpp"
 #include "argiope/crawl/page.hpp"
 #include "argiope/render/page_renderer.hpp"
 #include "argiope/web/cookies.hpp"

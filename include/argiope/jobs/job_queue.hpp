@@ -18,8 +18,8 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/detail/indexed_heap.hpp"
 #include "argiope/jobs/detail/job_table.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/jobs/job.hpp"
-#include "argiope/jobs/token_level.hpp"
 
 namespace argiope {
 

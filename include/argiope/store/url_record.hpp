@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/shelf.hpp"
+#include "argiope/jobs/detail/shelf.hpp"
 
 namespace argiope {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/store/sync_mode.hpp"
+#include "argiope/store/detail/sync_mode.hpp"
 #include "argiope/store/url_record.hpp"
 
 namespace argiope {

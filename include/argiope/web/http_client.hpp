@@ -11,10 +11,10 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
+#include "argiope/web/detail/http_versions.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/http_versions.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/tls.hpp"

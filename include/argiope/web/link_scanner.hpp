@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/web/robots_meta.hpp"
+#include "argiope/web/detail/robots_meta.hpp"
 
 namespace argiope {
 

@@ -19,7 +19,7 @@
 #include "argiope/crawl/extraction_sink.hpp"
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/crawl/warc_sink.hpp"
-#include "argiope/jobs/token_level.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/warc/warc.hpp"
 #include "base/internal/counted.hpp"

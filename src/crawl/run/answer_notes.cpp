@@ -4,7 +4,7 @@
 #include <deque>
 #include <utility>
 
-#include "argiope/web/robots_meta.hpp"
+#include "argiope/web/detail/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
 #include "crawl/page/page_in_utf8.hpp"

@@ -140,6 +140,11 @@ Result<void> LocalCrawl::log_in() {
 
 Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
   State& state = *state_;
+  // Where the crawl cannot begin, nobody has forgotten it.
+  struct Closed {
+    Coro<void>& beside;
+    ~Closed() { beside.close(); }
+  } const closed{beside};
   if (auto logged_in = log_in(); !logged_in) return std::unexpected(std::move(logged_in.error()));
   const TimePoint start = state.clock.now();
   {

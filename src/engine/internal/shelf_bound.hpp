@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "argiope/jobs/shelf.hpp"
+#include "argiope/jobs/detail/shelf.hpp"
 
 namespace argiope {
 

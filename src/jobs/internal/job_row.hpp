@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
+#include "argiope/jobs/detail/requests.hpp"
 #include "argiope/jobs/job_record.hpp"
-#include "argiope/jobs/requests.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 

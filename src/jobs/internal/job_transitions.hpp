@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "jobs/internal/store_rows.hpp"
 
 namespace argiope {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "jobs/internal/stored_time.hpp"
 
 namespace argiope::schedule_rules {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "jobs/internal/job_row.hpp"
 
 namespace argiope {

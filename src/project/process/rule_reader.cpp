@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "argiope/web/robots_meta.hpp"
+#include "argiope/web/detail/robots_meta.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/json_reader.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "argiope/web/http_server.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_reader.hpp"

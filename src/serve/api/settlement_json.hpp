@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/raw_json.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 
 namespace argiope {

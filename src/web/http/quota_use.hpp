@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "argiope/base/error.hpp"
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {

@@ -282,10 +282,12 @@ class EventLoop {
   void handle_exception(std::string_view where, const std::exception_ptr& exception) noexcept;
 
   // Debug mode, for finding mistakes. It warns, by the warning handler, about every task's step and callback that
-  // takes slow_callback_duration() or longer on the loop's clock, about coroutines that were never awaited, and about
-  // tasks the loop's end finds unfinished, each with where it was created. A call from a wrong thread throws
-  // std::logic_error, or, where it wakes a waiter (of an Event, a Queue), is warned about on that thread. A turn then
-  // runs what was ready when it began, and nothing else.
+  // takes slow_callback_duration() or longer on the loop's clock, and about tasks the loop's end finds unfinished, each
+  // with where it was created. A call from a wrong thread throws std::logic_error, or, where it wakes a waiter (of an
+  // Event, a Queue), is warned about on that thread. A turn then runs what was ready when it began, and nothing else.
+  // Of a coroutine that was never awaited it warns each time; without debug mode the loop warns once for each place in
+  // the source, and where no loop runs, the default handler does. None is forgotten that is destroyed by an exception on
+  // its way, or with a task or loop that ends before it has come to await it.
   // Cost: nothing while it is off.
   void set_debug(bool on);
   bool get_debug() const noexcept { return debug_; }
@@ -297,6 +299,7 @@ class EventLoop {
   using WarningHandler = std::function<void(std::string_view message)>;
   void set_warning_handler(WarningHandler handler);
   void warn(std::string_view message) noexcept;
+  void warn_of_unawaited(const std::source_location& created_at) noexcept;
 
   // For finding races: the tasks that are ready at the start of a turn run in an order drawn from `random`, the same
   // for every run with the same seed; callbacks keep their places. Nothing ends it.

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/store/sync_mode.hpp"
+#include "argiope/store/detail/sync_mode.hpp"
 #include "base/internal/file_writing.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "argiope/web/detail/robots_meta.hpp"
 #include "argiope/web/link_scanner.hpp"
-#include "argiope/web/robots_meta.hpp"
 
 namespace argiope {
 
