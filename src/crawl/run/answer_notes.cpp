@@ -19,7 +19,8 @@ namespace argiope {
 namespace {
 
 // Of the markup, or of the header, which knows no base. `url` is for parsing.
-std::string canonical_of(const Url& page, std::string_view in_markup, std::string_view in_header, LinkResolver& resolver, Url& url) {
+std::string canonical_of(const Url& page, std::string_view in_markup, std::string_view in_header,
+                         LinkResolver& resolver, Url& url) {
   const UrlStatus status = !in_markup.empty()   ? resolver.resolve(in_markup, url)
                            : !in_header.empty() ? parse_into(url, in_header, &page)
                                                 : UrlStatus::no_host;
@@ -45,7 +46,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
   if (response.status == 304) return;  // what is known of it stays
-  // What could not be fetched this time may be as it was: its links, its title, what fragments name.
+  // A page that could not be fetched this time may be as it was: its links, its title, what fragments name.
   const bool has_failed = batch.outcomes.front().state == UrlState::failed;
   if (has_failed && visit.before) return;
   PageFacts facts;
@@ -59,7 +60,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
       has_links = note_refresh(visit, batch);
     }
   }
-  // What an earlier answer had is gone.
+  // The links of an earlier answer are gone.
   if (!has_links && !has_failed && options_.keep_links && !is_only_checked(task.purpose))
     batch.kept_links.push_back({task.id, {}});
   if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
@@ -109,7 +110,7 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
     facts.canonical = canonical_of(visit.request.url, survey.canonical, in_header, resolver, noted_);
   }
   if (options_.duplicates.keep_simhashes && !is_only_checked(task.purpose)) {
-    const PageWords& said = reader_.words_of(html);
+    const PageWords& said = reader_.words_of(visit);
     facts.words = said.count;
     facts.simhash = said.simhash;
   }
@@ -159,8 +160,8 @@ bool Crawler::Shard::AnswerNotes::note_sheet(Visit& visit, UrlBatch& batch) {
   return true;
 }
 
-void Crawler::Shard::AnswerNotes::note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
-                                const LinkResolver& resolver, UrlBatch& batch) {
+void Crawler::Shard::AnswerNotes::note_links(const UrlTask& from, const std::vector<SurveyedLink>& links,
+                                             std::string_view html, const LinkResolver& resolver, UrlBatch& batch) {
   KeptLinks kept{from.id, {}};
   for (const SurveyedLink& link : links) {
     if (starts_with_lower(trim_space(link.url), "data:")) continue;  // it is on the page, and leads nowhere
@@ -171,13 +172,14 @@ void Crawler::Shard::AnswerNotes::note_links(const UrlTask& from, const std::vec
 }
 
 KeptLink Crawler::Shard::AnswerNotes::note_link(const UrlTask& from, const SurveyedLink& link, std::string_view html,
-                                   const LinkResolver& resolver, UrlBatch& batch) {
+                                                const LinkResolver& resolver, UrlBatch& batch) {
   const UrlStatus status = resolver.resolve_with_fragment(link.url, noted_);
   KeptLink kept = kept_link(link, html, status, noted_);
   if (status != UrlStatus::ok || !is_on_the_web(noted_)) return kept;
   noted_.strip_fragment();
   const bool found = options_.check_assets && (is_asset(link.kind) || is_checked_mention(link));
-  kept.target = found ? discovery_.discover_asset(from, noted_, batch) : shared_.seen.id_of(shared_.fingerprint_of(noted_.href()));
+  kept.target = found ? discovery_.discover_asset(from, noted_, batch)
+                      : shared_.seen.id_of(shared_.fingerprint_of(noted_.href()));
   if (!found && shared_.duplicates && shared_.duplicates->strip(noted_, stripped_)) {
     if (const auto stripped = shared_.seen.id_of(shared_.fingerprint_of(stripped_.href()))) kept.target = stripped;
   }

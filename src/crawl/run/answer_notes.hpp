@@ -1,4 +1,4 @@
-// What a crawl keeps of answers for link checks and reports, and the assets it finds meanwhile. Nothing here runs in a crawl
+// Notes on answers, for link checks and reports, and the assets that are found meanwhile. Nothing here runs in a crawl
 // that was asked for neither.
 #pragma once
 
@@ -31,8 +31,8 @@ class Crawler::Shard::AnswerNotes : private Part {
 
   Discovery& discovery_;
   PageReader& reader_;
-  Url noted_;               // the link being noted
-  Url stripped_;            // that, without parameters
+  Url noted_;     // the link being noted
+  Url stripped_;  // that, without parameters
 };
 
 }  // namespace argiope

@@ -14,7 +14,7 @@ void Crawler::Shard::Discovery::start() { found_.resize(shared_.shards.size()); 
 // --- links -----------------------------------------------------------------------------------------------------------
 
 void Crawler::Shard::Discovery::discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect,
-                              UrlBatch& batch) {
+                                         UrlBatch& batch) {
   if (url.scheme() != "http" && url.scheme() != "https") return count(Exclusion::scheme);
   Exclusion place = shared_.place_of(url.href(), depth);
   const Exclusion scope_place = place;
@@ -34,10 +34,10 @@ void Crawler::Shard::Discovery::discover(const UrlTask& from, const Url& url, st
   task.fingerprint = url_fingerprint;
   task.depth = depth;
   if (is_new) {
-    // What is only checked is stored as a link out of scope, so that no other run takes it for one of its own.
+    // A URL that is only checked is stored as a link out of scope, so that no other run takes it for one of its own.
     const UrlReason reason = off_scope ? UrlReason::off_scope : reason_of(place);
-    batch.discovered.push_back({id, std::string(url.href()), depth, crawl_priority(options_, depth, url.href()),
-                                from.id, wall(), reason});
+    batch.discovered.push_back(
+        {id, std::string(url.href()), depth, crawl_priority(options_, depth, url.href()), from.id, wall(), reason});
     if (options_.requisites != Requisites::none && (reason != UrlReason::none || !options_.accept_types.empty())) {
       const auto part = reason == UrlReason::none ? RequisiteBook::Part::page : RequisiteBook::Part::link;
       shared_.requisites.add(url_fingerprint, id, part, place != Exclusion::none);
@@ -52,7 +52,8 @@ void Crawler::Shard::Discovery::discover(const UrlTask& from, const Url& url, st
   } else {
     const bool may_turn = shared_.requisites.is_used() && scope_place == Exclusion::none;
     const bool turns = may_turn && link_to_requisite(task, url, batch);
-    if (shared_.checks.is_used()) turns ? void(shared_.checks.link(url_fingerprint)) : link_to_asset(task, url, scope_place, batch);
+    if (shared_.checks.is_used())
+      turns ? void(shared_.checks.link(url_fingerprint)) : link_to_asset(task, url, scope_place, batch);
     if (!shared_.limits_depth || place != Exclusion::none) return;  // nothing about a known URL can change
   }
   found_[shared_.shard_of(url)].push_back(std::move(task));
@@ -96,7 +97,8 @@ void Crawler::Shard::Discovery::store_links(const UrlTask& from, bool redirect, 
 
 // --- what pages are shown with ---------------------------------------------------------------------------------------
 
-void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Url& url, std::uint8_t redirects, UrlBatch& batch) {
+void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Url& url, std::uint8_t redirects,
+                                                   UrlBatch& batch) {
   if (url.scheme() != "http" && url.scheme() != "https") return;
   const std::string& href = url.href();
   UrlTask task;
@@ -111,7 +113,7 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   task.counted = true;
   Exclusion place = shared_.place_of(href, 0);
   if (is_place_of_requisites(place, options_)) place = shared_.scope.bars_check(href, task.depth - 1);
-  // What is not saved is checked as it is without that.
+  // A file that is not saved is checked as in a crawl that saves none.
   if (place != Exclusion::none && options_.check_assets) return (void)discover_asset(from, url, batch);
   const auto [is_new, known_id] = shared_.seen.claim(task.fingerprint);
   if (is_new) {
@@ -132,15 +134,16 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   queue(std::move(task));
 }
 
-// Whether `from`, whose outcome is the batch's first, is the last of its chain of files. A server may have another one behind each for
-// ever; a circle of them ends where one is known.
+// Whether `from`, whose outcome is the batch's first, is the last of its chain of files. A server may have another
+// one behind each for ever; a circle of them ends where one is known.
 bool Crawler::Shard::Discovery::is_nested_too_deep(const UrlTask& from, std::uint64_t fingerprint, UrlBatch& batch) {
   if (!is_of_pages(from.purpose) || from.nesting < kMostNestedRequisites) return false;
   if (shared_.seen.id_of(fingerprint) != 0) return true;
   count(Exclusion::nesting);
   UrlOutcome& outcome = batch.outcomes.front();
   if (outcome.error.empty() && outcome.status_code == 200) {
-    outcome.error = fmt::format("what it refers to is left out: {} files lead here one after the other", kMostNestedRequisites);
+    outcome.error =
+        fmt::format("what it refers to is left out: {} files lead here one after the other", kMostNestedRequisites);
   }
   return true;
 }
@@ -201,8 +204,8 @@ std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, cons
   return id;
 }
 
-// `task`, which has fingerprint and depth, is a link to a URL that is known. If it was taken for an asset, it is none now: in
-// scope it is fetched as a page, elsewhere its verdict stands.
+// `task`, which has fingerprint and depth, is a link to a URL that is known. If it was taken for an asset, it is none
+// now: in scope it is fetched as a page, elsewhere its verdict stands.
 void Crawler::Shard::Discovery::link_to_asset(const UrlTask& task, const Url& url, Exclusion place, UrlBatch& batch) {
   const auto [upgrade, id] = shared_.checks.link(task.fingerprint);
   if (upgrade == CheckBook::Upgrade::none) return;
@@ -233,9 +236,7 @@ void Crawler::Shard::Discovery::link_to_fragment(const UrlTask& from, const Url&
 
 // --- what is queued --------------------------------------------------------------------------------------------------
 
-void Crawler::Shard::Discovery::queue(UrlTask task) {
-  found_[shared_.shard_of(task.url)].push_back(std::move(task));
-}
+void Crawler::Shard::Discovery::queue(UrlTask task) { found_[shared_.shard_of(task.url)].push_back(std::move(task)); }
 
 void Crawler::Shard::Discovery::hand_out(TimePoint now) {
   for (std::size_t owner = 0; owner < found_.size(); ++owner) {

@@ -1,4 +1,5 @@
-// What a shard finds on pages and elsewhere: where it stands, whether it is new, what is stored of it, and to which shard it goes.
+// The URLs that a shard finds, on pages and elsewhere: where they stand, whether they are new, what is stored of
+// them, and to which shard they go.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +18,15 @@ class Crawler::Shard::Discovery : private Part {
 
   // `from` links, or redirects, to the URL.
   void discover(const UrlTask& from, const Url& url, std::uint32_t depth, bool redirect, UrlBatch& batch);
-  // With `shared_.duplicates` alone. Follows the link without parameters that say nothing of its page. The first such link to a URL
-  // is stored, for runs that follow it as it is. False: it has none, or is to be followed as it is.
+  // With `shared_.duplicates` alone. Follows the link without parameters that say nothing of its page. The first such
+  // link to a URL is stored, for runs that follow it as it is. False: it has none, or is to be followed as it is.
   bool discover_stripped(const UrlTask& from, const Url& url, UrlBatch& batch);
   bool is_in_trap(std::string_view href) const;
-  // What a page is shown with.
+  // A page is shown with the URL.
   void discover_requisite(const UrlTask& from, const Url& url, std::uint8_t redirects, UrlBatch& batch);
   // The id of an asset's URL, which is checked if nothing was known of it.
   std::int64_t discover_asset(const UrlTask& from, const Url& url, UrlBatch& batch);
-  // What fragments may name there is asked for, if the URL is one of those that are only checked.
+  // Of a URL that is only checked: the names that fragments may have there are asked for.
   void link_to_fragment(const UrlTask& from, const Url& url);
   void queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch);
 
@@ -35,7 +36,7 @@ class Crawler::Shard::Discovery : private Part {
   // One like it is met once more.
   void link_again(std::uint64_t linked) { linked_here_.push_back(linked); }
   void set_targets(std::vector<std::int64_t> ids) noexcept { targets_ = std::move(ids); }
-  // What was found since the last time is all that leads from `from`.
+  // The links that were found since the last call are all of `from`.
   void store_links(const UrlTask& from, bool redirect, UrlBatch& batch);
 
   // --- what is queued

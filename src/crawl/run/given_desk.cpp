@@ -65,7 +65,7 @@ void Crawler::Shard::GivenDesk::take_given(TimePoint now) {
   discovery_.hand_out(now);
 }
 
-// What is asked for again is judged by what is stored of it.
+// URLs that are asked for again are judged by what is stored of them.
 bool Crawler::Shard::GivenDesk::has_seen_all() {
   if (!again_flush_) again_flush_ = shared_.store.begin_flush();
   if (!shared_.store.flushed(*again_flush_)) return false;
@@ -77,7 +77,8 @@ void Crawler::Shard::GivenDesk::take_one_again(const GivenUrl& given, UrlBatch& 
   const auto record = shared_.store.get(given.again);
   if (!record || !*record || (*record)->url != given.url) {
     if (shared_.given.skipped.fetch_add(1) < kMostRemarks) {
-      spdlog::warn("inbox: {}: not the URL with url_id {}; skipped", in_quotes(without_credentials(given.url)), given.again);
+      spdlog::warn("inbox: {}: not the URL with url_id {}; skipped", in_quotes(without_credentials(given.url)),
+                   given.again);
     }
     return;
   }
@@ -118,7 +119,8 @@ void Crawler::Shard::GivenDesk::take_one_given(const GivenUrl& given, UrlBatch& 
     return;
   }
   const UrlReason reason = reason_of(place);
-  batch.discovered.push_back({claimed.id, url->href(), depth, crawl_priority(options_, depth, url->href()), 0, wall(), reason});
+  batch.discovered.push_back(
+      {claimed.id, url->href(), depth, crawl_priority(options_, depth, url->href()), 0, wall(), reason});
   if (place != Exclusion::none) {
     count(place);
     shared_.count_left_out(reason);

@@ -1,4 +1,4 @@
-// What other programs put into the database while the crawl goes on, or rests. Of shard 0.
+// URLs that other programs put into the database while the crawl goes on, or rests. Of shard 0.
 #pragma once
 
 #include <cstdint>

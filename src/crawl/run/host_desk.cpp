@@ -87,7 +87,8 @@ Coro<Result<void>> Crawler::Shard::HostDesk::send(Host& host, const HttpRequest&
   co_return co_await transport_->send(request, response);
 }
 
-Coro<Result<void>> Crawler::Shard::HostDesk::ask_in_turn(Host& host, ExchangeKind kind, const HttpRequest& request, HttpResponse& response) {
+Coro<Result<void>> Crawler::Shard::HostDesk::ask_in_turn(Host& host, ExchangeKind kind, const HttpRequest& request,
+                                                         HttpResponse& response) {
   Result<void> sent = co_await send(host, request, response);
   const TimePoint now = loop().time();
   if (response.connected) count_bytes(response);
@@ -98,7 +99,7 @@ Coro<Result<void>> Crawler::Shard::HostDesk::ask_in_turn(Host& host, ExchangeKin
 }
 
 Exchange Crawler::Shard::HostDesk::exchange_of(ExchangeKind kind, const HttpRequest& request,
-                                     const HttpResponse& response) const {
+                                               const HttpResponse& response) const {
   return {kind, request, response, wall() - (loop().time() - response.sent_at)};
 }
 
@@ -132,7 +133,8 @@ Duration Crawler::Shard::HostDesk::heed_retry_after(Host& host, const HttpRespon
 }
 
 void Crawler::Shard::HostDesk::rest(Host& host, TimePoint until, RestReason why, TimePoint now) {
-  if (!frontier_.rest(host, until, now, why) || until - now < HostRests::kShortest || !options_.heed_crawl_delay) return;
+  if (!frontier_.rest(host, until, now, why) || until - now < HostRests::kShortest || !options_.heed_crawl_delay)
+    return;
   UrlBatch batch;
   batch.notes.push_back(HostRests::note_of(host.site, frontier_.stored_rest(host)));
   shared_.store.submit(std::move(batch));
@@ -150,7 +152,8 @@ void Crawler::Shard::HostDesk::note_latency(Visit& visit, bool answered, TimePoi
   // By its name it might have been public.
   const bool is_public = !host.address || classify(*host.address) == AddressClass::public_ || host.policy->autothrottle;
   if (!is_public || !response.connected) return;
-  const bool is_page = answered && response.status >= 200 && response.status < 300 && visit.request.method == HttpMethod::get;
+  const bool is_page =
+      answered && response.status >= 200 && response.status < 300 && visit.request.method == HttpMethod::get;
   const TimePoint end = answered && response.answered_at > response.sent_at ? response.answered_at : now;
   const Duration before = host.pace;
   frontier_.note_latency(host, end - response.sent_at, !is_page, now);

@@ -23,8 +23,8 @@ class Crawler::Shard::HostDesk : private Part {
   HostLanes& lanes() noexcept { return lanes_; }
   // Hosts that wait for a connection, and may have one now, are asked again.
   void wake_lanes(TimePoint now);
-  // A place among the requests at the host's address, if that is public. nullopt: there is none; the host is pinned, and asked
-  // again when one is free.
+  // A place among the requests at the host's address, if that is public. nullopt: there is none; the host is pinned,
+  // and asked again when one is free.
   std::optional<Leaving> enter_address(Host& host);
   // Nothing else is asked of the host until what is returned goes.
   Leaving begin_question(Host& host);
@@ -49,7 +49,7 @@ class Crawler::Shard::HostDesk : private Part {
   void rest(Host& host, TimePoint until, RestReason why, TimePoint now);
   // All others that ask it wait for as long as the host's rate says.
   void take_turn(Host& host, TimePoint now);
-  // What the answer, or none, tells of how fast the host may be asked.
+  // An answer, or none, tells how fast the host may be asked.
   void note_latency(Visit& visit, bool answered, TimePoint now);
   // As RetryPolicy has it, with as many attempts as the host's policy says.
   std::optional<Duration> wait_after(const Host& host, std::uint32_t attempts);

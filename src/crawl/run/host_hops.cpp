@@ -25,7 +25,7 @@ Error not_yet() { return {Errc::busy, "the host that it redirects to may not be 
 
 }  // namespace
 
-// What one shard asks another for. The asker waits for `answered`, an event of its own loop.
+// A request by which one shard asks another. The asker waits for `answered`, an event of its own loop.
 struct Crawler::Shard::HostHops::Hop {
   Hop(ExchangeKind its_kind, HttpRequest its_request, EventLoop& its_asker)
       : kind(its_kind), request(std::move(its_request)), asker(&its_asker) {}
@@ -47,7 +47,8 @@ struct Crawler::Shard::HostHops::Hop {
   }
 };
 
-// Sends the requests of one question: the first in the turn that the host has just got, the others in turns of their own.
+// Sends the requests of one question: the first in the turn that the host has just got, the others in turns of their
+// own.
 class Crawler::Shard::HostHops::FileTransport final : public HttpTransport {
  public:
   FileTransport(HostHops& hops, Host& host, ExchangeKind kind, bool is_detour)
@@ -71,8 +72,8 @@ class Crawler::Shard::HostHops::FileTransport final : public HttpTransport {
 
 Crawler::Shard::HostHops::HostHops(Core& core, HostDesk& desk) : Part(core), desk_(desk) {}
 
-Coro<std::optional<Result<void>>> Crawler::Shard::HostHops::ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request,
-                                                               HttpResponse& response) {
+Coro<std::optional<Result<void>>> Crawler::Shard::HostHops::ask_for_file(Host& host, ExchangeKind kind,
+                                                                         HttpRequest& request, HttpResponse& response) {
   const std::string question = request.url.href();
   request.timeout = desk_.patience_with(host);
   request.headers = host.policy->headers;
@@ -104,7 +105,9 @@ Coro<std::optional<Result<void>>> Crawler::Shard::HostHops::ask_for_file(Host& h
 Coro<Crawler::Shard::HostHops::HopTurn> Crawler::Shard::HostHops::await_hop_turn(Host& host) {
   const TimePoint limit = saturating_add(loop().time(), kHopPatience);
   const auto is_too_late = [&] { return std::max(host.rest_until, loop().time()) > limit; };
-  const auto put_off = [&] { return HopTurn{.put_off = std::max<Duration>(host.rest_until - loop().time(), kHopPatience)}; };
+  const auto put_off = [&] {
+    return HopTurn{.put_off = std::max<Duration>(host.rest_until - loop().time(), kHopPatience)};
+  };
   while (host.has_hop) {
     if (is_too_late()) co_return put_off();
     co_await sleep(kHopPoll);
@@ -130,8 +133,8 @@ Coro<Crawler::Shard::HostHops::HopTurn> Crawler::Shard::HostHops::await_hop_turn
 }
 
 // A request of another host's question to one of this shard's.
-Coro<Result<void>> Crawler::Shard::HostHops::ask_as_hop(ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
-                                              Duration& put_off) {
+Coro<Result<void>> Crawler::Shard::HostHops::ask_as_hop(ExchangeKind kind, const HttpRequest& request,
+                                                        HttpResponse& response, Duration& put_off) {
   Host& host = frontier_.host_of(request.url);
   response.connected = false;
   ++host.pins;
@@ -151,8 +154,8 @@ Coro<Result<void>> Crawler::Shard::HostHops::ask_as_hop(ExchangeKind kind, const
 // --- between shards --------------------------------------------------------------------------------------------------
 
 // Of another shard's host: that shard asks.
-Coro<Result<void>> Crawler::Shard::HostHops::ask_by(HostHops& owner, ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
-                                          Duration& put_off) {
+Coro<Result<void>> Crawler::Shard::HostHops::ask_by(HostHops& owner, ExchangeKind kind, const HttpRequest& request,
+                                                    HttpResponse& response, Duration& put_off) {
   const auto hop = std::make_shared<Hop>(kind, request, loop());
   const Leaving waits_no_more([&hop] {
     std::lock_guard lock(hop->mutex);

@@ -1,5 +1,5 @@
-// Where files that any host may have are redirected to: each such request is in the turn of the host that it goes to, which may be
-// another shard's.
+// Where files that any host may have are redirected to: each such request is in the turn of the host that it goes to,
+// which may be another shard's.
 #pragma once
 
 #include <list>
@@ -17,9 +17,10 @@ class Crawler::Shard::HostHops : private Part {
  public:
   HostHops(Core& core, HostDesk& desk);
 
-  // Asks the host for a file that any host may have, and follows redirects. nullopt: nothing is known yet; the question is asked once
-  // more, and goes on where it has come to.
-  Coro<std::optional<Result<void>>> ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request, HttpResponse& response);
+  // Asks the host for a file that any host may have, and follows redirects. nullopt: nothing is known yet; the
+  // question is asked once more, and goes on where it has come to.
+  Coro<std::optional<Result<void>>> ask_for_file(Host& host, ExchangeKind kind, HttpRequest& request,
+                                                 HttpResponse& response);
 
   // Serves what other shards ask of its hosts.
   void take_hops();
@@ -36,8 +37,10 @@ class Crawler::Shard::HostHops : private Part {
     std::optional<Leaving> place = std::nullopt;
   };
   Coro<HopTurn> await_hop_turn(Host& host);
-  Coro<Result<void>> ask_as_hop(ExchangeKind kind, const HttpRequest& request, HttpResponse& response, Duration& put_off);
-  Coro<Result<void>> ask_by(HostHops& owner, ExchangeKind kind, const HttpRequest& request, HttpResponse& response, Duration& put_off);
+  Coro<Result<void>> ask_as_hop(ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
+                                Duration& put_off);
+  Coro<Result<void>> ask_by(HostHops& owner, ExchangeKind kind, const HttpRequest& request, HttpResponse& response,
+                            Duration& put_off);
   bool post(std::shared_ptr<Hop> hop);
   Coro<void> serve(std::shared_ptr<Hop> hop);
 

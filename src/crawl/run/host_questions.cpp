@@ -43,7 +43,7 @@ Coro<void> Crawler::Shard::HostQuestions::ask(Host& host) {
 Coro<void> Crawler::Shard::HostQuestions::find_address(Host& host) {
   if (resolver_ == nullptr) co_return;
   auto addresses = co_await resolver_->resolve(host.name());
-  // What is wrong with the name, the request will say.
+  // The request will say what is wrong with the name.
   if (addresses) host.address = addresses->front();
 }
 
@@ -74,11 +74,13 @@ Coro<void> Crawler::Shard::HostQuestions::fetch_robots(Host& host) {
   if (!sent) co_return;
   const TimePoint now = loop().time();
   RobotsAnswer answer = judge_robots(*sent, response, host.robots_attempts, host.policy->product_token, wall());
-  if (answer.kind == RobotsAnswer::Kind::failed) co_return question_failed(host, std::move(answer.error), request.timeout, now);
+  if (answer.kind == RobotsAnswer::Kind::failed)
+    co_return question_failed(host, std::move(answer.error), request.timeout, now);
   if (answer.kind == RobotsAnswer::Kind::challenged) ++host.robots_attempts;
   probe_answered(host, now);
   if (answer.kind == RobotsAnswer::Kind::challenged || host.lost) co_return;
-  if (answer.kind == RobotsAnswer::Kind::refused) co_return robots_refused(host, std::move(answer.error), answer.at_least, now);
+  if (answer.kind == RobotsAnswer::Kind::refused)
+    co_return robots_refused(host, std::move(answer.error), answer.at_least, now);
   if (options_.sitemaps) sitemaps_.find_sitemaps(host, answer.rules ? &*answer.rules : nullptr);
   const Duration delay = answer.crawl_delay(host.site, options_.max_crawl_delay);
   host.robots = answer.take_rules();
@@ -144,7 +146,9 @@ void Crawler::Shard::HostQuestions::lose(Host& host, Error cause, HostLoss loss,
   frontier_.lift_limits(host, now);
 }
 
-Duration Crawler::Shard::HostQuestions::rest_of_lost_hosts() const noexcept { return std::min(kLostHostRests, shared_.plan.first()); }
+Duration Crawler::Shard::HostQuestions::rest_of_lost_hosts() const noexcept {
+  return std::min(kLostHostRests, shared_.plan.first());
+}
 
 void Crawler::Shard::HostQuestions::revive(Host& host, TimePoint now) {
   spdlog::debug("{}: it is asked again", host.site);

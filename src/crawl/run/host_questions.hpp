@@ -1,4 +1,5 @@
-// What is asked of a host before its URLs are: robots.txt, whether it is alive, its address; and what its failures come to.
+// The questions that come before a host's URLs: robots.txt, whether it is alive, its address; and what its failures
+// come to.
 #pragma once
 
 #include "argiope/web/dns.hpp"

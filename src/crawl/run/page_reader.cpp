@@ -33,7 +33,6 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
   if (is_page) ShardCounters::add(counters_.pages);
   const bool is_read = is_page || is_xml(response.headers.content_type);
   if (!is_read && response.headers.refresh.empty()) return;
-  said_.reset();
   const HostPolicy& policy = *visit.ticket.host->policy;
   if (parse_robots_tag(response.headers.robots_tag, policy.product_token).nofollow) return count(Exclusion::nofollow);
   if (!is_read) {
@@ -44,7 +43,8 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
   // Where each page leads is stored whole, or not at all.
   const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
   auto summary = scan_page(visit);
-  if (shared_.duplicates && !summary.nofollow && is_copy(visit, batch)) return discovery_.store_links(task, false, batch);
+  if (shared_.duplicates && !summary.nofollow && is_copy(visit, batch))
+    return discovery_.store_links(task, false, batch);
   const auto discover_link = [&](const LinkHarvester::Link& link) -> std::uint64_t {
     if (link.nofollow) {
       count(Exclusion::nofollow);
@@ -54,7 +54,8 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
     // No link makes what is linked from a seed nearer.
     return task.depth == 0 ? 0 : discovery_.last_linked();
   };
-  harvester_.follow(visit.request.url, summary, context, discover_link, [&](std::uint64_t target) { discovery_.link_again(target); });
+  harvester_.follow(visit.request.url, summary, context, discover_link,
+                    [&](std::uint64_t target) { discovery_.link_again(target); });
   if (!summary.nofollow) follow_refresh(visit, batch);
   if (visit.rendered != nullptr) discover_own_urls(visit, batch);
   discovery_.store_links(task, false, batch);
@@ -77,13 +78,15 @@ bool Crawler::Shard::PageReader::follow_link(const UrlTask& from, const Url& url
 
 // A link of the page's, whatever the answer is.
 void Crawler::Shard::PageReader::follow_refresh(const Visit& visit, UrlBatch& batch) {
-  if (find_refresh(visit.request.url, visit.response.headers.refresh, found_)) follow_link(task_of(visit), found_, batch);
+  if (find_refresh(visit.request.url, visit.response.headers.refresh, found_))
+    follow_link(task_of(visit), found_, batch);
 }
 
 PageText& Crawler::Shard::PageReader::text_of(Visit& visit) {
   if (visit.text == 0 || visit.text != texts_) {
     text_.begin(visit.response.body, visit.response.headers.content_type);
     visit.text = ++texts_;
+    said_.reset();
   }
   return text_;
 }
@@ -105,12 +108,14 @@ void Crawler::Shard::PageReader::discover_own_urls(const Visit& visit, UrlBatch&
     if (!url) continue;
     url->strip_fragment();
     url->strip_credentials();
-    if (url->href() != visit.request.url.without_fragment()) discovery_.discover(task, *url, task.depth + 1, false, batch);
+    if (url->href() != visit.request.url.without_fragment())
+      discovery_.discover(task, *url, task.depth + 1, false, batch);
   }
 }
 
-const PageWords& Crawler::Shard::PageReader::words_of(std::string_view html) {
-  if (!said_) said_ = words_.read(html);
+const PageWords& Crawler::Shard::PageReader::words_of(Visit& visit) {
+  PageText& text = text_of(visit);
+  if (!said_) said_ = words_.read(text.utf8());
   return *said_;
 }
 
@@ -126,7 +131,7 @@ bool Crawler::Shard::PageReader::has_requisites(const Visit& visit) const noexce
 }
 
 const PageReferences* Crawler::Shard::PageReader::scan_early(Visit& visit) {
-  // What is rendered is looked at as JavaScript has made it.
+  // Pages that are rendered are read as JavaScript has made them.
   if (visit.rendered != nullptr || !has_requisites(visit) || is_style_sheet(visit.response)) return nullptr;
   scan_page(visit);
   const std::string_view body = visit.response.body, text = harvester_.html();
@@ -142,7 +147,8 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
   PageText& page = text_of(visit);
   const std::string_view text = page.utf8();
   LinkResolver resolver;
-  resolver.begin(visit.request.url, is_style ? std::string_view{} : references_.base_href, is_style ? "UTF-8" : page.charset().name);
+  resolver.begin(visit.request.url, is_style ? std::string_view{} : references_.base_href,
+                 is_style ? "UTF-8" : page.charset().name);
   known_requisites_.resize(kKnownRequisites);
   std::string_view base = resolver.base().without_fragment();
   base = base.substr(0, base.find('?'));
@@ -164,20 +170,22 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
 
 // --- what is there in several places ---------------------------------------------------------------------------------
 
-// Whether another page is read in place of the one that the harvester has scanned: its links are not followed then. What it
-// teaches of its parameters, and of the shape of its URL, is noted.
+// Whether another page is read in place of the one that the harvester has scanned: its links are not followed then.
+// What it teaches of its parameters, and of the shape of its URL, is noted.
 bool Crawler::Shard::PageReader::is_copy(Visit& visit, UrlBatch& batch) {
   if (batch.outcomes.front().reason != UrlReason::none || visit.response.truncated) return false;
   const DuplicateOptions& wanted = options_.duplicates;
   if (wanted.canonical && is_alias(visit, batch)) return true;
-  if (wanted.compares_words() || wanted.learn_parameters) said_ = words_.read(harvester_.html());
+  if (wanted.compares_words() || wanted.learn_parameters) words_of(visit);
   if (wanted.learn_parameters && said_->count >= kFewWords) learn_parameters(visit, batch);
   const auto [reason, other] = find_copy(visit, batch);
   // A copy that is fetched again makes no row of copies.
   const bool counts = other == 0 || !task_of(visit).settled;
-  if (auto trap = counts ? shared_.duplicates->watch(task_of(visit).url.href(), other != 0) : std::nullopt) batch.notes.push_back(std::move(*trap));
+  if (auto trap = counts ? shared_.duplicates->watch(task_of(visit).url.href(), other != 0) : std::nullopt)
+    batch.notes.push_back(std::move(*trap));
   if (reason == UrlReason::duplicate && wanted.skip_exact) return note_copy(batch, Exclusion::duplicate, other), true;
-  if (reason == UrlReason::near_duplicate && wanted.skip_near) return note_copy(batch, Exclusion::near_duplicate, other), true;
+  if (reason == UrlReason::near_duplicate && wanted.skip_near)
+    return note_copy(batch, Exclusion::near_duplicate, other), true;
   return false;
 }
 
@@ -191,11 +199,15 @@ void Crawler::Shard::PageReader::note_copy(UrlBatch& batch, Exclusion why, std::
 
 bool Crawler::Shard::PageReader::is_alias(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
-  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), canonical_)) return false;
+  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), canonical_))
+    return false;
   if (canonical_ == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
-  if (shared_.place_of(canonical_.href(), task.depth + 1) != Exclusion::none || discovery_.is_in_trap(canonical_.href())) return false;
+  if (shared_.place_of(canonical_.href(), task.depth + 1) != Exclusion::none ||
+      discovery_.is_in_trap(canonical_.href()))
+    return false;
   const Host& host = *visit.ticket.host;
-  const bool is_forbidden = host.robots && canonical_.site_key() == host.site && !host.robots->allowed(canonical_.path_and_query());
+  const bool is_forbidden =
+      host.robots && canonical_.site_key() == host.site && !host.robots->allowed(canonical_.path_and_query());
   if (is_forbidden) return false;
   discovery_.discover(task, canonical_, task.depth + 1, false, batch);
   const std::int64_t canonical = shared_.seen.id_of(shared_.fingerprint_of(canonical_.href()));

@@ -1,5 +1,5 @@
-// What is read of pages and style sheets: the links that are followed, what pages are shown with, and whether a page is there in
-// another place.
+// Reads pages and style sheets: for the links that are followed, for the files that pages are shown with, and for
+// whether a page is there in another place.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ class Crawler::Shard::PageReader : private Part {
   void find_requisites(Visit& visit, UrlBatch& batch);
   // Of the visit's answer. Valid until that of another is asked for.
   PageText& text_of(Visit& visit);
-  // The words of the page, whose text in UTF-8 this is; read once.
-  const PageWords& words_of(std::string_view html);
+  // Of the answer, which is a page; read once.
+  const PageWords& words_of(Visit& visit);
 
  private:
-  // What it is shown with may be looked for in it.
+  // The files it is shown with may be looked for in it.
   bool has_requisites(const Visit& visit) const noexcept;
-  // What was found refers to the text.
+  // Links and references that were found refer to the text.
   bool is_scanned(const Visit& visit) const noexcept {
     return visit.scan != 0 && visit.scan == scans_ && visit.text == texts_;
   }
@@ -52,16 +52,16 @@ class Crawler::Shard::PageReader : private Part {
 
   Discovery& discovery_;
   SitemapDesk& sitemaps_;
-  PageText text_;                      // of the answer that was read last
-  std::uint64_t texts_ = 0;            // of answers, ever
+  PageText text_;            // of the answer that was read last
+  std::uint64_t texts_ = 0;  // of answers, ever
   LinkHarvester harvester_;
-  LinkHarvester::Summary scanned_;     // of the page that was scanned last
-  std::uint64_t scans_ = 0;            // of pages, ever
-  PageReferences references_;          // where assets are looked for
-  Url found_;                          // the link or reference being looked at
-  Url canonical_;                      // what the page is in another place
+  LinkHarvester::Summary scanned_;  // of the page that was scanned last
+  std::uint64_t scans_ = 0;         // of pages, ever
+  PageReferences references_;       // where assets are looked for
+  Url found_;                       // the link or reference being looked at
+  Url canonical_;                   // what the page is in another place
   PageWordReader words_;
-  std::optional<PageWords> said_;      // by the page being settled, once it was read for that
+  std::optional<PageWords> said_;  // by that answer, once it was read for that
   std::vector<std::uint64_t> known_requisites_;
 };
 

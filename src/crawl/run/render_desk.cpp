@@ -36,7 +36,8 @@ UrlPatterns compiled(const std::vector<std::string>& patterns) {
 
 }  // namespace
 
-Rendering::Rendering(const CrawlOptions& options) : only(compiled(options.render_only)), exclude(compiled(options.exclude)) {}
+Rendering::Rendering(const CrawlOptions& options)
+    : only(compiled(options.render_only)), exclude(compiled(options.exclude)) {}
 
 // A page's requests while it is rendered. Lives in render().
 class Crawler::Shard::RenderDesk::Parts final : public PageParts {
@@ -86,8 +87,8 @@ Coro<void> Crawler::Shard::RenderDesk::open() {
 bool Crawler::Shard::RenderDesk::is_worth_rendering(const Visit& visit) const {
   const HttpResponse& response = visit.response;
   const bool is_page = visit.ticket.task->purpose == Purpose::page && visit.request.method == HttpMethod::get;
-  return is_page && response.status == 200 &&
-         !response.unwanted && response.damage.empty() && is_html_page(response.headers.content_type, response.body) &&
+  return is_page && response.status == 200 && !response.unwanted && response.damage.empty() &&
+         is_html_page(response.headers.content_type, response.body) &&
          (rendering_->only.empty() || rendering_->only.match(visit.request.url.href()));
 }
 
@@ -109,7 +110,8 @@ Coro<std::optional<Error>> Crawler::Shard::RenderDesk::render(Visit& visit) {
   rendered->fetched_type = fetched.headers.content_type;
   rendered->own_urls = std::move(made->own_urls);
   rendered->wants_cookies = made->reloads && made->led_to.empty() && has_new_cookies;
-  if (auto target = Url::parse(made->led_to); target && target->without_fragment() != visit.request.url.without_fragment()) {
+  if (auto target = Url::parse(made->led_to);
+      target && target->without_fragment() != visit.request.url.without_fragment()) {
     rendered->led_to = std::move(made->led_to);
   }
   rendered->page = rendered_response(fetched, *made);
@@ -128,7 +130,7 @@ void Crawler::Shard::RenderDesk::note_rendered(Visit& visit, UrlOutcome& outcome
   if (!visit.rendered->led_to.empty()) visit.response.headers.location = visit.rendered->led_to;
 }
 
-// --- a page's requests ---------------------------------------------------------------------------------------------------
+// --- a page's requests ----------------------------------------------------------------------------------------------
 
 std::vector<Cookie> Crawler::Shard::RenderDesk::cookies_of(const Url& url) const {
   return cookies_for_host(shared_.session.cookies(wall()), url);
@@ -198,8 +200,8 @@ Leaving Crawler::Shard::RenderDesk::begin_part(Host& host, bool is_own) {
 }
 
 // One request at a time, at the pace of the host.
-Coro<Result<void>> Crawler::Shard::RenderDesk::fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request, bool may_be_known,
-                                              HttpResponse& response) {
+Coro<Result<void>> Crawler::Shard::RenderDesk::fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request,
+                                                          bool may_be_known, HttpResponse& response) {
   Host& host = frontier_.host_of(request.url);
   ++host.pins;
   const Leaving unpins([&host] { --host.pins; });
@@ -218,7 +220,8 @@ Coro<Result<void>> Crawler::Shard::RenderDesk::fetch_part(Host& page_host, PartT
     sent = co_await ask_for_part(host, is_own, request, response);
     if (!sent) co_return sent;
     ShardCounters::add(counters_.parts);
-    if (response.new_cookies || response.challenged != HttpChallenged::none) shared_.session.note(request, response, wall());
+    if (response.new_cookies || response.challenged != HttpChallenged::none)
+      shared_.session.note(request, response, wall());
     desk_.show(ExchangeKind::part, request, response);
   } while (response.challenged == HttpChallenged::again && ++challenges <= kMostPartChallenges);
   const TimePoint now = loop().time();
@@ -226,7 +229,8 @@ Coro<Result<void>> Crawler::Shard::RenderDesk::fetch_part(Host& page_host, PartT
   co_return sent;
 }
 
-Coro<Result<void>> Crawler::Shard::RenderDesk::ask_for_part(Host& host, bool is_own, HttpRequest& request, HttpResponse& response) {
+Coro<Result<void>> Crawler::Shard::RenderDesk::ask_for_part(Host& host, bool is_own, HttpRequest& request,
+                                                            HttpResponse& response) {
   for (;;) {
     if (auto may_ask = co_await await_turn(host, is_own, request.url); !may_ask) co_return may_ask;
     const Leaving ends_part = begin_part(host, is_own);

@@ -1,4 +1,5 @@
-// Pages as JavaScript makes them: what a page is rendered to, and its requests, which are the crawl's own. Used with a renderer alone.
+// Pages as JavaScript makes them: what a page is rendered to, and its requests, which are the crawl's own. Used with
+// a renderer alone.
 #pragma once
 
 #include <optional>
@@ -31,7 +32,8 @@ class Crawler::Shard::RenderDesk : private Part {
   Coro<Result<void>> await_turn(Host& host, bool is_own, const Url& url);
   Leaving begin_part(Host& host, bool is_own);
   Coro<Leaving> enter_address(const Host& host);
-  Coro<Result<void>> fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request, bool may_be_known, HttpResponse& response);
+  Coro<Result<void>> fetch_part(Host& page_host, PartTurns& turns, HttpRequest& request, bool may_be_known,
+                                HttpResponse& response);
   Coro<Result<void>> ask_for_part(Host& host, bool is_own, HttpRequest& request, HttpResponse& response);
   void rest_after_part(Host& host, TimePoint sent_at, TimePoint now);
 

@@ -33,7 +33,8 @@ void begin_as(Purpose purpose, UrlTask& task) noexcept {
 
 }  // namespace
 
-Crawler::Shard::Settler::Settler(Core& core, Discovery& discovery, SitemapDesk& sitemaps, PageReader& reader, AnswerNotes& notes)
+Crawler::Shard::Settler::Settler(Core& core, Discovery& discovery, SitemapDesk& sitemaps, PageReader& reader,
+                                 AnswerNotes& notes)
     : Part(core), discovery_(discovery), sitemaps_(sitemaps), reader_(reader), notes_(notes) {}
 
 UrlOutcome Crawler::Shard::Settler::outcome_of(const Visit& visit) const {
@@ -73,8 +74,8 @@ void Crawler::Shard::Settler::give_up(Visit& visit, const Error& error, TimePoin
   settle(visit, std::move(batch), now);
 }
 
-// Of an attempt that has failed: what is known of the last whole answer stays, so that the next attempt can ask whether it has changed.
-// False: there is none, or not all that is asked for has seen it.
+// Of an attempt that has failed: what is known of the last whole answer stays, so that the next attempt can ask
+// whether it has changed. False: there is none, or not all that is asked for has seen it.
 bool Crawler::Shard::Settler::keep_last_answer(const Visit& visit, UrlOutcome& outcome) {
   const UrlTask& task = task_of(visit);
   if (!visit.is_conditional || is_only_checked(task.purpose) || task.purpose == Purpose::sitemap) return false;
@@ -155,7 +156,7 @@ void Crawler::Shard::Settler::count_oddities(const HttpResponse& response) {
   }
 }
 
-// What is stored with a page that was read in spite of something.
+// The remark that is stored with a page that was read in spite of something.
 std::string Crawler::Shard::Settler::note_on(const HttpResponse& response) {
   if (!response.damage.empty()) return "cut short: " + response.damage;
   return response.oddities == 0 ? std::string{} : "odd: " + describe_oddities(response.oddities);
@@ -172,12 +173,13 @@ void Crawler::Shard::Settler::note_unwanted(const HttpResponse& response, UrlOut
   }
 }
 
-// Its URL is a page's after all, if its place is that of one: as it was, where it was fetched before, or else asked for as such.
-// False: it is none.
+// Its URL is a page's after all, if its place is that of one: as it was, where it was fetched before, or else asked
+// for as such. False: it is none.
 bool Crawler::Shard::Settler::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.response;
-  const bool is_page = is_html_page(response.headers.content_type, response.body) && shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
+  const bool is_page = is_html_page(response.headers.content_type, response.body) &&
+                       shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
   if (!is_page) return false;
   if (visit.before && visit.before->state == UrlState::done && visit.before->reason != UrlReason::sitemap) {
     batch.outcomes.front() = as_it_was(*visit.before);
@@ -225,7 +227,7 @@ void Crawler::Shard::Settler::on_redirect(Visit& visit, UrlBatch& batch) {
   discovery_.store_links(task, true, batch);
 }
 
-// What has led to the URL may have done so in an earlier run.
+// The redirects and files that led to the URL may be of an earlier run.
 void Crawler::Shard::Settler::recall_way(UrlTask& task) {
   if (!std::exchange(task.is_stored, false)) return;
   const std::uint32_t hops = redirects_to(shared_.store, task.id, options_.max_redirects);
@@ -303,8 +305,8 @@ bool Crawler::Shard::Settler::has_other_part(Visit& visit, UrlBatch& batch) {
   return is_only_checked(task.purpose) && shared_.checks.is_used() && settle_check(visit, batch);
 }
 
-// What was only checked is dealt with. True: it was taken for an asset, a link to it was found meanwhile, and it is to be
-// fetched as a page.
+// A URL that was only checked is dealt with. True: it was taken for an asset, a link to it was found meanwhile, and
+// it is to be fetched as a page.
 bool Crawler::Shard::Settler::settle_check(Visit& visit, UrlBatch& batch) {
   UrlTask& task = task_of(visit);
   const bool is_linked = !shared_.checks.settle(task.fingerprint).is_asset;
@@ -320,7 +322,7 @@ bool Crawler::Shard::Settler::settle_check(Visit& visit, UrlBatch& batch) {
   return true;
 }
 
-// What was asked for is dealt with. True: it has turned out to be more meanwhile, and is asked for as that.
+// The URL is dealt with. True: it has turned out to be more meanwhile, and is asked for as that.
 bool Crawler::Shard::Settler::settle_requisite(Visit& visit, UrlBatch& batch) {
   UrlTask& task = task_of(visit);
   const auto known = shared_.requisites.settle(task.fingerprint);
@@ -336,10 +338,11 @@ void Crawler::Shard::Settler::note_change(const Visit& visit, UrlBatch& batch) {
   if (auto change = change_between(*visit.before, batch.outcomes.front())) batch.changes.push_back(std::move(*change));
 }
 
-// What is left out is counted as it stands in the end: what this visit has found was counted by those who found it.
+// URLs that are left out are counted as they are in the end. The reason of this visit was counted where it was found.
 void Crawler::Shard::Settler::recount(const Visit& visit, const UrlBatch& batch) {
   if (!visit.before || visit.before->reason == UrlReason::none || visit.before->state == UrlState::failed) return;
-  const bool stays = batch.outcomes.empty() || (batch.outcomes.front().not_modified && batch.outcomes.front().state != UrlState::failed);
+  const bool stays = batch.outcomes.empty() ||
+                     (batch.outcomes.front().not_modified && batch.outcomes.front().state != UrlState::failed);
   const bool was_counted = task_of(visit).settled;
   if (stays != was_counted) shared_.count_left_out(visit.before->reason, stays ? 1 : -1);
 }
@@ -347,9 +350,9 @@ void Crawler::Shard::Settler::recount(const Visit& visit, const UrlBatch& batch)
 // The task of a URL that was settled begins anew, when it is due.
 std::optional<TimePoint> Crawler::Shard::Settler::plan_next_visit(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlTask& task = task_of(visit);
-  const bool is_one = !batch.outcomes.empty() && batch.outcomes.front().url_id == task.id &&
-                      !is_only_checked(task.purpose) &&
-                      (batch.outcomes.front().state == UrlState::done || batch.outcomes.front().state == UrlState::failed);
+  const bool is_one =
+      !batch.outcomes.empty() && batch.outcomes.front().url_id == task.id && !is_only_checked(task.purpose) &&
+      (batch.outcomes.front().state == UrlState::done || batch.outcomes.front().state == UrlState::failed);
   if (!is_one) {
     if (std::exchange(task.rotates, false)) shared_.rotating.fetch_sub(1, std::memory_order_relaxed);
     return std::nullopt;

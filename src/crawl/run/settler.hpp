@@ -1,4 +1,4 @@
-// What a visit comes to: the outcome that is stored, what follows from it, and when the URL is visited next.
+// The end of a visit: the outcome that is stored, what follows from it, and when the URL is visited next.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Crawler::Shard::Settler : private Part {
 
   // As the outcome of its visit begins.
   UrlOutcome outcome_of(const Visit& visit) const;
-  // What it had of the budget of pages is used, or was given back.
+  // Its place in the budget of pages is used, or was given back.
   void end_page(Visit& visit);
 
  private:

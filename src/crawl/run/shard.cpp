@@ -20,7 +20,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostBacklog = 100'000;  // records the store may lag behind before fetching pauses
+constexpr std::size_t kMostBacklog = 100'000;             // records the store may lag behind before fetching pauses
 constexpr Duration kSavePause = std::chrono::seconds{1};  // between two times that changed cookies are written down
 constexpr Duration kBacklogPause = std::chrono::milliseconds{20};
 
@@ -31,7 +31,8 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
             .shared = shared,
             .options = shared.options,
             .index = index,
-            .frontier = Frontier(shared.options, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(shards))},
+            .frontier =
+                Frontier(shared.options, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(shards))},
       shared_(shared),
       options_(shared.options),
       frontier_(core_.frontier),
@@ -47,7 +48,8 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
       reader_(std::make_unique<PageReader>(core_, *discovery_, *sitemaps_)),
       notes_(std::make_unique<AnswerNotes>(core_, *discovery_, *reader_)),
       settler_(std::make_unique<Settler>(core_, *discovery_, *sitemaps_, *reader_, *notes_)),
-      visitor_(std::make_unique<Visitor>(core_, *desk_, *questions_, *render_, *discovery_, *sitemaps_, *reader_, *notes_, *settler_)) {
+      visitor_(std::make_unique<Visitor>(core_, *desk_, *questions_, *render_, *discovery_, *sitemaps_, *reader_,
+                                         *notes_, *settler_)) {
   core_.alive = alive_;
 }
 
@@ -168,7 +170,7 @@ Result<void> Crawler::Shard::read(const Frontier::Read& wanted, TimePoint now) {
   rows.reserve(wanted.load.read.limit);
   auto done = shared_.store.read_shelf(wanted.load.read, wanted.sites, [&](const UrlRecord& record) {
     auto url = Url::parse(record.url);
-    // What is no URL will fail when it is fetched, as any other that cannot be.
+    // A text that is no URL will fail when it is fetched, as any other URL that cannot be.
     Host& host = url ? frontier_.host_of(*url) : frontier_.host_of(*Url::parse("http://invalid/"));
     UrlTask task = shared_.task_of(record, url ? std::move(*url) : Url());
     const WallTime due = Frontier::is_delayed(record, task) ? record.due : WallTime{};
@@ -221,7 +223,8 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
 
 Coro<void> Crawler::Shard::drain() {
   hops_->refuse_hops();
-  for (const TimePoint limit = saturating_add(core_.loop->time(), options_.drain_limit); active_ > 0 || hops_->is_serving();) {
+  for (const TimePoint limit = saturating_add(core_.loop->time(), options_.drain_limit);
+       active_ > 0 || hops_->is_serving();) {
     if (shared_.ending.stopping_at_once() || core_.loop->time() >= limit) {
       for (auto& visit : visits_) {
         if (visit->running) visit->task.cancel();
@@ -241,7 +244,8 @@ void Crawler::Shard::save_session(TimePoint now) {
 
 void Crawler::Shard::check_limits(TimePoint now) {
   if (shared_.store.failure()) shared_.ending.stop("store", true);
-  if (options_.max_idle && active_ == 0 && now - core_.last_fetch >= *options_.max_idle) shared_.ending.stop("idle", false);
+  if (options_.max_idle && active_ == 0 && now - core_.last_fetch >= *options_.max_idle)
+    shared_.ending.stop("idle", false);
 }
 
 void Crawler::Shard::pump() {

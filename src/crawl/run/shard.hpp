@@ -1,5 +1,5 @@
-// One thread's part of a crawl: a loop that takes URLs from its frontier and starts a visit for each, and a window on what the
-// store has for it. All else is done by its parts, each of which has a header of its own:
+// One thread's part of a crawl: a loop that takes URLs from its frontier and starts a visit for each, and a window on
+// what the store has for it. All else is done by its parts, each of which has a header of its own:
 //
 //   Visitor        one visit, from its URL to its answer          GivenDesk    what other programs put in
 //   Settler        what the answer comes to, which is stored      SitemapDesk  sitemaps and feeds
@@ -47,7 +47,7 @@ class Crawler::Shard {
   // Before work() has begun: queues a URL of this shard, or one that the store has recorded.
   void prepare_task(UrlTask task);
   Result<void> resume(const UrlRecord& record);
-  // What to submit for it, and how much that is.
+  // The moves to submit for it, and how many they are.
   std::vector<UrlMove> take_moves() { return core_.frontier.take_moves(); }
   std::size_t moves_waiting() const noexcept { return core_.frontier.moves_waiting(); }
   // The same from any thread while the crawl runs.
@@ -78,7 +78,7 @@ class Crawler::Shard {
     Frontier::Ticket ticket{};
     HttpRequest request;
     HttpResponse response;
-    std::unique_ptr<UrlRecord> before;  // of what was fetched before: what is stored of it
+    std::unique_ptr<UrlRecord> before;        // of what was fetched before: what is stored of it
     std::unique_ptr<RenderedVisit> rendered;  // with a renderer alone
     Task<void> task;
     bool running = false;
@@ -87,15 +87,15 @@ class Crawler::Shard {
     UrlAsk ask = UrlAsk::page;    // of the last request
     bool is_conditional = false;  // 304 is an answer
     bool is_asked = false;        // the transport has its request; whether it was sent, the response says
-    std::uint64_t text = 0;  // of its body, which is still there while it is the reader's last; 0: none yet
-    std::uint64_t scan = 0;  // of its page: the same of what was found
+    std::uint64_t text = 0;       // of its body, which is still there while it is the reader's last; 0: none yet
+    std::uint64_t scan = 0;       // of its page: the same of what was found
 
     // Of a good answer: whether its body was, or would be, of a type that is not accepted.
     bool is_unwanted() const noexcept;
     // The script of its page has gone to another.
     bool is_led_away() const noexcept { return rendered != nullptr && !rendered->led_to.empty(); }
   };
-  // What the parts have in common.
+  // All parts have it in common.
   struct Core {
     Shard& shard;
     Shared& shared;
@@ -116,7 +116,11 @@ class Crawler::Shard {
 
    protected:
     explicit Part(Core& core)
-        : core_(core), shared_(core.shared), options_(core.options), frontier_(core.frontier), counters_(core.counters) {}
+        : core_(core),
+          shared_(core.shared),
+          options_(core.options),
+          frontier_(core.frontier),
+          counters_(core.counters) {}
     ~Part() = default;
 
     EventLoop& loop() const noexcept { return *core_.loop; }
@@ -142,7 +146,8 @@ class Crawler::Shard {
   void save_session(TimePoint now);
   void check_limits(TimePoint now);
   void take_inbox();
-  // Reads from the store what the frontier wants, in two steps: what was submitted must be written first, and nobody waits.
+  // Reads from the store what the frontier wants, in two steps: what was submitted must be written first, and nobody
+  // waits.
   void read_on(TimePoint now);
   Result<void> read(const Frontier::Read& read, TimePoint now);
   void submit_moves();
@@ -176,7 +181,7 @@ class Crawler::Shard {
   Event ended_;
   bool drain_started_ = false;
   std::optional<Ticker> ticker_;  // calls pump(), while work() goes on
-  TimePoint next_save_{};  // of what is kept beside the URLs; of shard 0
+  TimePoint next_save_{};         // of what is kept beside the URLs; of shard 0
 
   std::vector<Frontier::Read> reads_;  // to be done once the store has flushed so far
   std::uint64_t flush_ = 0;

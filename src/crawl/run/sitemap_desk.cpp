@@ -129,13 +129,13 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   task.id = id;
   if (is_new) {
-    batch.discovered.push_back({id, task.url.href(), task.depth, crawl_priority(options_, task.depth, task.url.href()), origin.id,
-                                wall(), UrlReason::sitemap});
+    batch.discovered.push_back({id, task.url.href(), task.depth, crawl_priority(options_, task.depth, task.url.href()),
+                                origin.id, wall(), UrlReason::sitemap});
   } else {
     const auto record = shared_.store.get(id);
     const bool was_sitemap = record && *record && (*record)->reason == UrlReason::sitemap;
     if (!was_sitemap) {
-      // What was found in this run may not be written yet.
+      // A URL that was found in this run may not be written yet.
       const bool was_answered = shared_.sitemaps.want(task.fingerprint);
       const bool waits = !was_answered && (!record || !*record || shared_.is_under_way(**record));
       if (waits || options_.forever) return;
@@ -150,7 +150,8 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
 void Crawler::Shard::SitemapDesk::pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch) {
   if (!shared_.reads_sitemaps || !shared_.sitemaps.is_wanted(task.fingerprint, false)) return;
   const auto target = Url::parse(visit.response.headers.location, &visit.request.url);
-  if (target) add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
+  if (target)
+    add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
 }
 
 // --- reading them ----------------------------------------------------------------------------------------------------
@@ -182,7 +183,8 @@ bool Crawler::Shard::SitemapDesk::is_sitemap(Visit& visit) {
   const bool may_be_one = response.status == 200 && !is_html(response.headers.content_type);
   if (!shared_.sitemaps.is_wanted(task.fingerprint, may_be_one) || response.status != 200) return false;
   constexpr SitemapLimits kLook{.most_entries = 1, .most_links = 1};
-  const SitemapReport look = read_sitemap(response.body, response.headers.content_type, kLook, [](const SitemapEntry&) {});
+  const SitemapReport look =
+      read_sitemap(response.body, response.headers.content_type, kLook, [](const SitemapEntry&) {});
   if (look.kind == SitemapKind::none) {
     note_no_sitemap(task);
     return false;
@@ -214,7 +216,8 @@ bool Crawler::Shard::SitemapDesk::on_sitemap(Visit& visit, UrlBatch& batch) {
   } else if (is_redirect(response.status)) {
     const auto target = Url::parse(response.headers.location, &visit.request.url);
     if (response.headers.location.empty() || !target) {
-      outcome.error = fmt::format("redirect to {}, which is no URL", in_quotes(without_credentials(response.headers.location)));
+      outcome.error =
+          fmt::format("redirect to {}, which is no URL", in_quotes(without_credentials(response.headers.location)));
       return true;
     }
     outcome.redirect_to = target->href();
@@ -238,8 +241,8 @@ bool Crawler::Shard::SitemapDesk::read_sitemap_of(Visit& visit, UrlBatch& batch)
   SitemapBook::Counts& counts = shared_.sitemaps.counts;
   if (task.revisit) {
     const auto before = shared_.store.get(task.id);
-    const bool is_same = before && *before && (*before)->reason == UrlReason::sitemap &&
-                         !(*before)->digest.empty() && (*before)->digest == batch.outcomes.front().digest;
+    const bool is_same = before && *before && (*before)->reason == UrlReason::sitemap && !(*before)->digest.empty() &&
+                         (*before)->digest == batch.outcomes.front().digest;
     if (is_same) {
       batch.outcomes.front().error = (*before)->error;
       ++counts.unchanged;
@@ -297,8 +300,8 @@ bool Crawler::Shard::SitemapDesk::read_sitemap_of(Visit& visit, UrlBatch& batch)
   return true;
 }
 
-// The page at `url` is asked whether it has changed, if it is known and was fetched before `modified`. That it waits is stored, since
-// the next run may find the sitemap unchanged.
+// The page at `url` is asked whether it has changed, if it is known and was fetched before `modified`. That it waits
+// is stored, since the next run may find the sitemap unchanged.
 void Crawler::Shard::SitemapDesk::ask_if_newer(const Url& url, WallTime modified, UrlBatch& batch) {
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url.href());

@@ -1,8 +1,9 @@
-// Sitemaps and feeds: how they are found, and what becomes of what they list. Nothing here runs in a crawl that asks for neither.
+// Sitemaps and feeds: how they are found, and what becomes of what they list. Nothing here runs in a crawl that asks
+// for neither.
 //
-// A sitemap is a URL of the crawl with the reason `sitemap`: it is fetched with the politeness and the attempts of any other, and
-// with what is stored of it the next run asks whether it has changed. What it lists is stored in one batch with its outcome, so that
-// it is read whole or not at all.
+// A sitemap is a URL of the crawl with the reason `sitemap`: it is fetched with the politeness and the attempts of
+// any other, and with what is stored of it the next run asks whether it has changed. Its list is stored in one batch
+// with its outcome, so that it is read whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ class Crawler::Shard::SitemapDesk : private Part {
   // False: as many as may be are being read; the host is pinned, and asked again when it is its turn.
   bool enter(Visit& visit);
   void leave(TimePoint now);
-  // Whether the answer is to be read as a sitemap; one that was queued as a page is none from now on, if it is a list. Some sites
-  // name their front page.
+  // Whether the answer is to be read as a sitemap; one that was queued as a page is none from now on, if it is a
+  // list. Some sites name their front page.
   bool is_sitemap(Visit& visit);
   // False: it is none.
   bool on_sitemap(Visit& visit, UrlBatch& batch);

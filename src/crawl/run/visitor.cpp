@@ -52,8 +52,9 @@ bool Crawler::Shard::Visit::is_unwanted() const noexcept {
   return !parse_content_type(type).type.empty() && !has_media_type(type, request.wanted_types);
 }
 
-Crawler::Shard::Visitor::Visitor(Core& core, HostDesk& desk, HostQuestions& questions, RenderDesk& render, Discovery& discovery,
-                                 SitemapDesk& sitemaps, PageReader& reader, AnswerNotes& notes, Settler& settler)
+Crawler::Shard::Visitor::Visitor(Core& core, HostDesk& desk, HostQuestions& questions, RenderDesk& render,
+                                 Discovery& discovery, SitemapDesk& sitemaps, PageReader& reader, AnswerNotes& notes,
+                                 Settler& settler)
     : Part(core),
       desk_(desk),
       questions_(questions),
@@ -106,8 +107,9 @@ Coro<void> Crawler::Shard::Visitor::visit_now(Visit& visit) {
   }
 }
 
-// Deals with a URL of a host of which nothing more is asked. One URL of it fails with the host's cause; and so does each
-// link that is only checked, for it leads to nothing. The others have not been asked, and the next run asks them.
+// Deals with a URL of a host of which nothing more is asked. One URL of it fails with the host's cause; and so does
+// each link that is only checked, for it leads to nothing. The others have not been asked, and the next run asks
+// them.
 void Crawler::Shard::Visitor::pass_over(Visit& visit, TimePoint now) {
   HostLoss& loss = *visit.ticket.host->lost;
   if (options_.forever && task_of(visit).revisit) loss.owes_failure = false;
@@ -123,7 +125,8 @@ void Crawler::Shard::Visitor::pass_over(Visit& visit, TimePoint now) {
   UrlBatch batch;
   if (const UrlTask& task = task_of(visit); task.revisit || task.known) {
     // Of a page that is known nothing changes.
-    batch.moves.push_back({task.id, std::nullopt, 0, crawl_priority(options_, task.depth, task.url.href()), task.depth});
+    batch.moves.push_back(
+        {task.id, std::nullopt, 0, crawl_priority(options_, task.depth, task.url.href()), task.depth});
   } else {
     UrlOutcome outcome = settler_.outcome_of(visit);
     outcome.state = UrlState::queued;
@@ -147,7 +150,7 @@ Coro<void> Crawler::Shard::Visitor::fetch(Visit& visit) {
   Host& host = *visit.ticket.host;
   TimePoint now = loop().time();
   if (render_.is_open() && host.rest_until > now) {
-    // What a page has asked of the host came first.
+    // Requests of a page that is rendered come first.
     co_return frontier_.put_back(visit.ticket, now);
   }
   std::optional<Leaving> leaves_address = desk_.enter_address(host);
@@ -189,12 +192,12 @@ Coro<void> Crawler::Shard::Visitor::fetch(Visit& visit) {
     unrendered = co_await render_.render(visit);
     now = loop().time();
     if (shared_.ending.is_quota_used_up()) {
-      // What its page asked for may not all have come.
+      // Some of the files that its page asked for may be missing.
       count_bytes(visit.response);
       co_return cut_by_quota(visit, now);
     }
   }
-  // What was not taken stays queued in the store.
+  // An answer that no sink took stays queued in the store.
   const ExchangeKind kind = exchange_kind_of(task_of(visit).purpose);
   if (!show(kind, visit, unrendered.has_value())) co_return;
   const VisitStep step = take_answer(visit, unrendered, now);
@@ -266,7 +269,8 @@ void Crawler::Shard::Visitor::build_request(Visit& visit) {
   // That a redirect or an error has not changed would leave nothing to go by.
   if (!knows_answer && (visit.before->status_code < 200 || visit.before->status_code >= 300)) return;
   if (!visit.before->etag.empty()) request.headers.emplace_back("If-None-Match", visit.before->etag);
-  if (!visit.before->last_modified.empty()) request.headers.emplace_back("If-Modified-Since", visit.before->last_modified);
+  if (!visit.before->last_modified.empty())
+    request.headers.emplace_back("If-Modified-Since", visit.before->last_modified);
 }
 
 // Of what has failed: whether its validators are those of the last whole answer, which all that is asked for has seen.
@@ -283,8 +287,7 @@ bool Crawler::Shard::Visitor::show(ExchangeKind kind, Visit& visit, bool is_unre
   Exchange exchange = desk_.exchange_of(kind, visit.request, visit.response);
   exchange.depth = task.depth;
   exchange.url_id = task.id;
-  exchange.asked_again =
-      is_unrendered || (!visit.response.damage.empty() && !is_last_attempt(task));
+  exchange.asked_again = is_unrendered || (!visit.response.damage.empty() && !is_last_attempt(task));
   if (visit.rendered != nullptr) exchange.rendered = &visit.rendered->page;
   exchange.references = reader_.scan_early(visit);
   return shared_.show(exchange);
@@ -321,7 +324,7 @@ void Crawler::Shard::Visitor::learn_from(Visit& visit) {
   }
 }
 
-// What has come is its answer, or is one attempt of several.
+// Of the answer of a URL, or of one attempt of several.
 void Crawler::Shard::Visitor::count_answer(const Visit& visit) {
   const int status = visit.response.status;
   ShardCounters::add(counters_.fetched);
@@ -375,7 +378,7 @@ VisitStep Crawler::Shard::Visitor::take_answer(Visit& visit, const std::optional
 }
 
 VisitStep Crawler::Shard::Visitor::take_step(Visit& visit, const NextStep& next, const Error& why, Duration at_least,
-                                    TimePoint now) {
+                                             TimePoint now) {
   UrlTask& task = task_of(visit);
   if (next.ask != visit.ask) task.ask = next.ask;
   switch (next.step) {
@@ -459,7 +462,8 @@ void Crawler::Shard::Visitor::on_error(Visit& visit, const Error& error, TimePoi
   go_on();
 }
 
-// What is not whole when the quota is used up stays queued. What was too much for it by itself fails: it would take each run's.
+// An answer that is not whole when the quota is used up stays queued. One that was too much for it by itself fails:
+// it would use up each run's.
 void Crawler::Shard::Visitor::cut_by_quota(Visit& visit, TimePoint now) {
   const std::uint64_t came = visit.response.wire_bytes;
   if (visit.response.connected && came > options_.quota / 2) {
@@ -487,7 +491,8 @@ void Crawler::Shard::Visitor::note_asked(const Visit& visit) {
   shared_.store.submit(std::move(batch));
 }
 
-// Of a URL that is tried again. What is known of it stays, to be asked about; without validators, where it was asked without.
+// Of a URL that is tried again. What is known of it stays, to be asked about; without validators, where it was asked
+// without.
 UrlOutcome Crawler::Shard::Visitor::waiting_outcome(const Visit& visit) const {
   const bool is_known = visit.before && visit.before->status_code != 0;
   const UrlOutcome now = settler_.outcome_of(visit);

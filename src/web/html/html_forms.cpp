@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t kNoForm = static_cast<std::size_t>(-1);
 
-constexpr TagBeginnings kTagsOfForms = {"base",     "button",    "form",   "iframe", "input", "math", "noembed",  "noframes", "option",
-                                        "plaintext", "script", "select", "style", "svg",  "template", "textarea", "title", "xmp"};
+constexpr TagBeginnings kTagsOfForms = {"base",    "button",   "form",     "iframe",    "input",  "math",
+                                        "noembed", "noframes", "option",   "plaintext", "script", "select",
+                                        "style",   "svg",      "template", "textarea",  "title",  "xmp"};
 
 // Character references replaced, and no longer than it may be.
 std::string decoded_value(std::string_view raw) {
@@ -160,7 +161,8 @@ class FormReader : public TagReader<FormReader> {
   void option(const char* behind_tag) {
     const bool disabled = has("disabled");
     FormControl control{.name = select_->name};
-    control.value = has("value") ? words_of("value") : collapsed_text({behind_tag, find_byte(behind_tag, page_end_, '<')});
+    control.value =
+        has("value") ? words_of("value") : collapsed_text({behind_tag, find_byte(behind_tag, page_end_, '<')});
     control.is_sent = has("selected") && !disabled;
     if (!disabled && select_->options.size() < kMostFormControls) select_->options.push_back(std::move(control));
   }
