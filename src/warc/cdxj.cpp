@@ -64,6 +64,8 @@ void append_cdxj(std::string& out, const CdxjLine& line) {
   out += "}\n";
 }
 
+bool is_cdxj_remark(std::string_view line) { return line.starts_with('!') || trim_space(line).empty(); }
+
 std::optional<CdxjLine> parse_cdxj(std::string_view text) {
   const std::size_t key_end = text.find(' ');
   const std::size_t time_end = key_end == std::string_view::npos ? key_end : text.find(' ', key_end + 1);

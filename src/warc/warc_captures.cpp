@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <tuple>
 #include <utility>
 
 #include "base/internal/counted.hpp"
 #include "base/internal/fingerprint.hpp"
+#include "base/internal/text_lines.hpp"
 #include "warc/internal/warc_archive.hpp"
 #include "warc/internal/warc_capture.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -103,7 +103,7 @@ Result<void> WarcCaptures::add_file(const std::string& path) {
   }
   for (const std::string& index : possible_indexes(path)) {
     if (!file.known.empty() || !std::filesystem::exists(index, error)) continue;
-    if (auto read = read_index(index, file); !read) return read;
+    read_index(index, file);
   }
   std::ranges::sort(file.known);
   file.has_records = !file.known.empty();
@@ -111,17 +111,27 @@ Result<void> WarcCaptures::add_file(const std::string& path) {
   return read_file(file);
 }
 
-Result<void> WarcCaptures::read_index(const std::string& index, FileReading& file) {
+// Whatever is wrong with an index, the archive itself has all of it: nothing here ends the reading.
+void WarcCaptures::read_index(const std::string& index, FileReading& file) {
   const std::string name = file_name_of(file.path);
-  std::ifstream in(index, std::ios::binary);
-  for (std::string text; std::getline(in, text);) {
-    const auto line = parse_cdxj(text);
-    if (!line || line->filename != name || line->length == 0 || line->offset + line->length > file.size) continue;
-    add(*line);
-    file.known.emplace_back(line->offset, line->offset + line->length);
+  std::uint64_t odd = 0, first_odd = 0;
+  const auto read = read_lines(index, kMostCdxjLine, argiope::FileReading::again, [&](const TextLine& text) {
+    const auto line = text.is_too_long ? std::nullopt : parse_cdxj(text.text);
+    const bool is_of_another = line && line->filename != name;
+    if (is_of_another || (!line && is_cdxj_remark(text.text))) return true;
+    if (line && line->length > 0 && line->offset <= file.size && line->length <= file.size - line->offset) {
+      add(*line);
+      file.known.emplace_back(line->offset, line->offset + line->length);
+    } else if (++odd == 1) {
+      first_odd = text.number;
+    }
+    return true;
+  });
+  if (!read) spdlog::warn("{}: {}; the records are read from {}", index, read.error().message, name);
+  if (odd > 0) {
+    spdlog::warn("{}: {} of it, from line {} on, that are damaged or name what is not in {}: those records are read from the file itself", index,
+                 counted(odd, "line"), first_odd, name);
   }
-  if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", index));
-  return {};
 }
 
 // The seeds are in the record at its front.

@@ -56,7 +56,7 @@ class WarcCaptures {
   };
 
   Result<void> add_file(const std::string& path);
-  Result<void> read_index(const std::string& index, FileReading& file);
+  void read_index(const std::string& index, FileReading& file);
   // Reads the records of which no index tells.
   Result<void> read_file(FileReading& file);
   // From where the reader is. `behind` is what their offsets are counted from. False: what follows is packed together.

@@ -8,13 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "base/internal/file_writing.hpp"
 #include "base/internal/output_file.hpp"
+#include "base/internal/text_lines.hpp"
 #include "warc/internal/cdxj.hpp"
 #include "warc/internal/sha1.hpp"
 #include "warc/internal/warc_capture.hpp"
@@ -99,26 +100,33 @@ class ArchiveOpening {
   // --- the index
 
   Result<void> read_index() {
-    std::ifstream in(names_.index(), std::ios::binary);
-    bool is_first = true, is_dead = false;
-    for (std::string line; std::getline(in, line); is_first = false) {
-      const bool is_whole = !in.eof();
-      index_end_ += line.size() + (is_whole ? 1 : 0);
-      const LineKind kind = is_whole ? take_line(line) : LineKind::none;
-      if (kind == LineKind::none && is_first && (is_whole || !may_begin_cdxj(line)) && !line.contains('\0'))
-        return no_index();
-      is_dead = is_dead || kind == LineKind::dead;
-      if (kind != LineKind::good) continue;
-      if (is_dead) {
-        return fail(
-            Errc::corrupt,
-            fmt::format("{}: it names records that are in no file: remove it, and it is made anew", names_.index()));
-      }
-      opened_.index_size = index_end_;
-    }
-    if (in.bad()) return file_trouble(names_.index(), "read");
+    std::optional<Error> trouble;
+    const auto read = read_lines(names_.index(), kMostCdxjLine, FileReading::again, [&](const TextLine& line) {
+      auto taken = take(line);
+      if (!taken) trouble = std::move(taken.error());
+      return !trouble;
+    });
+    if (trouble) return std::unexpected(std::move(*trouble));
+    if (!read && read.error().code != Errc::not_found) return fail(read.error().code, fmt::format("{}: {}", names_.index(), read.error().message));
     // Records are written before their lines.
-    return index_end_ > 0 && opened_.index_size == 0 && present_.empty() ? no_index() : Result<void>{};
+    if (index_end_ > 0 && opened_.index_size == 0 && present_.empty()) return no_index();
+    if (damaged_ > 0) opened_.repairs.push_back({.file = names_.index(), .damaged_lines = damaged_});
+    return {};
+  }
+  Result<void> take(const TextLine& text) {
+    index_end_ += text.size;
+    const LineKind kind = text.has_end && !text.is_too_long ? take_line(text.text) : LineKind::none;
+    const bool may_be_ours = !text.has_end && may_begin_cdxj(text.text);
+    if (kind == LineKind::none && text.number == 1 && !may_be_ours && !text.text.contains('\0')) return no_index();
+    is_dead_ = is_dead_ || kind == LineKind::dead;
+    behind_good_ += kind == LineKind::none && !is_cdxj_remark(text.text) ? 1 : 0;
+    if (kind != LineKind::good) return {};
+    if (is_dead_) {
+      return fail(Errc::corrupt, fmt::format("{}: it names records that are in no file: remove it, and it is made anew", names_.index()));
+    }
+    damaged_ += std::exchange(behind_good_, 0);
+    opened_.index_size = index_end_;
+    return {};
   }
   std::unexpected<Error> no_index() const {
     return fail(Errc::wrong_format, fmt::format("{}: no index of WARC files; it is left as it is", names_.index()));
@@ -126,7 +134,7 @@ class ArchiveOpening {
 
   enum class LineKind : std::uint8_t { good, none, dead };  // dead: of a record beyond the end of its file
 
-  LineKind take_line(const std::string& text) {
+  LineKind take_line(std::string_view text) {
     const auto line = parse_cdxj(text);
     if (!line) return LineKind::none;
     File& file = file_of(line->filename);
@@ -224,7 +232,7 @@ class ArchiveOpening {
       if (*more) return damaged(fmt::format("{}, and there are records behind it", error.message));
     }
     cuts_.emplace_back(path, reader.position());
-    opened_.repairs.push_back({path, left});
+    opened_.repairs.push_back({.file = path, .cut_bytes = left});
     return {};
   }
 
@@ -254,7 +262,10 @@ class ArchiveOpening {
   std::map<std::string, File> files_;
   std::string lines_;
   Sha1 sha1_;
-  std::uint64_t index_end_ = 0;                              // when it was read
+  std::uint64_t index_end_ = 0;    // when it was read
+  bool is_dead_ = false;           // a line of it was
+  std::size_t behind_good_ = 0;    // damaged lines behind the last good one: they are cut off, and made anew
+  std::size_t damaged_ = 0;        // those before it, which stay
   std::vector<std::pair<std::string, std::uint64_t>> cuts_;  // files, and where they end then
   OpenedArchive opened_;
 };
@@ -264,24 +275,30 @@ class ArchiveOpening {
 Result<OpenedArchive> open_archive(const WarcNames& names, int index) { return ArchiveOpening(names, index).run(); }
 
 Result<std::size_t> forget_lines(const std::string& path, std::string_view name) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return file_trouble(path, "read");
-  const auto is_of_it = [&](const std::string& text) {
-    const auto line = parse_cdxj(text);
+  const auto is_of_it = [&](const TextLine& text) {
+    const auto line = text.is_too_long ? std::nullopt : parse_cdxj(text.text);
     return line && line->filename == name;
   };
+  const auto each_line = [&](const std::function<bool(const TextLine&)>& each) -> Result<void> {
+    auto read = read_lines(path, kMostCdxjLine, FileReading::again, each);
+    return read ? std::move(read) : fail(read.error().code, fmt::format("{}: {}", path, read.error().message));
+  };
   std::size_t count = 0;
-  for (std::string text; std::getline(in, text);) count += is_of_it(text) ? 1 : 0;
+  auto counted = each_line([&](const TextLine& text) {
+    count += is_of_it(text) ? 1 : 0;
+    return true;
+  });
+  if (!counted) return std::unexpected(std::move(counted.error()));
   if (count == 0) return 0;
-  in.clear();
-  in.seekg(0);
   OutputFile kept("index", path);
-  for (std::string text; kept.ok() && std::getline(in, text);) {
-    if (is_of_it(text)) continue;
-    kept.write(text);
-    if (!in.eof()) kept.write("\n");
-  }
-  if (in.bad()) return file_trouble(path, "read");
+  auto copied = each_line([&](const TextLine& text) {
+    // A line that is too long is none of an index.
+    if (is_of_it(text) || text.is_too_long) return true;
+    kept.write(text.text);
+    if (text.has_end) kept.write("\n");
+    return kept.ok();
+  });
+  if (!copied) return std::unexpected(std::move(copied.error()));
   auto finished = kept.finish(OutputFile::Survives::machine);
   return finished ? Result<std::size_t>(count) : std::unexpected(std::move(finished.error()));
 }

@@ -163,6 +163,22 @@ class Warc(EndToEnd):
         self.replay(*self.files(), '--url', urls[0], '--max-depth', '1')
         self.assertLess(self.rows("SELECT count(*) FROM urls WHERE state = 'done'")[0][0], len(found))
 
+    def test_damaged_lines_of_the_index_are_told_and_nothing_is_lost(self):
+        urls, _ = self.site('--pages', 30, '--features', '')
+        self.crawl('--warc', self.archive, *urls)
+        found = self.rows('SELECT url, state, status_code, size, digest FROM urls ORDER BY url')
+        index = self.folder / 'site.cdxj'
+        lines = index.read_bytes().splitlines(keepends=True)
+        lines[3] = lines[3][:40] + b'\0' * 20 + lines[3][60:]
+        lines[-1] = lines[-1][:-9]  # torn
+        index.write_bytes(b'!meta {"made by": "a test"}\n' + b''.join(lines))
+        self.database = self.folder / 'replayed.db'
+        result = subprocess.run([ARGIOPE, 'crawl', 'replay', '-d', str(self.database), *map(str, self.files())],
+                                capture_output=True, text=True, timeout=100)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn('site.cdxj: 2 lines of it, from line 5 on, that are damaged', result.stderr)
+        self.assertEqual(self.rows('SELECT url, state, status_code, size, digest FROM urls ORDER BY url'), found)
+
     def test_kill_again_and_again_loses_and_tears_nothing(self):
         chance = random.Random(42)
         pages = max(1000, 400 * KILLS)  # of each host: more than all runs can fetch at this rate before they are killed

@@ -453,6 +453,29 @@ TEST_F(WarcArchiveTest, HasItsIndexWhereALinkLeads) {
   EXPECT_EQ(refusal().code, Errc::wrong_format);
 }
 
+TEST_F(WarcArchiveTest, TellsOfDamagedLinesOfItsIndexAndNotOfATornEnd) {
+  auto archive = open();
+  for (int i = 0; i < 4; ++i) add_page(*archive, i);
+  ASSERT_TRUE(archive->close());
+  const std::string whole = read(path_ + ".cdxj");
+  write(path_ + ".cdxj", whole.substr(0, whole.size() - 20));
+  archive = open();
+  ASSERT_NE(archive, nullptr);
+  EXPECT_TRUE(archive->repairs().empty()) << "it is made anew from the archive";
+  ASSERT_TRUE(archive->close());
+  expect_index_fits(4);
+  const std::size_t second = whole.find('\n') + 1;
+  std::string damaged = whole;
+  damaged[damaged.find('{', second)] = '#';
+  damaged.insert(second, "! a remark is no damage\n");
+  write(path_ + ".cdxj", damaged);
+  archive = open();
+  ASSERT_NE(archive, nullptr);
+  ASSERT_EQ(archive->repairs().size(), 1u);
+  EXPECT_EQ(archive->repairs()[0].file, path_ + ".cdxj");
+  EXPECT_EQ(archive->repairs()[0].damaged_lines, 1u);
+}
+
 TEST_F(WarcArchiveTest, IsWrittenWhereALinkToNothingLeads) {
   std::filesystem::create_symlink("real.warc.gz", path_ + ".warc.gz");
   auto archive = open();

@@ -218,6 +218,11 @@ Result<std::shared_ptr<WarcSink>> WarcSink::open(const WarcOptions& options, con
                    counted(repair.forgotten, "line"));
       continue;
     }
+    if (repair.damaged_lines > 0) {
+      spdlog::warn("{}: {} of it damaged, which name no record: delete it, and the next run makes it anew", repair.file,
+                   counted(repair.damaged_lines, "line"));
+      continue;
+    }
     spdlog::warn("{}: its last record was not written whole, as when a crawl is killed: {} cut off", repair.file,
                  counted(repair.cut_bytes, "byte"));
   }

@@ -4,6 +4,7 @@
 //                                 "length": "1242", "offset": "784", "filename": "example.warc.gz"}
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,8 +35,12 @@ std::string cdx_timestamp(std::string_view warc_date);
 
 // Appends the line, with its key and its end.
 void append_cdxj(std::string& out, const CdxjLine& line);
+// A longer line of an index is damaged: a URL has at most some 64 KiB.
+inline constexpr std::size_t kMostCdxjLine = 1024 * 1024;
 // nullopt: it is none. Numbers may be written as numbers too.
 std::optional<CdxjLine> parse_cdxj(std::string_view line);
+// Whether a line that is no capture is none by right: it is empty, or says something of the index ("!meta …").
+bool is_cdxj_remark(std::string_view line);
 
 // Puts the lines of a file in the order of their bytes, as LC_ALL=C sort does. The file is replaced at once, by one that is on the
 // disk, or stays as it is. What does not fit into `memory` bytes is sorted in parts beside the file.

@@ -45,9 +45,10 @@ struct WarcTotals {
 
 // What has been done to an archive when it was opened. Each with the file's name.
 struct WarcRepair {
-  std::string file;
-  std::uint64_t cut_bytes = 0;  // of a record that was not whole
-  std::size_t forgotten = 0;    // lines of the index, whose file is gone and is begun anew
+  std::string file = {};
+  std::uint64_t cut_bytes = 0;    // of a record that was not whole
+  std::size_t forgotten = 0;      // lines of the index, whose file is gone and is begun anew
+  std::size_t damaged_lines = 0;  // of the index, which stays as it is
 };
 
 // Threads: one at a time; sync() of what written_file() gives from any.
