@@ -9,6 +9,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/daemon_store.hpp"
 #include "cli/error_advice.hpp"
@@ -19,6 +20,7 @@ namespace argiope {
 namespace {
 
 constexpr std::string_view kSqliteStore = "sqlite:";
+constexpr std::string_view kMemoryStore = "memory:";
 
 }  // namespace
 
@@ -36,7 +38,7 @@ Result<std::string> JobStoreArguments::where() const {
   if (store.empty()) {
     return fail(Errc::invalid_input, "which store? Give --store sqlite:FILE or http://HOST:7733, or set ARGIOPE_STORE");
   }
-  if (store == "memory:" || store == ":memory:") {
+  if (store == kMemoryStore || store == ":memory:") {
     return fail(Errc::invalid_input,
                 fmt::format("--store {}: keeps nothing between two commands; name a file", in_quotes(store)));
   }
@@ -95,6 +97,21 @@ Coro<Result<int>> act_by(ApiClient& client, const BookAction& act) {
 }
 
 }  // namespace
+
+Result<void> rehearse(const JobStoreArguments& arguments, const BookAction& act) {
+  const std::string file = arguments.file();
+  if (file.empty() || ::access(file.c_str(), F_OK) == 0) return {};
+  SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  return loop.run_until_complete([](const BookAction& action) -> Coro<Result<void>> {
+    auto book = co_await or_return(Book::open(std::string(kMemoryStore), {.new_queue = default_queue_policy(), .access = StoreAccess::share}));
+    const auto done = co_await action(book);
+    const auto closed = book.close();
+    if (!done) co_return std::unexpected(done.error());
+    co_return closed;
+  }(act));
+}
 
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
   const auto where = arguments.where();

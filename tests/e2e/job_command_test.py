@@ -122,6 +122,20 @@ class Putting(Jobs):
         for subcommand in ('put', 'list', 'show', 'explain', 'cancel', 'kick', 'retry', 'delete', 'stats', 'work', 'queue'):
             self.assertIn('--store', self.run_it('job', subcommand, '--help').stdout)
 
+    def test_a_refused_command_makes_no_store(self):
+        long = 'x' * 600
+        for arguments, culprit in (
+                (['job', 'queue', 'q', '--rate', 'bad'], '--rate bad'), (['job', 'queue', 'q', '--config', '{"rat":1}'], '"rat"'),
+                (['job', 'queue', long, '--pause'], '512'), (['job', 'put', long], '512'), (['job', 'put', 'q', '--key', long], '512'),
+                (['job', 'put', 'q', '--waits-for', 'nobody'], 'nobody'), (['job', 'put', 'q', '--batch', 'nobody'], 'nobody'),
+                (['job', 'put', 'q', '--unique', long], '512'),
+                (['job', 'work', long, '--', 'true'], '512'), (['schedule', 'run', '--work', long, '--', 'true'], '512'),
+                (['schedule', 'run', '--executor', long], '512'),
+                (['schedule', 'add', 'n', '--cron', '* * * * *', '--queue', long], '512')):
+            with self.subTest(arguments=arguments[:3]):
+                self.refused(*arguments[:2], '--store', self.store, *arguments[2:], culprit=culprit)
+                self.assertEqual(os.listdir(self.folder), [])
+
     def test_the_store_can_come_from_the_environment_and_be_a_bare_file(self):
         self.run_it('job', 'put', 'mail', env=dict(os.environ, ARGIOPE_STORE=str(self.file)))
         self.assertEqual(self.counts('mail')['ready'], 1)
