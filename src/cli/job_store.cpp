@@ -13,6 +13,7 @@
 #include "base/internal/printable.hpp"
 #include "cli/daemon_store.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/standard_output.hpp"
 #include "remote/internal/http_book.hpp"
 #include "serve/internal/serve_options.hpp"
 
@@ -54,7 +55,7 @@ std::string JobStoreArguments::file() const {
 QueueConfig default_queue_policy() { return default_new_queue(); }
 
 int complain(std::string_view message, int status) {
-  fmt::print(stderr, "argiope: {}\n", printable_lines(message));
+  say(fmt::format("argiope: {}\n", printable_lines(message)));
   return status;
 }
 

@@ -73,6 +73,17 @@ class Putting(Jobs):
         self.assertEqual(len(result.stderr.splitlines()), 6)
         self.assertEqual(len(self.json('list')), 2)
 
+    def test_what_cannot_be_said_keeps_no_line_from_being_put(self):
+        with open('/dev/full', 'w') as full:
+            put = self.start_command('job', 'put', '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=full)
+            put.stdin.write('nonsense\n{"queue":"a"}\n')
+            put.stdin.flush()
+            self.assertEqual(put.stdout.readline(), '1\n')
+            put.stdin.write('nonsense\n')
+            put.stdin.flush()
+            self.assertEqual(put.communicate('{"queue":"a"}\n', timeout=PATIENCE)[0], '2\n')
+        self.assertEqual(put.returncode, 2)
+
     def test_a_stream_may_be_a_named_pipe_but_no_device(self):
         pipe = self.folder / 'pipe'
         os.mkfifo(pipe)

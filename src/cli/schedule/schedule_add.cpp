@@ -462,7 +462,7 @@ class LineAdder {
 
   void refuse(std::uint64_t line, std::string_view why) {
     status_ = kExitUsage;
-    fmt::print(stderr, "argiope: {}: {}\n", place_of_line(source_, line), printable(why));
+    say(fmt::format("argiope: {}: {}\n", place_of_line(source_, line), printable(why)));
   }
 
   const AddArguments& add_;
