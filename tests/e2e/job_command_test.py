@@ -180,6 +180,10 @@ class Looking(Jobs):
                      culprit=['not made by argiope', '--store names another file'])
         self.refused('job', 'put', 'mail', '--store', 'redis://here', culprit='--store "redis://here": give "sqlite:FILE"')
         self.refused('job', 'put', 'mail', '--store', self.folder, culprit=str(self.folder), expect=3)
+        pipe = self.folder / 'pipe'
+        os.mkfifo(pipe)
+        for command in (['job', 'put', 'mail'], ['job', 'list'], ['schedule', 'export']):
+            self.refused(*command[:2], '--store', pipe, *command[2:], culprit='not a plain file', expect=3)
 
     def test_a_damaged_file_is_told_of(self):
         self.job('put', '-', input='{"queue":"a","payload":"%s"}\n' % ('x' * 1000) * 500)
