@@ -78,6 +78,18 @@ describe("how a run ends", () => {
     }));
   }
 
+  test("a delay that is past is now, and one that is too far the farthest", virtually(async (world) => {
+    for (const [delay, expected] of [[-5, 0], [-5n, 0], [1e300, 100 * 365 * 24 * 3600 * 1000]]) {
+      let thrown = false;
+      const { settled } = await one(world, () => {
+        if (thrown) return;
+        thrown = true;
+        throw new Retry(delay);
+      });
+      assert.equal(settled.filter(({ outcome }) => outcome === "retry").at(-1).delay_ms, expected);
+    }
+  }));
+
   test("delays are numbers and bigints", virtually(async (world) => {
     for (const delay of [30_000, 30_000n, 29_999.7]) {
       let thrown = false;
