@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What is tested: tries something until it succeeds, after 1 s, 2 s, 4 s and so on; how often it tried.
+// The code under test: tries something until it succeeds, after 1 s, 2 s, 4 s and so on; how often it tried.
 Coro<int> try_until_it_succeeds(std::function<bool()> something) {
   Duration pause = 1s;
   for (int tries = 1;; ++tries) {

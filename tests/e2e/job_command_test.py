@@ -87,7 +87,7 @@ class Putting(Jobs):
     def test_a_stream_may_be_a_named_pipe_but_no_device(self):
         pipe = self.folder / 'pipe'
         os.mkfifo(pipe)
-        put = self.start_command('job', 'put', '--store', self.store, '--file', pipe, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        put = self.start_command('job', 'put', '--file', pipe, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         with open(pipe, 'w') as writer:
             writer.write('\ufeff{"queue":"a"}\n{"queue":"a"\n{"queue":"a"}')
         out, errors = put.communicate(timeout=PATIENCE)
@@ -344,7 +344,7 @@ class Working(Jobs):
         self.refused('job', 'put', 'small', 'long', '--store', self.store,
                      culprit=['4 bytes', 'argiope job queue small --max-payload BYTES changes that'])
         self.refused('job', 'put', '-', '--store', self.store, input='{"queue":"small","payload":"long"}\n',
-                     culprit=['line 1', 'argiope job queue small --max-payload BYTES changes that'])
+                     culprit=['standard input:1:', 'argiope job queue small --max-payload BYTES changes that'])
         for arguments, culprit in ((['--rate', 'fast'], '--rate fast'), (['--config', '{"wieght":1}'], 'wieght'),
                                    (['--weight', '0'], 'weight'), (['--pause', '--resume'], '--pause')):
             self.refused('job', 'queue', 'mail', '--store', self.store, *arguments, culprit=culprit)

@@ -69,8 +69,8 @@ class Jobs(OnADaemon):
         lines = ['{"queue":"mail"}'] * 1500 + ['nonsense', '{"queue":"mail","payload":"' + 'x' * (1 << 21) + '"}']
         result = self.run_it('job', 'put', '--store', self.store, '-', input='\n'.join(lines), expect=2)
         self.assertEqual(len(result.stdout.splitlines()), 1500)
-        self.assertIn('line 1501', result.stderr)
-        self.assertIn('line 1502', result.stderr)
+        self.assertIn('standard input:1501: ', result.stderr)
+        self.assertIn('standard input:1502: ', result.stderr)
         self.assertEqual(self.counts()['ready'], 1500)
 
     def test_failures_are_told_and_tried_again(self):
