@@ -78,7 +78,7 @@ TEST(HtmlForms, AreReadAsBrowsersReadTags) {
   EXPECT_EQ(sent_by("<form><input name=a value=1></formula><input name=b value=2>"), "a=1 b=2") << "another end tag";
   EXPECT_EQ(sent_by("<form><textarea name=a>1<b>2"), "a=1<b>2") << "nothing ends it";
   EXPECT_EQ(sent_by("<form><select name=a><option>1<option selected>2"), "a=2") << "nor the page its last option";
-  EXPECT_EQ(sent_by("<form><input name=a/value=1><input name=b value='1' value='2'>"), "a=1 b=1");
+  EXPECT_EQ(sent_by("<form><input name='a'/value=1><input name=b value='1' value='2'>"), "a=1 b=1");
 }
 
 TEST(HtmlForms, AControlMayBelongToAFormElsewhere) {
