@@ -244,17 +244,14 @@ void LeaseDesk::hand_out(std::vector<Grant>& grants, std::vector<std::optional<J
       std::optional<JobRecord>& record = leased[next++];
       const std::uint64_t token = grant.requests[i].token;
       Run* const run = runs_.find(token);
-      if (!record) {
-        // Another process has taken it away meanwhile, or it did not wait when it was asked for by its id.
+      if (!record || is_left_as_it_is(*record)) {
         if (run == nullptr) continue;
-        run->queue->window.jobs().done(run->queue_token, loop_.time());
-        queue_desk_.mark(*run->queue);
-        runs_.end(token);
-        continue;
-      }
-      if (is_left_as_it_is(*record)) {  // large ones were before it: whoever asks next gets it
-        if (run == nullptr) continue;
-        run->queue->window.jobs().put_back(run->queue_token, loop_.time());
+        JobQueue& waiting = run->queue->window.jobs();
+        if (record) {  // large ones were before it: the next who asks gets it
+          waiting.put_back(run->queue_token, loop_.time());
+        } else {  // another process has taken it away meanwhile, or it did not wait when it was asked for by its id
+          waiting.done(run->queue_token, loop_.time());
+        }
         queue_desk_.mark(*run->queue);
         runs_.end(token);
         continue;

@@ -13,6 +13,7 @@
 #include "jobs/internal/schedule_rules.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "store/jobs/store_place.hpp"
+#include "store/sqlite/internal/sqlite.hpp"
 
 namespace argiope {
 
@@ -53,6 +54,18 @@ AnswerOf<Act> done_or_refused(Act& act, StoreDriver& driver) {
   }
 }
 
+template <class Act>
+AnswerOf<Act> done_at_hand(Act& act, DriverAtHand& at_hand) {
+  try {
+    auto answer = done_or_refused(act, at_hand.driver());
+    at_hand.commit();
+    return answer;
+  } catch (DatabaseFailed& failed) {
+    at_hand.roll_back();
+    return std::unexpected(std::move(failed.error));
+  }
+}
+
 // How a call is asked: what it does, who may ask it (share stands for share and own, read for all), and for how much it counts.
 struct Asked {
   CallKind kind = CallKind::read;
@@ -74,10 +87,10 @@ std::optional<Error> refusal_of(const Asked& asked, const StorePlace& place) {
 template <class Act>
 Coro<AnswerOf<Act>> ask(PlaceRef place, Asked asked, Act act, std::function<bool()> writes = nullptr) {
   if (auto refused = refusal_of(asked, *place)) co_return std::unexpected(std::move(*refused));
-  if (place->memory != nullptr) {
+  if (place->at_hand != nullptr) {
     std::lock_guard lock(place->mutex);
     if (place->is_closed) co_return std::unexpected(job_rules::closed());
-    co_return done_or_refused(act, place->memory->driver());
+    co_return done_at_hand(act, *place->at_hand);
   }
   auto in_thread = [file = place->file, act = std::move(act)]() mutable {
     return done_or_refused(act, file->driver());
@@ -99,7 +112,7 @@ std::optional<Error> Store::failure() const {
 std::uint64_t Store::last_token() const {
   if (place_->last_token != nullptr) return *place_->last_token;
   std::lock_guard lock(place_->mutex);
-  return place_->memory->last_token();
+  return place_->at_hand->last_token();
 }
 
 Result<void> Store::close() {

@@ -47,4 +47,16 @@ struct StoreDriver : StoreRows {
   OwnerRows& owner;
 };
 
+// A driver whose calls are done when they are awaited, each in a transaction of its own.
+class DriverAtHand {
+ public:
+  virtual ~DriverAtHand() = default;
+  virtual StoreDriver& driver() noexcept = 0;
+  virtual std::uint64_t last_token() const noexcept = 0;
+  // A call is over, also one that was refused. What this throws (DatabaseFailed), or the call has, is the call's error after
+  // roll_back().
+  virtual void commit() = 0;
+  virtual void roll_back() noexcept = 0;
+};
+
 }  // namespace argiope
