@@ -31,7 +31,7 @@ struct WarcOptions {
 };
 
 // Writes pages and robots.txt: a response record for each, or a revisit record when the archive has the same payload already, and
-// a request record. A check of a link is no capture, nor is a body of a type that is not wanted. Its own thread digests and writes.
+// a request record. A check of a link is no capture, nor is a body of a type that is not wanted. A thread of its own digests, packs and writes.
 //
 //   auto archive = WarcSink::open({.path = "site"}, clock, random);
 //   options.sinks.push_back(*archive);
