@@ -166,7 +166,7 @@ constexpr ReferenceRole role_of_preload(std::string_view as) noexcept {
   return equals_lower(as, "image") ? ReferenceRole::image : ReferenceRole::object;
 }
 
-// The kind of the href of a `link` with these attributes. Its kind is the one that it is followed as, if it is.
+// The relation of the href of a `link` with these attributes. Its kind is the one that it is followed as, if it is.
 constexpr LinkRelation relation_of_link(std::string_view rel, std::string_view as) {
   const LinkRelation* const first = relation_among(kLinkRelations, rel);
   if (first == nullptr) return kUnknownRelation;
