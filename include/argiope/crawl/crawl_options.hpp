@@ -51,9 +51,9 @@ inline constexpr Duration kMostCrawlDelay = std::chrono::minutes{5};
 // A host is asked for as long as it rests.
 inline constexpr double kAutothrottleTarget = 0.5;
 
-// The duplicates that a crawl does not follow, because it has them in another place. Nothing, unless it is asked for: whoever
-// crawls a site finds every page of it. Nothing of this is done to seeds and to other hosts than the crawl's; redirects are
-// followed as they are, but not into a trap.
+// The duplicates that a crawl does not follow, because it has them in another place. Nothing, unless it is asked for:
+// whoever crawls a site finds every page of it. Nothing of this is done to seeds and to other hosts than the crawl's;
+// redirects are followed as they are, but not into a trap.
 struct DuplicateOptions {
   // The links of a page with the same bytes as another of its host, which was fetched before; and those of one with nearly the
   // same words: whose simhash differs from another's in at most `near_distance` bits, up to 7.

@@ -138,7 +138,7 @@ enum class HttpChallenged : std::uint8_t {
   refused,  // the name and password were not taken, and are not sent there any more
 };
 
-// An exchange as it went over the wire, for archives. What is no HTTP/1.1 is as that would have it, or `head` is empty.
+// An exchange as it went over the wire, for archives. One not of HTTP/1.1 is as that would have it, or `head` is empty.
 struct HttpWire {
   std::string request;  // head and body, as they were sent
   std::string head;     // of the response, from the status line to the blank line, as it came

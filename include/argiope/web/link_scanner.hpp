@@ -99,8 +99,8 @@ struct ScanResult {
 // Threads: any, with a result each.
 void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result);
 
-// The text of an `a` element whose start tag ends before byte `behind` of `html`: up to its end tag, to the next `a`, or
-// to the page's end; without tags, character references replaced, space collapsed, at most 1,000 bytes of it.
+// The text of an `a` element whose start tag ends before byte `behind` of `html`: up to its end tag, to the next `a`,
+// or to the page's end; without tags, character references replaced, space collapsed, at most 1,000 bytes of it.
 // Of an image it is the `alt`.
 std::string link_text(std::string_view html, std::size_t behind);
 

@@ -318,7 +318,7 @@ bool ExtractionOutput::note_hole_in_front(std::string_view front, std::string_vi
   return true;
 }
 
-// From the end to the front, line by line. Behind the last line break is a line that was torn, or has lost its end alone.
+// From the end to the front, line by line. Behind the last line break is a torn line, or one that has lost its end alone.
 Result<void> ExtractionOutput::check_jsonl() {
   bool failed = false;
   const std::string front = read_at(0, std::min<std::uint64_t>(size_, kJsonFront.size()), failed);

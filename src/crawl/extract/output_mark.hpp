@@ -1,5 +1,5 @@
-// Where a file of records ends as far as a database knows it: a note that each commit takes along. All that is behind it
-// after a crash belongs to pages that are fetched again. Private to Extraction.
+// Where a file of records ends as far as a database knows it: a note that each commit takes along. All that is behind
+// it after a crash belongs to pages that are fetched again. Private to Extraction.
 #pragma once
 
 #include <cstddef>

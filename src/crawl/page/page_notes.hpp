@@ -1,5 +1,5 @@
-// The notes that are kept of an answer for link checks and reports: its links as rows, and facts of its head. Pure: which
-// URLs become targets of the crawl is the shard's business.
+// The notes that are kept of an answer for link checks and reports: its links as rows, and facts of its head. Pure:
+// which URLs become targets of the crawl is the shard's business.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ inline constexpr std::size_t kMostKeptText = 300;
 inline constexpr std::size_t kMostKeptHref = 1'000;
 inline constexpr std::size_t kMostKeptFragment = 1'000;  // a longer one is not checked
 
-// A link as it is kept, without its target. `resolved`: where it leads, with its fragment, if `status` is ok. Its own fault
-// is in `error`: a URL that is none, a scheme that is mistyped, a file of one computer, a mail address that can be none.
+// A link as it is kept, without its target. `resolved`: where it leads, with its fragment, if `status` is ok. Its own
+// fault is in `error`: a URL that is none, a mistyped scheme, a file of one computer, a mail address that can be none.
 KeptLink kept_link(const SurveyedLink& link, std::string_view html, UrlStatus status, const Url& resolved);
 
 // The facts that a page's head gives; all but how it was fetched.
@@ -31,8 +31,8 @@ std::vector<std::uint64_t> anchors_of(const PageSurvey& survey);
 
 // Whether a page with these anchors has what `fragment` names, as the URL spells it (HTML standard, "find a potential indicated
 // element"): by itself, decoded, or the top of the page; or where GitHub and the like put it by a script: behind "user-content-", which
-// they set before the ids of texts that are not their own. A fragment for the page's scripts (#/…, #!…, #:~:…) names nothing
-// that could be missing.
+// they set before the ids of texts that are not their own. A fragment for the page's scripts (#/…, #!…, #:~:…) names
+// nothing that could be missing.
 bool names_anchor(std::string_view fragment, const std::vector<std::uint64_t>& anchors);
 
 }  // namespace argiope

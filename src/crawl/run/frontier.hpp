@@ -91,8 +91,8 @@ class Frontier {
   // Queues a URL that is on no shelf, due at `due`. If it does not belong to what is kept in memory, take_moves() tells to which
   // shelf it must go. False: it is queued already. One that has been settled and waits for its next visit is due now then.
   bool put(UrlTask task, Host& host, TimePoint due, TimePoint now);
-  // Before the crawl begins: a record of the store that is to be fetched, and its URL if it has been parsed. A record on a
-  // shelf stays there.
+  // Before the crawl begins: a record of the store that is to be fetched, and its URL if it has been parsed. A record
+  // on a shelf stays there.
   void resume(const UrlRecord& record, Host& host, UrlTask task);
   // The same for one that stays there: quicker.
   void resume_on_shelf(const UrlRecord& record, Host& host);

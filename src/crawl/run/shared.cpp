@@ -149,8 +149,8 @@ Result<void> Crawler::Shared::load() {
                      options.requeue == Requeue::all || reads_sitemaps || plans_visits;
   UrlBatch batch;
   std::size_t moves = 0;
-  // Writes down URLs that have to go to a shelf, or to another place on it. They may be all there are, when the database is
-  // of the first version or the order is not that of the last run.
+  // Writes down URLs that have to go to a shelf, or to another place on it. They may be all there are, when the
+  // database is of the first version or the order is not that of the last run.
   const auto write_down = [&]() -> Result<void> {
     for (auto& shard : shards) std::ranges::move(shard->take_moves(), std::back_inserter(batch.moves));
     moves = 0;
@@ -241,7 +241,7 @@ std::size_t Crawler::Shared::resume_now(const UrlRecord& record, UrlBatch& batch
   return resume(taken);
 }
 
-// A fetched URL waits until it is due, in a crawl that goes on. The store must know when, because it may lie on a shelf.
+// A fetched URL waits until it is due, in a crawl that goes on. The store must know when, as it may lie on a shelf.
 std::size_t Crawler::Shared::let_rest(const UrlRecord& record, UrlBatch& batch) {
   UrlRecord resting = record;
   // A URL that has failed keeps the time that it was given, if it is not that of a clock that was wrong.
@@ -413,8 +413,8 @@ void Crawler::Shared::count_left(const UrlRecord& record, std::int64_t by) {
   }
 }
 
-// The target of a seed's redirect belongs to the crawl as the seed does, and so on along the chain. A target with a smaller
-// id has been looked at already; it is taken up in the end.
+// The target of a seed's redirect belongs to the crawl as the seed does, and so on along the chain. A target with a
+// smaller id has been looked at already; it is taken up in the end.
 void Crawler::Shared::follow_stored_seed(const UrlRecord& record) {
   if (record.redirect_to.empty() || !scope.is_seed(record.url)) return;
   if (auto target = Url::parse(record.redirect_to)) follow_seed(record.url, *target);

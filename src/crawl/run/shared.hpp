@@ -83,7 +83,7 @@ class Crawler::Shared {
     UrlOutcome outcome;
     std::optional<UrlTask> task;  // nullopt: it waits for a run that has it in its scope
   };
-  // nullopt: it is under way, or due again by itself, or is none that may be asked for. All submitted of it must be visible.
+  // nullopt: it is under way, or due again by itself, or may not be asked for. All submitted of it must be visible.
   std::optional<Anew> begin_anew(const UrlRecord& record);
   // Whether a record of an earlier run, or of this one, waits or is being dealt with.
   bool is_under_way(const UrlRecord& record) const;

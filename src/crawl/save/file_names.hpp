@@ -26,8 +26,8 @@ struct FileType {
 
 // By the Content-Type of an answer; without one by the first bytes, then by the URL.
 FileType type_of_answer(const Url& url, std::string_view content_type, std::string_view body);
-// The type that is likely at a URL that has not been asked: by its extension, or by what it is wanted for. None where neither
-// says anything. A link without an extension is a page.
+// The type that is likely at a URL that has not been asked: by its extension, or by what it is wanted for. None where
+// neither says anything. A link without an extension is a page.
 std::optional<FileType> guess_type(const Url& url, ReferenceRole role);
 
 // "host/folder/name.html": where what is at `url` belongs if it is of that type. Of parts of letters, digits and a few signs,

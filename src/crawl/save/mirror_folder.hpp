@@ -1,5 +1,5 @@
-// The folder of a mirror by its descriptors: nothing is read or written outside of it, whatever names and links say. Its
-// own files are in a folder of their own in there, which is also the mark by which a mirror is known.
+// The folder of a mirror by its descriptors: nothing is read or written outside of it, whatever names and links say.
+// Its own files are in a folder of their own in there, which is also the mark by which a mirror is known.
 //
 //   DIR/host/path/name.html     a page or an asset, see file_names.hpp
 //   DIR/.argiope-mirror/index   what was fetched, and the lock: see mirror_log.hpp

@@ -1,5 +1,5 @@
-// A mirror's knowledge of each URL that was fetched, and pages as they came: two files that only grow. The mirror is made of
-// them, and can be made again at any time.
+// A mirror's knowledge of each URL that was fetched, and pages as they came: two files that only grow. The mirror is
+// made of them, and can be made again at any time.
 //
 //   index     "argiope-mirror 2 SEED PAGES\n", then records; the last one of a URL counts
 //   pages-N   the bytes of pages, style sheets and small files, each packed by LZ4 where that makes it smaller, one after the other;

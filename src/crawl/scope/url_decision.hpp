@@ -1,5 +1,5 @@
-// The decision of a run about a URL that the store knows: a pure function of what is stored and of the run's options. The
-// table is in tests/crawl/url_decision_test.cpp.
+// The decision of a run about a URL that the store knows: a pure function of what is stored and of the run's options.
+// The table is in tests/crawl/url_decision_test.cpp.
 #pragma once
 
 #include <cstdint>

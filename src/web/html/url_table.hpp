@@ -79,8 +79,8 @@ inline constexpr UrlAttribute kForeignUrls[] = {
     {"", "href", ReferenceSyntax::url, ReferenceRole::link, LinkKind::mention},
 };
 
-// The relation that the href of a `link` has. Its first relation in the table's order counts, but that `stylesheet` is never
-// followed, and another relation is never in the way of one that is.
+// The relation that the href of a `link` has. Its first relation in the table's order counts, but that `stylesheet` is
+// never followed, and another relation is never in the way of one that is.
 struct LinkRelation {
   std::string_view name;
   ReferenceRole role{};

@@ -114,8 +114,8 @@ class Http2Session {
   bool is_over() const noexcept;
   // Whether the bytes that came were no HTTP/2.
   bool is_broken() const noexcept { return is_broken_; }
-  // The connection has ended, or is to end: so do all streams. Null `why`: the server closed it. An earlier trouble is told
-  // instead.
+  // The connection has ended, or is to end: so do all streams. Null `why`: the server closed it. An earlier trouble is
+  // told instead.
   void lose(const Error* why) noexcept;
   // Tells the server that no more comes.
   void say_goodbye() noexcept;

@@ -525,8 +525,8 @@ void HttpResponseReader::remember_coded(std::string_view body) {
   has_all_coded_ ? void(coded_begin_ += body) : coded_begin_.clear();
 }
 
-// Takes a body that cannot be decoded from its beginning on, and does not look coded: the server has named a coding that it has not
-// put on. `body` is the last piece of it. False: it is damaged.
+// Takes a body that cannot be decoded from its beginning on, and does not look coded: the server has named a coding
+// that it has not put on. `body` is the last piece of it. False: it is damaged.
 bool HttpResponseReader::take_as_it_is(std::string_view body) {
   if (!has_all_coded_) return false;
   coded_begin_ += body;

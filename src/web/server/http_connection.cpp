@@ -32,8 +32,8 @@ constexpr std::size_t kKeptOutput = 4 * 1024;
 constexpr Duration kLinger = 2s;
 constexpr std::size_t kMostDropped = 32 * 1024 * 1024;
 constexpr std::size_t kSpareOf = 64;
-// The bytes of answers that the kernel takes beyond those it may send: without a bound it is megabytes, and many requests of a
-// client that takes no answers are done for nobody.
+// The bytes of answers that the kernel takes beyond those it may send: without a bound it is megabytes, and many
+// requests of a client that takes no answers are done for nobody.
 constexpr int kMostUnsentInKernel = 128 * 1024;
 
 constexpr std::string_view kStopping = "the server is stopping";

@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// Settings for the hosts that it names. A setting that is not set is as another HostSettings for the host says, or as the
-// crawl's options do.
+// Settings for the hosts that it names. A setting that is not set is as another HostSettings for the host says, or as
+// the crawl's options do.
 //
 // Precedence: each setting comes from the most specific place that has it: an origin, a host with its port, a host, the
 //             longest "*.domain", "*"; among equals from the first in CrawlOptions::hosts. It stands for the option, and adds

@@ -1,5 +1,5 @@
-// The pace to which a host's policy comes: how many requests at a time, how fast, with what rest between. Pure. The crawl's
-// frontier and the projects' HostDesk go by it.
+// The pace to which a host's policy comes: how many requests at a time, how fast, with what rest between. Pure. The
+// crawl's frontier and the projects' HostDesk go by it.
 #pragma once
 
 #include <cstdint>

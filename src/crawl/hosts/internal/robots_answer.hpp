@@ -1,5 +1,5 @@
-// The judgement on an answer to a question for robots.txt. The crawl's shards and the projects' HostDesk ask in their own ways, and go
-// by this one judgement.
+// The judgement on an answer to a question for robots.txt. The crawl's shards and the projects' HostDesk ask in their
+// own ways, and go by this one judgement.
 #pragma once
 
 #include <cstdint>

@@ -46,8 +46,8 @@ struct CrawlDiff {
 // beginning of time where none is known. Errors: invalid_input, not_found; the store's.
 Result<CrawlDiff> parse_since(UrlStore& store, std::string_view text, WallTime now);
 
-// Calls `visit` with each URL to which something has happened since then, by url_id, and counts. A URL that is only checked counts
-// when it breaks or is mended; assets and sitemaps do not.
+// Calls `visit` with each URL to which something has happened since then, by url_id, and counts. A URL that is only
+// checked counts when it breaks or is mended; assets and sitemaps do not.
 // Memory: some 100 bytes for each URL that has changed. Errors: the store's.
 Result<void> diff_crawl(UrlStore& store, CrawlDiff& diff, const std::function<void(const DiffEntry&)>& visit);
 

@@ -2,8 +2,8 @@
 // Where the link scanner (link_scanner.hpp) is for every page of a crawl, this is for those that are checked or reported on:
 // it looks at every attribute, and costs some three times as much.
 //
-// The links that are followed are those of scan_links(), by the same rules; a test holds the two to each other. The list of what
-// holds a URL is url_table.hpp's to say.
+// The links that are followed are those of scan_links(), by the same rules; a test holds the two to each other. The
+// list of what holds a URL is url_table.hpp's to say.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,8 @@ struct HttpChallenge {
   const std::string* parameter(std::string_view name) const noexcept;
 };
 
-// All challenges of several fields, one a line; a field may have several, with commas between. A malformed one is passed
-// over as far as it can be told; nothing is beyond the limits above.
+// All challenges of several fields, one a line; a field may have several, with commas between. A malformed one is
+// passed over as far as it can be told; nothing is beyond the limits above.
 // Cost: linear in the text.
 std::vector<HttpChallenge> parse_challenges(std::string_view fields);
 
