@@ -18,7 +18,7 @@
 
 namespace argiope {
 
-// What a crawl runs on.
+// The means that a crawl runs on.
 struct CrawlSetup {
   // A file in which what is known of URLs is kept, so that the next run goes on from there; made where it is not there.
   // ":memory:" forgets it with the crawl.

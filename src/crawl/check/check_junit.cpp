@@ -24,7 +24,7 @@ void open_case(OutputFile& file, std::string_view url, std::string_view ending) 
   file.write(fmt::format("<testcase classname=\"{}\" name=\"{}\"{}", xml_escaped(class_of(url)), xml_escaped(url), ending));
 }
 
-// What is wrong, and where, in lines.
+// The fault, and where it is, in lines.
 Result<std::string> finding_in_words(UrlStore& store, const LinkFinding& finding) {
   std::string text = finding.message + '\n';
   if (!finding.advice.empty()) text += "link to " + finding.advice + '\n';
@@ -84,8 +84,8 @@ class JUnitCases {
 
 Result<void> write_check_junit(UrlStore& store, const CheckResult& result, OutputFile& file) {
   const JUnitCases found(result.findings);
-  // What was asked and has no finding is a case that has passed, but for what is broken all the same. Counted first, because the
-  // numbers stand in front.
+  // A URL that was asked and has no finding is a case that has passed, but for URLs that are broken all the same.
+  // Counted first, because the numbers stand in front.
   const auto for_each_good = [&](auto visit) {
     return store.scan(1, [&](const UrlRecord& record) {
       const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);

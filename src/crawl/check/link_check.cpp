@@ -48,7 +48,7 @@ std::string broken_message(const UrlRecord& record) {
   return adds ? fmt::format("{}: {}", status, record.error) : status;
 }
 
-// What is wrong in such a case is the URL's, and not the way in which the link to it is written.
+// The fault in such a case lies in the URL, and not in the way in which the link to it is written.
 constexpr bool is_of_target(FindingKind kind) noexcept {
   return kind == FindingKind::broken || kind == FindingKind::fragment || kind == FindingKind::redirect;
 }
@@ -65,7 +65,7 @@ std::string trouble_in(std::string_view message) {
   return name == "tls" ? "TLS" : std::string(name);
 }
 
-// What is known of each URL, by id, in a few bits.
+// The facts that are known of each URL, by id, in a few bits.
 struct UrlFlags {
   enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4, kRedirects = 8, kLost = 16 };
   std::vector<std::uint8_t> flags;
@@ -143,7 +143,7 @@ class LinkChecker {
     last_answering_ = site;
   }
 
-  // What a sitemap lists is stored as if it redirected there, at the same depth.
+  // A sitemap is stored as if it redirected to what it lists, at the same depth.
   Result<void> read_redirects() {
     return store_.scan_links([&](const UrlLinks& links) {
       const bool redirects = links.redirect && flags_.has(links.url_id, UrlFlags::kRedirects);
@@ -433,7 +433,7 @@ Result<void> for_each_place(UrlStore& store, const LinkFinding& finding,
     });
     if (!scanned) return scanned;
     for (const KeptLink& link : links) visit(*record ? (*record)->url : std::string{}, link);
-    // What has gone meanwhile is passed over.
+    // Places that have gone meanwhile are passed over.
     while (place != finding.places.end() && place->page == page) ++place;
   }
   return {};

@@ -36,7 +36,7 @@ constexpr std::string_view kMonthNames[] = {
     "november novembre noviembre novembro nov",
     "december dezember décembre diciembre dicembre dezembro dec dez déc dic",
 };
-// What may stand beside the parts of a date and says nothing of it.
+// Words that may stand beside the parts of a date and say nothing of it.
 constexpr std::string_view kFillers[] = {"t",  "at", "on",  "of", "the", "um",  "uhr", "am", "den", "der", "le",
                                          "du", "à",  "de",  "del", "el", "a",   "las", "il", "alle", "ore", "om",
                                          "op", "st", "nd",  "rd", "th",  "er",  "h",   "o"};

@@ -23,7 +23,7 @@ constexpr std::size_t kGroupsShown = 100;
 constexpr std::size_t kPlacesOpen = 3;
 constexpr std::size_t kRowsOpen = 15;  // of long lists; the others are folded
 
-// What every kind of finding is called, and what to do about it.
+// The name of every kind of finding, and what to do about it.
 struct KindWords {
   FindingKind kind;
   std::string_view heading, advice;
@@ -40,7 +40,7 @@ constexpr KindWords kKindWords[kFindingKinds] = {
      "Links to other sites to update"},
 };
 
-// What lists all of which a report lists the first, in HTML. DB is the crawl's database.
+// The commands that list all of which a report lists the first, in HTML. DB is the crawl's database.
 constexpr std::string_view kAllFindings =
     "<code>--check-output links.csv</code>, or later <code>argiope crawl check DB -o links.csv</code>,";
 constexpr std::string_view kAllPages = "<code>argiope crawl export DB --what pages -o pages.csv</code>";
@@ -49,7 +49,7 @@ constexpr std::string_view kAllHosts = "<code>argiope crawl status DB --top 1000
 
 std::string shown_text(std::string_view text) { return xml_escaped(shortened(text, kLettersShown)); }
 
-// A link that tells the other site nothing. What is no URL of the web is text.
+// A link that tells the other site nothing. A URL that is none of the web is text.
 std::string url_link(std::string_view url) {
   const bool is_web = url.starts_with("http://") || url.starts_with("https://");
   if (!is_web) return fmt::format(R"(<span class="url">{}</span>)", shown_text(url));

@@ -1,4 +1,4 @@
-// What is done when a scope is left.
+// An action for the moment when a scope is left.
 #pragma once
 
 #include <functional>

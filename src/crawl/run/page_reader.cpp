@@ -157,7 +157,7 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
   const auto visit_one = [&](std::string_view url, ReferenceRole) {
     if (url.starts_with("data:") || url.starts_with('#') || room == 0) return;
     --room;
-    // Pages of a folder have the same ones again and again. What lies too deep here may lie nearer to another page.
+    // Pages of a folder have the same ones again and again. One that is too deep here may lie nearer to another page.
     if (url.front() != '?' && !is_last_sheet) {
       const std::uint64_t pair = fingerprint(url, folder);
       std::uint64_t& slot = known_requisites_[pair & (kKnownRequisites - 1)];
@@ -171,7 +171,7 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
 // --- what is there in several places ---------------------------------------------------------------------------------
 
 // Whether another page is read in place of the one that the harvester has scanned: its links are not followed then.
-// What it teaches of its parameters, and of the shape of its URL, is noted.
+// The lessons that it teaches of its parameters, and of the shape of its URL, are noted.
 bool Crawler::Shard::PageReader::is_copy(Visit& visit, UrlBatch& batch) {
   if (batch.outcomes.front().reason != UrlReason::none || visit.response.truncated) return false;
   const DuplicateOptions& wanted = options_.duplicates;

@@ -491,8 +491,8 @@ void Crawler::Shard::Visitor::note_asked(const Visit& visit) {
   shared_.store.submit(std::move(batch));
 }
 
-// Of a URL that is tried again. What is known of it stays, to be asked about; without validators, where it was asked
-// without.
+// Of a URL that is tried again. The last answer that is known stays, to be asked about; without validators, where it
+// was asked without.
 UrlOutcome Crawler::Shard::Visitor::waiting_outcome(const Visit& visit) const {
   const bool is_known = visit.before && visit.before->status_code != 0;
   const UrlOutcome now = settler_.outcome_of(visit);

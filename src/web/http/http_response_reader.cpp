@@ -200,7 +200,7 @@ Result<void> HttpResponseReader::cut_short(Error why) {
     abandon();
     return {};
   }
-  // What a compressed body had given so far is there already, so a damaged end changes nothing.
+  // All that a compressed body had given so far is there already, so a damaged end changes nothing.
   if (!got_body_ || response_.body.empty()) return std::unexpected(std::move(why));
   note(HttpOddity::cut_short);
   response_.damage = std::move(why.message);
@@ -243,7 +243,7 @@ Result<std::size_t> HttpResponseReader::read_status_line(std::string_view bytes)
     note(HttpOddity::blank_lines);
     return 1;
   }
-  // What does not begin as one never will: no need to wait for its end.
+  // A line that does not begin as a status line never will be one: no need to wait for its end.
   const std::string_view begun = bytes.substr(0, 5);
   if (!equals_lower(begun, std::string_view("http/").substr(0, begun.size())) &&
       !starts_with_lower(begun, std::string_view("icy ").substr(0, begun.size()))) {
@@ -525,8 +525,8 @@ void HttpResponseReader::remember_coded(std::string_view body) {
   has_all_coded_ ? void(coded_begin_ += body) : coded_begin_.clear();
 }
 
-// What cannot be decoded, from its beginning on, and does not look coded: the server has named a coding that it has not put on. `body`
-// is the last piece of it. False: it is damaged.
+// Takes a body that cannot be decoded from its beginning on, and does not look coded: the server has named a coding
+// that it has not put on. `body` is the last piece of it. False: it is damaged.
 bool HttpResponseReader::take_as_it_is(std::string_view body) {
   if (!has_all_coded_) return false;
   coded_begin_ += body;

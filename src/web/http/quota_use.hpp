@@ -1,4 +1,4 @@
-// What a client does about HttpRequest::quota, by whatever version of HTTP.
+// The way in which a client heeds HttpRequest::quota, by whatever version of HTTP.
 #pragma once
 
 #include <cstdint>

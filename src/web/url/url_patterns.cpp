@@ -18,7 +18,7 @@ constexpr std::int64_t kPatternMemory = 64 * 1024 * 1024;  // of a set, once it 
 constexpr int kMostBraces = 20;                            // one in the other
 constexpr std::string_view kExpression = "re:";
 constexpr std::string_view kWild = "*?[{\\";
-// What URLs write as %XX in their paths, and some of it not in their queries (URL Standard, 1.3).
+// Characters that URLs write as %XX in their paths, and some of them not in their queries (URL Standard, 1.3).
 constexpr std::string_view kOftenEncoded = " \"#'<>^`{|}";
 
 std::unexpected<Error> bad_pattern(std::string_view pattern, std::string_view what) {
@@ -78,7 +78,7 @@ class GlobTranslator {
   }
 
  private:
-  // What the glob is compared with, and its host as URLs have it.
+  // Decides what the glob is compared with, and its host as URLs have it.
   void begin() {
     // "//example.org/**" is one of any scheme, as in a page.
     const std::string_view glob = glob_.starts_with("//") ? glob_.substr(2) : glob_;

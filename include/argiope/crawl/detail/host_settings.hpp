@@ -1,4 +1,4 @@
-// What a crawl does otherwise at some hosts than its options say.
+// Settings of a crawl that are otherwise at some hosts than its options say.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// Settings for the hosts that it names. What is not set is as another HostSettings says that names the host, or as the crawl's
-// options do.
+// Settings for the hosts that it names. A setting that is not set is as another HostSettings for the host says, or as
+// the crawl's options do.
 //
 // Precedence: each setting comes from the most specific place that has it: an origin, a host with its port, a host, the
 //             longest "*.domain", "*"; among equals from the first in CrawlOptions::hosts. It stands for the option, and adds

@@ -9,7 +9,7 @@
 
 namespace argiope {
 
-// A token bucket that clients of several threads share. Whoever has received something pays for it and waits until that is
+// A token bucket that clients of several threads share. A client that has received bytes pays and waits until that is
 // paid; who pays first waits least. As each waits before it reads on, and reads a piece at a time, all get on alike.
 //
 // Units:   bytes a second of the clock; all payers' clocks are the same one.
@@ -18,7 +18,7 @@ namespace argiope {
 // Cost:    O(1); nobody is woken, and nothing is allocated.
 class ByteRate {
  public:
-  // What is saved up while nothing comes: so much may come at once.
+  // The time for which bytes are saved up while nothing comes: so much may come at once.
   static constexpr Duration kBurst = std::chrono::milliseconds{250};
 
   explicit ByteRate(std::uint64_t bytes_per_second);

@@ -1,5 +1,5 @@
-// What a page asks of crawlers in its X-Robots-Tag headers and robots meta elements. Neither is a standard; the grammar is
-// that of Google's documentation.
+// The wishes of a page to crawlers in its X-Robots-Tag headers and robots meta elements. Neither is a standard; the
+// grammar is that of Google's documentation.
 #pragma once
 
 #include <string_view>

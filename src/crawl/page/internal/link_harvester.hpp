@@ -77,7 +77,7 @@ class LinkHarvester {
     for (const ScannedLink& link : scan_.links) {
       const std::string_view text = without_fragment(link.url);
       if (text.empty() && &links_.base() == &page) continue;  // the page itself
-      // What is empty or begins with "?" is resolved against more than the directory.
+      // A reference that is empty or begins with "?" is resolved against more than the directory.
       const bool by_directory = !text.empty() && text.front() != '?';
       KnownLink passing;
       KnownLink* known = &passing;

@@ -248,8 +248,8 @@ class HtmlWalker {
     return nullptr;
   }
 
-  // To be told of each start tag `template` of HTML. What is in one is no part of the page until a script takes it out: what it
-  // says of the page as a whole (its base, whether it may be kept) does not count.
+  // To be told of each start tag `template` of HTML. The content of one is no part of the page until a script takes it
+  // out: what it says of the page as a whole (its base, whether it may be kept) does not count.
   void open_template() noexcept { ++templates_; }
   bool in_template() const noexcept { return templates_ > 0; }
 

@@ -2,7 +2,7 @@
 // frames messages, HTTP/2 does, it takes their parts.
 //
 // It reads what browsers and curl read, where RFC 9112 leaves room for it: what is odd is noted in the response, and a
-// connection that has carried anything odd is not used again. What would be a guess is an error.
+// connection that has carried anything odd is not used again. A message that could only be guessed at is an error.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class HttpResponseReader {
   Result<void> feed_end(const Error* why = nullptr);
 
   // In the place of feed(), for messages that are framed already: a status, fields, the end of the head, pieces of the body, the
-  // end. What is done() early wants no more of it. Errors: those of feed().
+  // end. A reader that is done() early wants no more of it. Errors: those of feed().
   void take_status(int status);
   Result<void> take_framed_field(std::string_view name, std::string_view value);
   // A field that is none, and was passed over.
