@@ -291,21 +291,20 @@ export class Worker {
   // Running.
 
   #start() {
-    let at = 0;
-    while (at < this.#waiting.length && this.#running < this.#options.concurrency) {
-      const job = this.#waiting[at++];
+    while (this.#waiting.length > 0 && this.#running < this.#options.concurrency) {
+      const job = this.#waiting.shift();
       if (!this.#held.has(job.token)) continue;
       this.#running++;
       this.#run(job);
     }
-    if (at > 0) this.#waiting.splice(0, at);
   }
 
   async #run(job) {
     job.started = true;
     let end;
     try {
-      end = done(job, await job.run(job));
+      // In a function of its own: what throws at once must not end the run while others are being started.
+      end = done(job, await (async () => job.run(job))());
     } catch (error) {
       // A function that ends because it was told to has nothing to say.
       end = job.cancelled && isAbort(error) ? undefined : this.#failed(job, error);
