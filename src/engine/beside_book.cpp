@@ -5,7 +5,7 @@
 #include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "engine/book_rules.hpp"
-#include "engine/job_book.hpp"
+#include "engine/store_book.hpp"
 
 namespace argiope {
 namespace {

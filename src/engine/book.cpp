@@ -4,8 +4,9 @@
 
 #include "argiope/async/or_return.hpp"
 #include "engine/book_rules.hpp"
-#include "engine/job_book.hpp"
+#include "engine/internal/remote_book.hpp"
 #include "engine/schedule_book_state.hpp"
+#include "engine/store_book.hpp"
 
 namespace argiope {
 
@@ -58,9 +59,8 @@ Book Book::of_owner(Store& store, std::shared_ptr<Broker> owner, std::shared_ptr
 }
 
 Book Book::of_remote(std::shared_ptr<RemoteBook> remote) {
-  auto jobs = std::make_shared<RemoteJobBook>(remote);
-  return Book(std::make_shared<State>(
-      std::move(jobs), std::make_shared<ScheduleBook::State>(std::move(remote), EventLoop::current().clock())));
+  auto schedules = std::make_shared<ScheduleBook::State>(remote, EventLoop::current().clock());
+  return Book(std::make_shared<State>(std::move(remote), std::move(schedules)));
 }
 
 Book::Book(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -186,21 +186,21 @@ Coro<Result<void>> JobBook::apply(Change wanted) {
 
 // --- behind a daemon -------------------------------------------------------------------------------------------------
 
-Coro<Result<OnceReply>> RemoteJobBook::once(OnceCall) {
+Coro<Result<OnceReply>> RemoteBook::once(OnceCall) {
   co_return fail(Errc::unsupported, "behind a daemon, requests have keys of their own");
 }
 
-Coro<Result<JobSlice>> RemoteJobBook::look(JobFilter filter) {
-  JobSlice page{.jobs = co_await or_return(remote_->list(filter))};
+Coro<Result<JobSlice>> RemoteBook::look(JobFilter filter) {
+  JobSlice page{.jobs = co_await or_return(list(filter))};
   page.after = page.jobs.empty() ? filter.after : page.jobs.back().id;
   page.is_last = page.jobs.size() < filter.limit;
   page.newest = kMostJobId;
   co_return page;
 }
 
-Coro<Result<std::vector<NamedCounts>>> RemoteJobBook::counts_of(std::vector<std::string> names) {
+Coro<Result<std::vector<NamedCounts>>> RemoteBook::counts_of(std::vector<std::string> names) {
   const std::unordered_set<std::string> wanted(names.begin(), names.end());
-  auto all = co_await or_return(remote_->counts({}));
+  auto all = co_await or_return(counts({}));
   std::erase_if(all, [&](const NamedCounts& counts) { return !wanted.contains(counts.first); });
   co_return all;
 }

@@ -100,12 +100,12 @@ class LeaseCallers {
   std::list<LeaseCaller> all_;
 };
 
-// What its owner does next: sends what take() gives, at once, or after the tasks that are ready now what take_after_turn()
+// The next thing its owner does: sends what take() gives, at once, or after the tasks that are ready now what take_after_turn()
 // gives; or nothing.
 enum class Next : std::uint8_t { wait, send_now, send_after_turn };
 
-// What one turn of the loop asks of the store, which goes there together, but in parts of so many: the store can work on the first
-// while the loop makes the next.
+// All that one turn of the loop asks of the store, which goes there together, but in parts of so many: the store can work on the
+// first while the loop makes the next.
 template <class T>
 class TurnBatch {
  public:
@@ -115,7 +115,7 @@ class TurnBatch {
     return std::exchange(scheduled_, true) ? Next::wait : Next::send_after_turn;
   }
   std::vector<T> take() { return std::exchange(waiting_, {}); }
-  // What was to be sent after the turn: now.
+  // Those that were to be sent after the turn: now.
   std::vector<T> take_after_turn() {
     scheduled_ = false;
     return take();

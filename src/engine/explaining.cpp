@@ -10,7 +10,7 @@
 #include "base/internal/rfc3339.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/internal/explanation_json.hpp"
-#include "engine/job_book.hpp"
+#include "engine/store_book.hpp"
 
 namespace argiope {
 namespace {

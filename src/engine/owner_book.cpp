@@ -2,7 +2,7 @@
 #include <unordered_set>
 
 #include "argiope/async/or_return.hpp"
-#include "engine/job_book.hpp"
+#include "engine/store_book.hpp"
 
 namespace argiope {
 namespace {

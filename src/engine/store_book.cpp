@@ -5,7 +5,7 @@
 #include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"
 #include "engine/book_rules.hpp"
-#include "engine/job_book.hpp"
+#include "engine/store_book.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {

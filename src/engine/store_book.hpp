@@ -1,6 +1,5 @@
-// JobBook: what a book does with jobs and queues. There are three: the owner's, one beside the owner, and one whose store is behind
-// a daemon. Book chooses when it is opened; what the first two share is in StoreJobBook. Files: store_book.cpp, owner_book.cpp,
-// beside_book.cpp, explaining.cpp.
+// The JobBooks of a store at hand: the owner's, and one beside the owner; what they share is in StoreJobBook. Files: store_book.cpp,
+// owner_book.cpp, beside_book.cpp, explaining.cpp.
 #pragma once
 
 #include <functional>
@@ -14,55 +13,12 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/engine/book.hpp"
 #include "engine/broker.hpp"
 #include "engine/calendar_memory.hpp"
-#include "engine/internal/job_clock.hpp"
-#include "engine/internal/remote_book.hpp"
+#include "engine/internal/job_book.hpp"
 #include "engine/job_news.hpp"
-#include "engine/store_use.hpp"
 
 namespace argiope {
-
-// As the functions of Book whose names they have. Those who call keep it until what they have called has ended, but for put().
-class JobBook : public std::enable_shared_from_this<JobBook> {
- public:
-  virtual ~JobBook() = default;
-  // From here on no call reaches the store.
-  virtual void let_go() noexcept {}
-  virtual const JobClock& clock() const = 0;
-
-  // Keeps itself: a frame more a job would be felt.
-  virtual Coro<Result<PutReply>> put(NewJob job) { return keep_alive(shared_from_this(), put_one(std::move(job))); }
-  virtual Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs) = 0;
-  // `last_completes`: the last one waits for those before it.
-  virtual Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs, bool last_completes) = 0;
-  virtual Coro<Result<OnceReply>> once(OnceCall call) = 0;
-
-  Coro<Result<void>> apply(Change change);
-  virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) = 0;
-  virtual Coro<Result<void>> configure(std::string name, QueueConfig config, JobReachRef asker) = 0;
-  // `until`: of a pause; the epoch: until it is resumed.
-  virtual Coro<Result<void>> set_paused(std::string name, bool paused, WallTime until = {}) = 0;
-  virtual Coro<Result<void>> erase_queue(std::string name) = 0;
-
-  virtual Coro<Result<JobId>> find(std::string id_or_name) = 0;
-  virtual Coro<Result<JobRecord>> get(JobId id) = 0;
-  virtual Coro<Result<JobOutput>> output(JobId id, OutputLook look) = 0;
-  virtual Coro<Result<std::vector<Attempt>>> history(JobId id) = 0;
-  virtual Coro<Result<JobSlice>> look(JobFilter filter) = 0;
-  virtual Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) = 0;
-  virtual Coro<Result<StoredQueue>> queue(std::string name) = 0;
-  virtual Coro<Result<std::vector<StoredQueue>>> queues() = 0;
-  virtual Coro<Result<std::vector<NamedCounts>>> counts(std::string only) = 0;
-  virtual Coro<Result<std::vector<NamedCounts>>> counts_of(std::vector<std::string> names) = 0;
-  virtual Coro<Result<JobExplanation>> explain(JobId id) = 0;
-
- private:
-  Coro<Result<PutReply>> put_one(NewJob job);
-};
-
-// --- with the store at hand ------------------------------------------------------------------------------------------
 
 class StoreJobBook : public JobBook {
  public:
@@ -87,7 +43,7 @@ class StoreJobBook : public JobBook {
   explicit StoreJobBook(Store& store) : store_(store) {}
 
   StoredQueue as_of_now(StoredQueue queue) const;
-  // What `look` wants of a record.
+  // Of a record, as `look` wants it.
   static JobOutput output_of(JobRecord record, const OutputLook& look);
 
   StoreUse store_;
@@ -111,9 +67,9 @@ class StoreJobBook : public JobBook {
   virtual OwnerIs owner() const = 0;
   // Says of a job that runs what there is to say; false for any other.
   virtual bool explain_run(const JobRecord& record, JobExplanation& why) const = 0;
-  // What memory knows of a job that waits.
+  // Of a job that waits, as memory knows it.
   virtual std::optional<Explanation> look_in_memory(const JobRecord& record) = 0;
-  // What of its queue keeps a job, as far as that is known; what is not is noted.
+  // Which limit of its queue keeps a job, as far as that is known; the others are noted.
   virtual Coro<Result<std::optional<WaitReason>>> held_by(const JobRecord& record, const StoredQueue& queue,
                                                           JobExplanation& why) = 0;
 
@@ -202,7 +158,7 @@ class BesideJobBook final : public StoreJobBook {
   Coro<Result<JobOutput>> output(JobId id, OutputLook look) override;
 
  private:
-  // What decides about puts into a queue.
+  // Of a queue: all that decides about puts.
   struct Known {
     QueueId id = 0;
     std::size_t max_payload_bytes = 0;
@@ -235,50 +191,6 @@ class BesideJobBook final : public StoreJobBook {
   std::optional<JobClock> clock_;
   TimePoint clock_until_{};  // when that is to be compared with the store's
   std::map<std::string, Known> known_;
-};
-
-// --- behind a daemon -------------------------------------------------------------------------------------------------
-
-class RemoteJobBook final : public JobBook {
- public:
-  explicit RemoteJobBook(std::shared_ptr<RemoteBook> remote)
-      : remote_(std::move(remote)), clock_(EventLoop::current().clock(), Duration{}) {}
-  // A daemon tells the calendar's times.
-  const JobClock& clock() const override { return clock_; }
-
-  Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs) override {
-    return remote_->put_each(std::move(jobs));
-  }
-  Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs, bool last_completes) override {
-    return remote_->put_all(std::move(jobs), last_completes);
-  }
-  Coro<Result<OnceReply>> once(OnceCall call) override;
-  Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes) override {
-    return remote_->change(std::move(changes));
-  }
-  Coro<Result<void>> configure(std::string name, QueueConfig config, JobReachRef) override {
-    return remote_->configure(std::move(name), std::move(config));
-  }
-  Coro<Result<void>> set_paused(std::string name, bool paused, WallTime until) override {
-    return remote_->set_paused(std::move(name), paused, until);
-  }
-  Coro<Result<void>> erase_queue(std::string name) override { return remote_->erase_queue(std::move(name)); }
-
-  Coro<Result<JobId>> find(std::string id_or_name) override { return remote_->find(std::move(id_or_name)); }
-  Coro<Result<JobRecord>> get(JobId id) override { return remote_->get(id); }
-  Coro<Result<JobOutput>> output(JobId id, OutputLook look) override { return remote_->output(id, look); }
-  Coro<Result<std::vector<Attempt>>> history(JobId id) override { return remote_->history(id); }
-  Coro<Result<JobSlice>> look(JobFilter filter) override;
-  Coro<Result<std::vector<JobRecord>>> list(JobFilter filter) override { return remote_->list(std::move(filter)); }
-  Coro<Result<StoredQueue>> queue(std::string name) override { return remote_->queue(std::move(name)); }
-  Coro<Result<std::vector<StoredQueue>>> queues() override { return remote_->queues(); }
-  Coro<Result<std::vector<NamedCounts>>> counts(std::string only) override { return remote_->counts(std::move(only)); }
-  Coro<Result<std::vector<NamedCounts>>> counts_of(std::vector<std::string> names) override;
-  Coro<Result<JobExplanation>> explain(JobId id) override { return remote_->explain(id); }
-
- private:
-  const std::shared_ptr<RemoteBook> remote_;
-  const JobClock clock_;
 };
 
 }  // namespace argiope
