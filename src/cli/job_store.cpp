@@ -26,16 +26,15 @@ void JobStoreArguments::add_to(CLI::App& command) {
   command
       .add_option(
           "--store", store,
-          "Where the jobs are: sqlite:FILE, or just FILE; or a daemon, http://HOST:7733 (its token in ARGIOPE_TOKEN)")
+          "Where the jobs are: sqlite:FILE, or just FILE; or a daemon, http://HOST:7733 (its token in ARGIOPE_TOKEN).\n"
+          "Without it: argiope-jobs.db of this folder, or the daemon at http://127.0.0.1:7733")
       ->envname("ARGIOPE_STORE")
       ->type_name("STORE");
   command.add_flag("--json", json, "One JSON object a line instead of text for people");
 }
 
 Result<std::string> JobStoreArguments::where() const {
-  if (store.empty()) {
-    return fail(Errc::invalid_input, "which store? Give --store sqlite:FILE or http://HOST:7733, or set ARGIOPE_STORE");
-  }
+  if (store.empty()) return usual_store();
   if (store == "memory:" || store == ":memory:") {
     return fail(Errc::invalid_input,
                 fmt::format("--store {}: keeps nothing between two commands; name a file", in_quotes(store)));
@@ -45,6 +44,7 @@ Result<std::string> JobStoreArguments::where() const {
 }
 
 std::string JobStoreArguments::file() const {
+  if (store.empty()) return usual_store_file();
   const auto place = where();
   return place && place->starts_with(kSqliteStore) ? place->substr(kSqliteStore.size()) : std::string();
 }

@@ -19,9 +19,9 @@ struct JobStoreArguments {
   std::string store;
   bool json = false;
   void add_to(CLI::App& command);
-  // As open_store() takes it. Errors: invalid_input when none was named.
+  // As open_store() takes it, or a daemon; usual_store() where none was named. Errors: invalid_input.
   Result<std::string> where() const;
-  // FILE of sqlite:FILE; empty: the store is no file.
+  // FILE of sqlite:FILE; empty: the store is no file. No daemon is asked.
   std::string file() const;
 };
 

@@ -101,7 +101,7 @@ int list(const TokenArguments& arguments) {
     table.add({one_line(kept.token.name, kMostOfName), std::string(to_string(kept.token.scope)), joined(kept.token.prefixes),
                kept.created_at ? to_rfc3339(*kept.created_at) : "", until(kept.token, now)});
   }
-  fmt::print("{}", table.text());
+  table.print();
   return kExitFinished;
 }
 

@@ -229,6 +229,15 @@ class Telling(Daemons):
         self.wait_until(lambda: 'This is a test' in told.read_text())
         self.assertEqual(daemon.good('GET', '/v1/notify')['notify'][0]['messages'], 2)
 
+    def test_messages_of_a_rule_that_was_renamed_are_counted(self):
+        rule = '[[notify]]\nname = "{}"\nwait = 0\ninterval = 0\ncommand = ["false"]\n'
+        daemon = self.daemon(self.file(rule.format('ops')))
+        for _ in range(2):
+            daemon.good('POST', '/v1/notify/ops/test')
+        self.file(rule.format('team'))
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('there is no notify "ops" any more, and 2 messages of it will not be delivered: .*argiope job list argiope.notify.ops')
+
     def test_findings_are_told_to_be_over_by_a_good_run_after_a_kill_and_a_reload(self):
         told = self.folder / 'told'
         rule = '[[notify]]\nname = "me"\nwait = 0\ninterval = 0\ncommand = ["sh", "-c", "cat >> told; echo >> told"]\n'
