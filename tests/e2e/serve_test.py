@@ -287,6 +287,16 @@ class Configured(Daemons):
                               ('origins = ["null"]', 'origins'), ('tokens = ""', 'tokens')):
             self.refused('--check', self.file(f'[serve]\n{line}\n', 'bad.toml'), culprit=f'bad.toml:2: serve: {culprit}')
 
+    def test_a_reader_of_its_log_that_goes_does_not_end_it(self):
+        read, write = os.pipe()
+        process = self.start([ARGIOPE, 'serve', '--store', 'memory:', '--listen', f'unix:{self.folder}/socket'], stderr=write)
+        os.close(write)
+        with open(read) as log:
+            self.assertIn('listening', log.readline())
+        for number in (signal.SIGHUP, signal.SIGTERM):  # of each it writes a line
+            process.send_signal(number)
+        self.assertEqual(process.wait(PATIENCE), 0)
+
     def test_places_that_a_start_cannot_use_are_told_by_a_check_too(self):
         (self.folder / 'dir').mkdir()
         (self.folder / 'junk').write_text('neither a database nor a socket\n')

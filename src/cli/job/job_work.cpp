@@ -95,6 +95,7 @@ class WorkCommand {
     const auto where = arguments_.store.where();
     if (!where) return complain(where.error());
     if (auto good = check_command(arguments_.command); !good) return complain(good.error());
+    if (auto good = rehearse(arguments_.store, [this](Book& book) { return make_queues(book); }); !good) return complain(good.error());
     AsioBackend backend(clock_);
     EventLoop loop(backend);
     const TimePoint start = clock_.now();
@@ -192,6 +193,14 @@ class WorkCommand {
     progress_.clear();
     due_later_ = worker.due_later();
     co_return result;
+  }
+
+  // In an empty store.
+  Coro<Result<int>> make_queues(Book& book) const {
+    QueueConfig wanted = default_queue_policy();
+    wanted.lease_time = arguments_.lease.value_or(wanted.lease_time);
+    for (const std::string& queue : arguments_.queues) co_await or_return(book.configure(queue, wanted));
+    co_return kExitFinished;
   }
 
   // The queues are there, and have the lease that was asked for.
