@@ -70,7 +70,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"--verbose", "--debug"},             {"--silent", "--quiet"},           {"--report", "--html"},
     {"--max-retries", "--max-attempts"}};
 
-// Wishes that need no option.
+// Options of other programs that need none here.
 constexpr std::pair<std::string_view, std::string_view> kWithoutOption[] = {
     {"--resume", "the same command goes on where the last run stopped"},
     {"--continue", "the same command goes on where the last run stopped"},

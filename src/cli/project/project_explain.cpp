@@ -52,7 +52,7 @@ Result<std::optional<PageRecord>> find_by_name_or_url(PageStore& store, const Pr
   return store.find_page(project.id, name);
 }
 
-// On which terms it would be asked for. Only a script's owner knows what the script says of its rules.
+// On which terms it would be asked for. Only the process that runs a script knows what that says of its rules.
 PageTerms terms_of(const ProjectDefinition& definition, std::string_view rule) {
   for (const ProjectRule& one : definition.rules) {
     if (one.name() == rule) return one.terms;

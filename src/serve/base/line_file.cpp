@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostLineFileBytes = std::size_t{1} << 30;
 
-// What an open file has, from where it is read. Errors: too_large beyond `most` bytes.
+// The text of an open file, from where it is read. Errors: too_large beyond `most` bytes.
 Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most) {
   std::string text;
   char buffer[16 * 1024];
