@@ -39,7 +39,7 @@ struct ScriptMeans {
   HttpTransport* webhooks = nullptr;  // who sends to webhooks, and knows which addresses they may have
 };
 
-// Reads the pages of a project with a processor: a process of its own, confined, or a webhook. `folder`: of the project's file, absolute.
+// The reader of a project's pages by its processor: a process of its own, confined, or a webhook. `folder`: of the project's file, absolute.
 // Its words are without the project's secrets.
 // Errors: those of confine(), with the option that is the way out; those of read_secret(); refused for a secret's file that did not come
 //         with the operator's.

@@ -144,7 +144,7 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
   co_return answer_with_output(std::move(record.result));
 }
 
-// The wishes for a page of jobs.
+// The contents that a page of jobs is to have.
 struct WantedJobs {
   JobFilter filter;
   std::string word;         // that is somewhere in them; empty: whatever they say

@@ -15,7 +15,7 @@ namespace argiope {
 std::string definition_without_secrets(const std::string& json);
 // Of PageSettings as they are stored.
 std::string settings_without_secrets(const std::string& json);
-// A text's stand-in for a member, or of an entry of its list, that is a secret anywhere in the two; nullopt: nothing.
+// A text's stand-in for a member, or for an entry of its list, that is a secret anywhere in the two; nullopt: nothing.
 std::optional<std::string> in_place_of_secret(std::string_view name, const JsonValue& value);
 
 }  // namespace argiope
