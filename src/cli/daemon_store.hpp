@@ -43,7 +43,7 @@ class DaemonStore {
   ApiClient client_;
 };
 
-// Runs `act` on a loop of its own. What it gives is the exit status, an error is said.
+// Runs `act` on a loop of its own. Its value is the exit status, an error is said.
 using DaemonAction = std::function<Coro<Result<int>>(ApiClient& client)>;
 int run_on_daemon(const std::string& where, const DaemonAction& act);
 

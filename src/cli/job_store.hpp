@@ -1,4 +1,4 @@
-// What all commands on a store of jobs share: which store, how it is opened, how errors end.
+// The shared part of all commands on a store of jobs: which store, how it is opened, how errors end.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -37,8 +37,8 @@ int complain(std::string_view message, int status);
 
 enum class IfMissing : std::uint8_t { make, complain };
 
-// Opens a book on the store, runs `act` on a loop of its own, and closes the store. What `act` gives is the exit status, an
-// error is said.
+// Opens a book on the store, runs `act` on a loop of its own, and closes the store. The value of `act` is the exit status,
+// an error is said.
 using BookAction = std::function<Coro<Result<int>>(Book& book)>;
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act);
 // For a command that makes a store whose file is not there: does `act` on an empty store in memory first, so that one who is refused

@@ -42,7 +42,7 @@ void log_to_standard_error() {
   spdlog::set_formatter(std::move(formatter));
 }
 
-// What comes after "--" is a command that jobs or schedules run; its options are not ours.
+// The words after "--" are a command that jobs or schedules run; its options are not ours.
 std::vector<std::string> take_command(int& argc, char** argv) {
   using namespace std::string_view_literals;
   if (argc < 3) return {};
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
   try {
     return run_argiope(argc, argv);
   } catch (const std::exception&) {
-    // What went wrong could not be said: standard error is full.
+    // The error could not be said: standard error is full.
     return argiope::kExitNothing;
   }
 }

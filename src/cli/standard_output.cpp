@@ -41,7 +41,7 @@ void let_writes_fail(int signal_number) noexcept {
 int after_output(int status) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
-  // Who ends so has said why.
+  // A command that ends so has said why.
   if (status == kExitNothing) return status;
   const std::string why = errno == 0 ? std::string{} : fmt::format(": {}", std::strerror(errno));
   say(fmt::format("argiope: standard output: cannot be written{}\n", why));

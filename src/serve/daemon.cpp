@@ -54,7 +54,7 @@ constexpr std::size_t kMostQuestionBytes = 4 * 1024 * 1024;
 constexpr std::string_view kSessionPath = "/v1/session";
 constexpr std::size_t kMostSessionBytes = 4 * 1024;
 
-// Who may not ask at all gets no room for what he sends.
+// A stranger, who may not ask at all, gets no room for what he sends.
 std::optional<ServerResponse> refuse_stranger(Gate& gate, Api& api, const ServerRequest& request) {
   if (request.path == kSessionPath) return std::nullopt;
   auto caller = gate.admit(request, TokenScope::read);
@@ -147,7 +147,7 @@ HttpHandler counted_in(std::shared_ptr<AnswerRoom> room, HttpHandler handler) {
 }
 Coro<ServerResponse> at_once(ServerResponse response) { co_return response; }
 
-// What the gate lets through is answered by `handler`.
+// `handler` answers the requests that the gate lets through.
 template <class Handler>
 HttpHandler admitted(Gate& gate, Api& api, TokenScope scope, Handler handler) {
   return [&gate, &api, scope, handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
@@ -245,7 +245,7 @@ struct Daemon::State {
     }
   }
 
-  // What the daemon's operators are told of.
+  // The troubles that the daemon's operators are told of.
   std::vector<NotifierOptions::Unwell> unwell() const {
     std::vector<NotifierOptions::Unwell> found;
     if (const auto why = health.why_not_ready()) found.push_back({"the daemon", why->detail});

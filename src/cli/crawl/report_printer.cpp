@@ -49,7 +49,7 @@ std::string_view ending(const CrawlReport& report) {
   return "Stopped";
 }
 
-// What this run did not have to do, and what would make it.
+// The work that this run did not have to do, and the options that would make it.
 void print_known(std::FILE* out, const CrawlReport& report) {
   if (report.waiting > 0) {
     fmt::print(out, "  {} queued URL{} of other runs {} out of this one's scope and still wait{}\n", report.waiting,
@@ -99,7 +99,7 @@ void print_guards(std::FILE* out, const CrawlReport& report) {
   }
 }
 
-// What was not followed because it is there in another place, and the option that has had it so.
+// Pages that were not followed because they are there in another place, and the option that has had it so.
 void print_copies(std::FILE* out, const CrawlReport& report) {
   struct Copies {
     std::string_view reason, what, option;

@@ -45,7 +45,7 @@ std::string macro_argument(std::string_view text) {
   return fmt::format("\"{}\"", escaped);
 }
 
-// What is between backquotes is bold.
+// Text between backquotes is bold.
 std::string prose(std::string_view text) {
   std::string out;
   if (std::ranges::count(text, '`') % 2 != 0) return roff_text(text);

@@ -1,4 +1,4 @@
-// What only looks: `argiope job list`, `show`, `stats` and `explain`.
+// The commands that only look: `argiope job list`, `show`, `stats` and `explain`.
 #include <fmt/format.h>
 
 #include <cstdio>

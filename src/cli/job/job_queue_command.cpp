@@ -140,7 +140,7 @@ void print(const StoredQueue& queue, bool json) {
   for (const Line& line : lines_of(queue.config)) fmt::print("  {:<20} {}\n", line.name, line.value);
 }
 
-// What differs from before, a member a line.
+// The differences from before, a member a line.
 void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_new) {
   fmt::print("queue {}{}\n", in_quotes(queue.name), is_new ? ", made now" : "");
   const std::vector<Line> old = lines_of(before);

@@ -218,7 +218,7 @@ class WorkCommand {
     QueueConfig wanted = there ? there->config : default_queue_policy();
     const Duration lease = arguments_.lease.value_or(wanted.lease_time);
     if (there && wanted.lease_time == lease) co_return Result<void>{};
-    // A daemon lets a worker wait for a queue that is not there. Who may work need not be allowed to change policies.
+    // A daemon lets a worker wait for a queue that is not there. A worker need not be allowed to change policies.
     if (site.is_remote && !arguments_.lease) co_return Result<void>{};
     wanted.lease_time = lease;
     co_return co_await site.book.configure(queue, std::move(wanted));

@@ -79,7 +79,7 @@ Result<std::unique_ptr<PageStore>> own_pages(const std::string& database, const 
 }
 
 Result<std::unique_ptr<PageStore>> change_pages(const std::string& database) {
-  // What is no database of ours is told of before anything is opened to write.
+  // A file that is no database of ours is told of before anything is opened to write.
   if (auto looked = look_at_pages(database); !looked) return std::unexpected(std::move(looked.error()));
   return own_pages(database);
 }

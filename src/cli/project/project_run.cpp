@@ -42,7 +42,7 @@
 namespace argiope {
 namespace {
 
-// What is under way at a signal may go on for so long: within 10 s in all.
+// Visits under way at a signal may go on for so long: within 10 s in all.
 constexpr Duration kRunDrain = std::chrono::milliseconds{7'500};
 constexpr Duration kLook = std::chrono::milliseconds{10};
 constexpr Duration kLongestLook = std::chrono::milliseconds{200};
@@ -238,7 +238,7 @@ class ProjectRun {
     return options;
   }
 
-  // What scripts and the engine say of a project.
+  // Writes words of scripts and the engine on a project.
   void say(const std::string& project, const PageLog& line) {
     log_of_project(project, line, [this] { live_.clear(); });
   }
@@ -478,7 +478,7 @@ class ProjectRun {
     }
   }
 
-  // What was refused rests like any page that has failed: the option alone would change nothing for a day.
+  // A refused page rests like any page that has failed: the option alone would change nothing for a day.
   void print_way_to_private_pages(std::FILE* out) const {
     for (const Run& one : runs_) {
       const std::vector<VisitNote> visits = engine_->recent(one.project.name);

@@ -37,7 +37,7 @@ struct ProjectStatusArguments {
   bool json = false;
 };
 
-// What is shown of a project, wherever it is.
+// The facts that are shown of a project, wherever it is.
 struct ShownStatus {
   std::string name, group, status, doing, trouble;
   std::optional<double> rate;

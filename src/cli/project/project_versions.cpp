@@ -252,7 +252,7 @@ int roll_back(VersionsOfProject& project, const std::string& name, std::int64_t 
   return kExitFinished;
 }
 
-// What there is to say where it cannot be opened, is said; the exit status.
+// Where it cannot be opened, the reason is said; the error is the exit status.
 std::expected<std::unique_ptr<VersionsOfProject>, int> open_versions(const ProjectVersionsArguments& arguments) {
   if (!arguments.place.daemon.empty()) {
     auto daemon = ProjectDaemon::open(arguments.place.daemon);

@@ -52,7 +52,7 @@ struct AddArguments {
   bool paused = false;
   bool replace = false;
   bool keep = false;
-  // What.
+  // The action.
   std::vector<std::string> command;
   std::vector<std::string> http;  // method and URL
   std::vector<std::string> headers, expect;
@@ -137,7 +137,7 @@ std::unexpected<Error> bad_option(std::string_view option, const Error& error) {
               fmt::format("{}: {}", option, error.message));
 }
 
-// What `parse` makes of `text`; an error names the option.
+// The value of `text` as `parse` reads it; an error names the option.
 template <class Parse>
 auto read(std::string_view option, const std::string& text, Parse parse) -> decltype(parse(text)) {
   auto value = parse(text);
@@ -371,7 +371,7 @@ Result<Schedule> schedule_of(const AddArguments& add, WallTime now) {
   return schedule;
 }
 
-// What is not there now may be there when it is due: no error.
+// A program that is not there now may be there when it is due: no error.
 void warn_of_command(const AddArguments& add) {
   if (add.command.empty() || add.command.front().contains('{')) return;
   const auto program = find_program(add.command.front(), directory_of(add));

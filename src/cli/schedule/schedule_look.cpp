@@ -1,4 +1,4 @@
-// What only looks: `argiope schedule list`, `show`, `history` and `explain`.
+// The commands that only look: `argiope schedule list`, `show`, `history` and `explain`.
 #include <fmt/format.h>
 #include <unistd.h>
 

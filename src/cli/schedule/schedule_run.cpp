@@ -46,7 +46,7 @@ namespace {
 constexpr Duration kLookAroundInterval = std::chrono::milliseconds{100};
 constexpr std::size_t kSchedulesAtOnce = 10'000;
 constexpr std::size_t kMostOfEvent = 200;
-// What is later than this is called late.
+// A run that is later than this is called late.
 constexpr Duration kLate = std::chrono::seconds{1};
 
 struct RunArguments {

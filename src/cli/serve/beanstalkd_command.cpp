@@ -1,5 +1,5 @@
-// `argiope beanstalkd`: beanstalkd's own flags, for those who put this in its place. What each of them means here is said in
-// its help and in docs/from-beanstalkd.md.
+// `argiope beanstalkd`: beanstalkd's own flags, for those who put this in its place. Its help and docs/from-beanstalkd.md
+// say what each of them means here.
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>

@@ -13,7 +13,7 @@
 
 namespace argiope {
 
-// What names each place, for errors: "--store", or "argiope.toml: serve.store".
+// The name of each place, for errors: "--store", or "argiope.toml: serve.store".
 struct PlaceNames {
   std::string file;  // of the configuration; empty: there is none
   std::string store, pages, tokens, certificate, key, audit, listen, beanstalkd;

@@ -172,7 +172,7 @@ Result<std::vector<KeptToken>> read_token_file(const std::string& path) {
 
 Result<void> edit_token_file(const std::string& path,
                              const std::function<Result<void>(std::vector<KeptToken>& tokens)>& edit) {
-  // Who is refused leaves no file: neither a lock nor an empty list.
+  // A refused edit leaves no file: neither a lock nor an empty list.
   auto before = read_token_file(path);
   if (!before) return std::unexpected(std::move(before.error()));
   if (auto edited = edit(*before); !edited) return edited;

@@ -77,7 +77,7 @@ std::string sentence_of_trouble(const Notice& notice) {
   return owner;
 }
 
-// What people read of one: a sentence, and the command that shows more.
+// The line of one for people: a sentence, and the command that shows more.
 std::string line_of(const Notice& notice, const MessageHead& head) {
   const std::string command = command_for(notice, head.daemon);
   return command.empty() ? to_sentence(notice) : fmt::format("{} ({})", to_sentence(notice), command);

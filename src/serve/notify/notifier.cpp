@@ -44,7 +44,7 @@ constexpr std::uint32_t kHeardOfSchedules = static_cast<std::uint32_t>(ScheduleE
                                             static_cast<std::uint32_t>(ScheduleEventKind::schedule_marked) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::schedule_unmarked);
 
-// A message is tried for some eight hours. What could not be delivered stays for a week, to be looked at.
+// A message is tried for some eight hours. An undelivered message stays for a week, to be looked at.
 QueueConfig policy_of_messages() {
   QueueConfig config;
   config.retry.max_attempts = 15;
@@ -293,7 +293,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     for (const auto& [key, notice] : sent) notice.is_over ? to.log.closed(key) : void(to.log.told(key, message));
     gather_ends(to);
   }
-  // What has come meanwhile is newer: a trouble that is there again is not told to be over.
+  // Notices that have come meanwhile are newer: a trouble that is there again is not told to be over.
   static void take_back(Receiver& to, const Notices& sent) {
     Notices newer = std::exchange(to.gathered, {});
     for (const auto& [key, notice] : sent) {
@@ -367,7 +367,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     }
     oldest.forget_others(asked);
   }
-  // What was told is looked at even if the rule does not ask for it any more.
+  // A trouble that was told is looked at even if the rule does not ask for it any more.
   void look_for(Receiver& to, const std::vector<QueueBacklog>& backlogs) {
     const NotifyRule& rule = to.rule;
     const auto is_looked_at = [&](const TroubleKey& key) {

@@ -35,7 +35,7 @@ std::string token_words(const std::array<std::uint8_t, 32>& chance);
 // Errors: invalid_input for what is not as above: a member that is unknown or there twice, a name that is empty, longer than
 //         64 bytes, not printable or there twice, a digest that is none; too_large.
 Result<std::vector<KeptToken>> parse_tokens(std::string_view text, std::string_view source);
-// What parse_tokens() reads back.
+// The text that parse_tokens() reads back.
 std::string to_text(const std::vector<KeptToken>& tokens);
 
 // Blocks. A file that is not there has no tokens.
