@@ -122,7 +122,7 @@ TEST(RefreshField, NamesAUrlThatIsRelativeToThePage) {
   EXPECT_EQ(refresh_target("0;url=//user:secret@b.test/x#part"), "http://b.test/x");
   EXPECT_EQ(refresh_target("0;url=?r"), "http://a.test/d/p.html?r");
   EXPECT_EQ(refresh_target("0;url=/caf\xe9"), "http://a.test/caf%E9") << "bytes as they came";
-  EXPECT_EQ(refresh_target("0;url=mailto:x@y.test"), "mailto:x@y.test") << "which a crawl counts, and does not follow";
+  EXPECT_EQ(refresh_target("0;url=mailto:x@y.test"), "") << "that is nowhere on the web";
 }
 
 }  // namespace
