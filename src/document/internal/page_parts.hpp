@@ -1,4 +1,4 @@
-// The words of pages about themselves, in elements that all of them write alike: title, meta elements (OpenGraph's
+// The statements of pages about themselves, in elements that all of them write alike: title, meta elements (OpenGraph's
 // among them), the canonical URL, headings.
 #pragma once
 

@@ -260,7 +260,7 @@ DeskHost& HostDesk::Impl::busy_record(std::uint32_t number) {
   return *found->second;
 }
 
-// A note keeps the state of a host: whether it answers, that its robots.txt allows everything, and until when it is lost.
+// A note keeps the state of a host: whether it answers, that its robots.txt allows all, and until when it is lost.
 void HostDesk::Impl::take_note(const DeskHost& host) {
   DeskNotes::Note& note = notes_.of(host.number);
   note.is_answered = host.health.answered();

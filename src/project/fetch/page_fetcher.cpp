@@ -1,4 +1,4 @@
-// One page's way to its answer. Its settings of the request are gathered once (OrderedRequest); each hop is made from that.
+// One page's way to its answer. Its settings of the request are gathered once (OrderedRequest), for all hops.
 #include "project/fetch/internal/page_fetcher.hpp"
 
 #include <fmt/format.h>
@@ -108,7 +108,7 @@ void take_validators(const FetchOrder& order, HttpRequest& request) {
   if (request.method != HttpMethod::get && request.method != HttpMethod::head) return;
   const auto add = [&](const Said<RequestSettings::Validator>& said, const std::string& last, std::string_view name, std::string_view lower) {
     const RequestSettings::Validator validator = said_or(said, RequestSettings::Validator{});
-    // The work of its scripts may have changed where the page has not.
+    // The rendered page may have changed where the page itself has not.
     const std::string& text = validator.text.empty() && !order.settings.request.render.value ? last : validator.text;
     if (validator.sent && !text.empty() && is_header_safe(text) && !has_named(request.headers, lower)) request.headers.emplace_back(name, text);
   };

@@ -79,7 +79,7 @@ void PageFrontier::set_clock(TimePoint now, WallTime wall) {
   for (const JobId page : others) look_again(page, now);
 }
 
-// Pages that have become due while more important ones are left out are left out, too.
+// Pages that have become due while more important ones are left out join those.
 void PageFrontier::tick(TimePoint now) {
   queue_.tick(now);
   for (const JobId page : became_due_) {

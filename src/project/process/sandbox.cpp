@@ -83,7 +83,7 @@ bool all_may_reach(const std::string& folder) {
   }
 }
 
-// Root's home is closed to the users that root's scripts run as. Files there are opened on the way, before the rights are given up.
+// Root's home is closed to the users that root's scripts run as. Files there are opened before rights are given up.
 bool opens_helper(const SandboxOptions& options) {
   return options.kind == SandboxKind::basic && is_root() && options.python_path.starts_with('/') && fs::is_directory(options.python_path) &&
          !all_may_reach(options.python_path);

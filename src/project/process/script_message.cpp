@@ -1,5 +1,5 @@
-// The meaning of a script's lines. Whatever they hold, nothing of it is believed: everything has a bound, and mistakes are
-// told with the place where they are.
+// The meaning of a script's lines. Whatever they hold, nothing of it is believed: everything has a bound, and mistakes
+// are told with the place where they are.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// ResultSink: one kind of sink. ResultSinks decides what is read from the feed, when it is tried again and what is stored.
+// ResultSink: one kind of sink. ResultSinks decides what is read from the feed, when to try again and what is stored.
 #pragma once
 
 #include <expected>

@@ -130,7 +130,7 @@ void read_retry_delay(const JsonValue& value, RetryPolicy& policy) {
   if (policy.table.empty() && !value.errors()) value.refuse("no time is there");
 }
 
-// As scripts say it. Vain members, which scripts may send, are errors here: the author of a file is there to mend it.
+// As scripts say it. Vain members, which scripts may send, are errors here: the author of a file is there to mend them.
 RequestSettings read_request(const JsonValue& value) {
   if (!has_only(value, "a request", request_member_names())) return {};
   JsonMembers in(value);

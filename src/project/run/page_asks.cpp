@@ -1,4 +1,4 @@
-// The outcome of asks for pages: of links, of what scripts and programs want, of starts and messages; and the rounds they belong to.
+// The outcome of asks for pages: of links, of scripts and programs, of starts and messages; and their rounds.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

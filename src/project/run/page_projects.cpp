@@ -1,4 +1,4 @@
-// The work on projects: new ones, new versions of them, their status and rates, their removal; and what is told of them.
+// The work on projects: new ones, new versions, status and rates, removal; and what is told of them.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

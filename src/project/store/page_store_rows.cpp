@@ -150,7 +150,7 @@ CREATE VIEW result_list AS
 // The last visit, as JSON (VisitTrack); NULL: nothing is known of it. The last column: looks alone read so far.
 constexpr const char* kWithTracks = "ALTER TABLE pages ADD COLUMN track TEXT";
 
-// The wishes for a project, and the alarms of a round, outlive the process that has found them.
+// A wanted start of a project, and the alarms of a round, outlive the process that has found them.
 constexpr const char* kWithWants = R"sql(
 ALTER TABLE projects ADD COLUMN start_wanted TEXT;  -- why it is to start as soon as its script has said what it is
 ALTER TABLE rounds ADD COLUMN coverage TEXT;        -- JSON: how many of its records have each field

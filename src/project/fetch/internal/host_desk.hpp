@@ -36,7 +36,7 @@ class HostDesk {
   HostDesk(HostDesk&&) = delete;
 
   // Called once when a host for which begin() has said "wait" without a time may be asked, or its time is known now; and when it may
-  // be asked sooner than begin() has said. Never from within a call of the desk's. Its exceptions go to the loop's handler.
+  // be asked sooner than begin() has said. Never within a call of the desk's. The loop's handler gets its exceptions.
   void on_free(std::function<void(std::uint32_t host)> told);
 
   // `site` as Url::site_key() spells it; `host` is the caller's number for it, from 1.

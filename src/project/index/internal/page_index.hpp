@@ -1,6 +1,6 @@
-// The memory of every page of a project: enough for decide_ask() and for choosing what is visited next, in at most 28
-// bytes a page. Values that do not fit (a visit under way, times that have nothing to do with each other) are kept
-// beside, as a KnownPage, of the few pages that have them.
+// The facts kept in memory of every page of a project: enough for decide_ask() and for choosing what is visited next,
+// in at most 28 bytes a page. Values that do not fit (a visit under way, times that have nothing to do with each other)
+// are kept beside, as a KnownPage, of the few pages that have them.
 #pragma once
 
 #include <array>

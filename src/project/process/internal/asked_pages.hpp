@@ -24,8 +24,8 @@ bool says_more_than_where(const AskedPage& page);
 
 // The sender of a message that no project has sent: pyspider's name for it.
 inline constexpr std::string_view kSentFromOutside = "__command__";
-// A message to `project`: {"message": whatever it is, "url": what its result is called}, the latter may be missing. Mistakes go to
-// the errors of `form`.
+// A message to `project`: {"message": whatever it is, "url": what its result is called}, the latter may be missing.
+// Mistakes go to the errors of `form`.
 PageMessage read_outside_message(const JsonValue& form, std::string_view project);
 
 // The name of the page of a URL, unless it was given another one: the URL as Url spells it, without fragment.

@@ -60,8 +60,8 @@ struct ChildProcessorOptions {
 
 // Children are started when there is work for them, and kept warm. Pages wait their turn, first come, first served.
 //
-// A killed child is likely to be killed again, and takes its neighbours' time until then: the next start at a low priority,
-// until one of those has answered a page, or the script changes.
+// A killed child is likely to be killed again, and takes its neighbours' time until then: the next ones start at a low
+// priority, until one of those has answered a page, or the script changes.
 //
 // process() while the script cannot be started, or is refused, answers `not_now` with the reason and the time until it is tried again.
 //

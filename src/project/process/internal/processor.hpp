@@ -1,5 +1,5 @@
-// The reader of a project's pages: its input, and its answers. docs/processors.md is the contract in words; a ChildProcessor
-// speaks it to a script, rules in a file are read without one, and programs may bring their own.
+// The reader of a project's pages: its input, and its answers. docs/processors.md is the contract in words; a
+// ChildProcessor speaks it to a script, rules in a file are read without one, and programs may bring their own.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,7 @@ struct SelectQuery {
   std::optional<Error> wrong;
 };
 
-// A line `more` or `done`. Wrong entries are left out, with a log line for each of the first of them. For OpenVisit::add().
+// A line `more` or `done`. Wrong entries are left out, the first ones with a log line each. For OpenVisit::add().
 struct AnswerPart {
   std::uint64_t id = 0;
   bool is_last = false;

@@ -27,8 +27,8 @@ std::optional<ExportFormat> export_format_named(std::string_view name) noexcept;
 
 struct ResultExportOptions {
   ExportFormat format = ExportFormat::jsonl;
-  // The first columns of CSV behind url and part, whether or not results have them: columns_of(). Other members come behind
-  // them in the order in which they are met.
+  // The first columns of CSV behind url and part, whether or not results have them: columns_of(). Other members come
+  // behind them in the order in which they are met.
   std::vector<std::string> columns;
   std::vector<std::string> rules;  // only results of their pages; empty: of all
 };

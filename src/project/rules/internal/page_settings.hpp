@@ -1,6 +1,6 @@
-// The settings of a page beside its URL, rule and context: "A page" in docs/processors.md, the members below the line. Scripts
-// give them for single pages, rules and all pages, and files of projects those in `request` for rules and all pages; those of the
-// page go before the rule's, and the rule's before the defaults, member by member.
+// The settings of a page beside its URL, rule and context: "A page" in docs/processors.md, the members below the line.
+// Scripts give them for single pages, rules and all pages, and files of projects those in `request` for rules and all
+// pages; those of the page go before the rule's, and the rule's before the defaults, member by member.
 #pragma once
 
 #include <cstdint>
@@ -87,15 +87,15 @@ void write_settings(JsonWriter& out, const PageSettings& settings);
 std::string stored(const PageSettings& settings);
 Result<PageSettings> read_settings(std::string_view stored);
 
-// `page` before `rule` before `defaults`, member by member; in headers and cookies name by name. Members that are taken back stay
-// so, for those that may come behind.
+// `page` before `rule` before `defaults`, member by member; in headers and cookies name by name. Members that are taken
+// back stay so, for those that may come behind.
 PageSettings merged(const PageSettings& page, const PageSettings& rule, const PageSettings& defaults);
 // Nothing comes behind these: what is taken back is as if nothing were said of it.
 PageSettings settled(PageSettings settings);
 // Takes out the headers that only the client may set (is_clients_own()). Their names, as they were said.
 std::vector<std::string> take_out_clients_headers(RequestSettings& request);
 
-// The requests by a project's file: a rule's before those of all pages. They stand behind all that a script says.
+// The request settings of a project's file: a rule's before those of all pages. They stand behind the script's.
 PageSettings file_settings(const RequestSettings& rule, const RequestSettings& project);
 
 // The terms of a page, for decide_ask(): what is not said is as in `usual`, what is taken back as in PageTerms.

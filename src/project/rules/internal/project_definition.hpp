@@ -84,7 +84,7 @@ struct ProjectProcessor {
 
   std::vector<std::string> command;     // program and arguments
   std::vector<ProjectSecret> secrets;   // of a program
-  // Files that a program sees in the strict sandbox besides the system and its own folder; from the project's file on.
+  // Paths that a program sees in the strict sandbox besides the system and its own folder; from the project's file on.
   std::vector<std::string> readable;
   std::string webhook;                  // URL, without credentials and fragment
   // The secret for the webhook's signatures is in this file, or variable of the environment; neither: none is signed.

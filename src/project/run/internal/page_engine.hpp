@@ -59,8 +59,8 @@ struct PageEngineOptions {
   // The text of a project's script as it is now; empty: none that could be read. A script that has changed makes a version of its project when
   // pages go to it. Null: put_project() alone makes versions.
   std::function<std::string(const ProjectDefinition& project)> script_of;
-  // The means of the sinks of a project. Null: results stay in the store, and sinks are left alone. A transport that is not given is
-  // the engine's.
+  // The means of the sinks of a project. Null: results stay in the store, and sinks are left alone. A transport that is
+  // not given is the engine's.
   std::function<SinkMeans(const ProjectDefinition& project)> sink_means;
   // How long sinks may still take what there is when visits have ended; what they have not taken then comes with the next run. Null: not
   // at all.
@@ -187,7 +187,7 @@ struct PageTryOrder {
   std::string answered_request;                 // TriedPage::request of that try: where this one's is another, it is fetched all the same
   // Called with its answer, if there is one, before it is read.
   std::function<void(const PageResponse& response)> on_answer;
-  // Makes its reader; null: as PageEngineOptions::make_processor. Closed when the try has ended, before it counts as ended.
+  // Makes its reader; null: as PageEngineOptions::make_processor. Closed at the try's end, before it counts as ended.
   std::function<Result<std::unique_ptr<Processor>>(const ProjectDefinition& project, ProcessorWatch watch)> make_processor;
 };
 
@@ -274,8 +274,8 @@ class PageEngine {
   // `from`: what the one that gets it sees as its sender. Errors: not_found; invalid_input for a project that takes none.
   Result<void> send_message(std::string_view from, PageMessage message);
 
-  // Tries a page: fetched as by a visit, by the hosts' robots.txt, pace and guard, and read by rules and script. That it fails is its
-  // outcome and no error. The outcomes of asks are by what the project of that name knows; the names of hosts that are met are kept.
+  // Tries a page: fetched as by a visit, by the hosts' robots.txt, pace and guard, read by rules and script. A failure
+  // is its outcome, no error. Asks end by what the project of that name knows; names of met hosts are kept.
   // Errors: invalid_input for the definition and the URL; unsupported for a processor where there is nobody to make one, and what making it
   //         says; busy while `most_tries` are under way; cancelled while nothing is visited, and by stop().
   // Cancel: throws CancelledError; what was begun is ended.

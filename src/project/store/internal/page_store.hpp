@@ -123,7 +123,7 @@ struct ResultsReplaced {
 
 // A message is a page of its own, whatever its sender calls it: none that is fetched, and not the page whose URL it may name.
 std::string page_of_message(std::string_view url);
-// The URL of a page that readers see: of one that has none its name, of a message what its sender calls it.
+// The URL that readers see of a page: of one that has none its name, of a message what its sender calls it.
 std::string_view shown_url(std::string_view name, std::string_view url) noexcept;
 
 struct ResultRow {
