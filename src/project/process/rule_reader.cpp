@@ -77,7 +77,7 @@ struct RuleReader::Compiled {
   std::vector<Rule> rules;
 };
 
-// What is used again for each page.
+// The parts that each page uses again.
 struct RuleReader::Links {
   explicit Links(std::string agent) : harvester(std::move(agent), kMostLinks) {}
 
