@@ -1,5 +1,5 @@
-// What a loop has only when it is watched: debug mode, another order of ready tasks, a hook before each step. Made when first
-// asked for, so that other loops pay a pointer for it.
+// The parts that a loop has only when it is watched: debug mode, another order of ready tasks, a hook before each step.
+// Made when first asked for, so that other loops pay a pointer for it.
 #pragma once
 
 #include <fmt/format.h>

@@ -130,7 +130,7 @@ class ConfigurationReader {
     about_.clear();
   }
 
-  // --- tables as JSON, for what is read from both. What is wrong is told of the line where it stands.
+  // --- tables as JSON, for what is read from both. Mistakes are told with the line where they stand.
   // read(const JsonValue&)
   template <class Read>
   void read_as_json(const toml::node& node, Read read) {
@@ -225,7 +225,7 @@ class ConfigurationReader {
     queue.target_text = read_call(*node, "push", "url", parse_http_push, queue.push);
     queue.target_place = place_of(*node);
   }
-  // What is no table stands for its most important member. Its JSON.
+  // A value that is no table stands for its most important member. Its JSON.
   template <class Call, class Parse>
   std::string read_call(const toml::node& node, std::string_view name, std::string_view main, Parse parse,
                  std::optional<Call>& out) {

@@ -59,7 +59,7 @@ PutDesk::Sharing PutDesk::shares_of(const std::vector<Pending>& pending, const s
   return sharing;
 }
 
-// What the caller is to have; none where another of its queues may have something for it, or something before that.
+// The jobs for the caller; none where another of its queues may have something for it, or something before that.
 Grant PutDesk::jobs_for(const LeaseCaller& caller, Sharing& sharing, std::vector<std::size_t>& places) {
   Grant grant;
   bool is_left_to_others = false;

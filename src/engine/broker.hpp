@@ -13,7 +13,7 @@
 
 namespace argiope {
 
-// Now and then an owner looks at the calendar and at what others have changed, and prunes what has ended.
+// The owner's work now and then: looks at the calendar and at what others have changed, and prunes what has ended.
 class Housekeeper final : public Desk {
  public:
   Housekeeper(Owned& owned, QueueDesk& queue_desk, SettleDesk& settle_desk)
@@ -28,8 +28,8 @@ class Housekeeper final : public Desk {
   WallTime calendar_now() const { return Desk::calendar_now(); }
   void look_at_calendar();
 
-  // A scheduler hears what other processes have done to schedules, and how far the calendar has jumped. Called on the loop; an empty
-  // function ends it. They must not throw.
+  // The news for a scheduler: the changes that other processes have made to schedules, and how far the calendar has
+  // jumped. Called on the loop; an empty function ends it. They must not throw.
   void on_schedules_changed(std::function<void(const std::vector<ScheduleId>&)> hear) {
     schedules_changed_ = std::move(hear);
   }

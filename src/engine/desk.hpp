@@ -1,4 +1,4 @@
-// Desk: one of the parts of a broker, with one kind of requests each. What all of them work on is in Owned: the queues and the
+// Desk: one of the parts of a broker, with one kind of requests each. All of them work on Owned: the queues and the
 // runs of the store that the broker owns, and those who wait for jobs.
 #pragma once
 
@@ -100,12 +100,12 @@ class LeaseCallers {
   std::list<LeaseCaller> all_;
 };
 
-// The next thing its owner does: sends what take() gives, at once, or after the tasks that are ready now what take_after_turn()
-// gives; or nothing.
+// The owner's next step: sends the answer of take() at once, or that of take_after_turn() after the tasks that are
+// ready now; or nothing.
 enum class Next : std::uint8_t { wait, send_now, send_after_turn };
 
-// All that one turn of the loop asks of the store, which goes there together, but in parts of so many: the store can work on the
-// first while the loop makes the next.
+// The requests of one turn of the loop to the store, which go there together, but in parts of so many: the store can
+// work on the first while the loop makes the next.
 template <class T>
 class TurnBatch {
  public:
@@ -115,7 +115,7 @@ class TurnBatch {
     return std::exchange(scheduled_, true) ? Next::wait : Next::send_after_turn;
   }
   std::vector<T> take() { return std::exchange(waiting_, {}); }
-  // Those that were to be sent after the turn: now.
+  // The requests that were to be sent after the turn: now.
   std::vector<T> take_after_turn() {
     scheduled_ = false;
     return take();

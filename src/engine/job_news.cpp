@@ -6,7 +6,7 @@
 namespace argiope {
 namespace {
 
-// What may change a job's output, or whether more of it may come.
+// The events that may change a job's output, or whether more of it may come.
 constexpr std::uint32_t kNewsOfRuns = [] {
   using enum JobEventKind;
   std::uint32_t mask = 0;

@@ -299,7 +299,7 @@ void LeaseDesk::hand_out(std::vector<Grant>& grants, std::vector<std::optional<J
   owned_.callers.add_first(std::move(wait_on));
 }
 
-// Whoever gets it has nearly all of its lease before him. `asked`: when it was, and when a lease of its own length begins.
+// The taker of a job has nearly all of its lease left. `asked`: when it was, and when a lease of its own length begins.
 void LeaseDesk::set_lease_time(Run& run, const JobRecord& record, TimePoint asked, TimePoint& until) {
   run.lease_time = record.lease_time;
   if (run.holder_gone) return;
@@ -347,7 +347,7 @@ Coro<Result<std::vector<LeasedJob>>> LeaseDesk::lease_some(LeaseCall call) {
   }
 }
 
-// What is granted to a caller that is cancelled before it has it, is given back.
+// Jobs granted to a caller that is cancelled before it has them are given back.
 Coro<Result<std::vector<LeasedJob>>> LeaseDesk::receive(Future<Result<std::vector<LeasedJob>>> answer) {
   bool cancelled = false;
   try {

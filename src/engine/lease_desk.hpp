@@ -33,7 +33,7 @@ class LeaseDesk final : public Desk {
   Coro<Result<std::size_t>> end_leases(std::vector<std::uint64_t> tokens) { return kept(end_each(std::move(tokens))); }
   // As JobSource has it.
   Coro<Result<Backlog>> backlog(BacklogLook look) { return kept(look_at_backlog(std::move(look))); }
-  // Of a job that waits, as memory knows it; nullopt: it lies in the store, behind what the window holds.
+  // Memory's knowledge of a job that waits; nullopt: the job lies in the store, behind what the window holds.
   std::optional<Explanation> look_in_memory(std::string_view queue, JobId id);
   // Whether a worker asks for jobs of the queue, or runs one.
   bool is_worked_on(std::string_view queue) const;

@@ -42,8 +42,8 @@ Coro<Result<JobOutput>> OwnerJobBook::output(JobId id, OutputLook look) {
   std::optional<JobNews::Follower> follower;
   if (look.wait > Duration{}) follower.emplace(news_, id);
   for (;;) {
-    // What lies there is of the run before, until this one has left something. Asked before the row is read: what it leaves
-    // meanwhile may come too late for the row.
+    // The output there is of the run before, until this one has left something. Asked before the row is read: what it
+    // leaves meanwhile may come too late for the row.
     const std::uint64_t run_with_output = owner_->runs.with_output(id);
     JobRecord record = co_await or_return(get(id));
     if (record.state == JobState::running && record.token != run_with_output) record.result.clear();

@@ -41,7 +41,7 @@ Coro<Result<std::vector<Result<PutReply>>>> PutDesk::put_several(std::vector<New
     }
   }
   for (auto& [place, answer] : answers) replies[place] = co_await std::move(answer);
-  // What fails them all is no fault of theirs.
+  // An error that fails them all is no fault of theirs.
   const bool none = std::ranges::none_of(replies, [](const Result<PutReply>& reply) { return reply.has_value(); });
   if (auto failed = store_.failure(); failed && none) co_return std::unexpected(std::move(*failed));
   co_return replies;

@@ -1,4 +1,4 @@
-// What is due goes into the store: schedules that have come due are read, planned, and written as one batch.
+// Due runs go into the store: schedules that have come due are read, planned, and written as one batch.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 

@@ -30,7 +30,7 @@ bool ends_job(Outcome outcome) noexcept {
 
 // --- runs ----------------------------------------------------------------------------------------------------------
 
-// What the verdict comes to under the queue's policy, and the same done to the queue in memory.
+// The settlement of the verdict under the queue's policy, and the same done to the queue in memory.
 Settlement SettleDesk::settlement_of(const Run& running, std::uint64_t token, Verdict& verdict, TimePoint now) {
   Queue& queue = *running.queue;
   JobQueue& jobs = queue.window.jobs();
@@ -156,7 +156,7 @@ Coro<Result<void>> SettleDesk::make_queues_of(std::uint64_t token, const std::ve
   if (run == nullptr || std::ranges::none_of(follow_ups, is_new)) co_return Result<void>{};
   run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
   for (const NewJob& job : follow_ups) {
-    // What is refused here is refused again, and said, when it is looked up.
+    // A follow-up that is refused here is refused again, and said, when it is looked up.
     if (auto made = co_await queue_desk_.of(job); !made && store_.failure()) {
       co_return std::unexpected(std::move(made.error()));
     }
@@ -369,7 +369,7 @@ Coro<Result<OnceReply>> SettleDesk::settle_in_one(RequestKey key, std::vector<Ru
 
 // --- leases of the owner before this one -----------------------------------------------------------------------------
 
-// What ran when it ended runs no more, but for what remote workers run.
+// Jobs that ran when it ended run no more, but for those of remote workers.
 Coro<Result<void>> SettleDesk::end_old_leases() {
   const auto old = co_await or_return(store_(&Store::old_leases));
   std::vector<Settlement> settlements;

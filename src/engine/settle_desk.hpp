@@ -37,7 +37,7 @@ class SettleDesk final : public Desk {
   void give_back(std::uint64_t token);
   void give_back_unknown(const JobRecord& record, std::uint64_t token);
   void expire(Queue& queue, const ExpiredLease& lease);
-  // What ran when the owner before this one ended runs no more, but for what remote workers run.
+  // Jobs that ran when the owner before this one ended run no more, but for those of remote workers.
   Coro<Result<void>> end_old_leases();
   // Of jobs that others have changed, those that run here and are to be cancelled.
   Coro<Result<void>> hear_of_cancellations(std::vector<JobId> jobs);

@@ -43,7 +43,7 @@ class StoreJobBook : public JobBook {
   explicit StoreJobBook(Store& store) : store_(store) {}
 
   StoredQueue as_of_now(StoredQueue queue) const;
-  // Of a record, as `look` wants it.
+  // The part of a record that `look` wants.
   static JobOutput output_of(JobRecord record, const OutputLook& look);
 
   StoreUse store_;
@@ -67,9 +67,9 @@ class StoreJobBook : public JobBook {
   virtual OwnerIs owner() const = 0;
   // Says of a job that runs what there is to say; false for any other.
   virtual bool explain_run(const JobRecord& record, JobExplanation& why) const = 0;
-  // Of a job that waits, as memory knows it.
+  // Memory's knowledge of a job that waits.
   virtual std::optional<Explanation> look_in_memory(const JobRecord& record) = 0;
-  // Which limit of its queue keeps a job, as far as that is known; the others are noted.
+  // The reason of its queue that keeps a job, as far as it is known; if it is not, that is noted.
   virtual Coro<Result<std::optional<WaitReason>>> held_by(const JobRecord& record, const StoredQueue& queue,
                                                           JobExplanation& why) = 0;
 
@@ -158,7 +158,7 @@ class BesideJobBook final : public StoreJobBook {
   Coro<Result<JobOutput>> output(JobId id, OutputLook look) override;
 
  private:
-  // Of a queue: all that decides about puts.
+  // The facts that decide about puts into a queue.
   struct Known {
     QueueId id = 0;
     std::size_t max_payload_bytes = 0;

@@ -1,5 +1,5 @@
-// What is used by those who may be destroyed while calls are under way: a store that no call reaches any more once it was let go of,
-// and what a coroutine works on, which lives until it has ended.
+// The means of those who may be destroyed while calls are under way: a store that no call reaches any more once it was
+// let go of, and an object that a coroutine works on, which lives until it has ended.
 #pragma once
 
 #include <cstdint>

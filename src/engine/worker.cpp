@@ -397,7 +397,7 @@ Coro<Verdict> Worker::State::attempt(JobContext& context) {
   } catch (...) {
     verdict = judge(job, std::current_exception());
   }
-  // What it has said before it failed.
+  // The result that it has set before it failed.
   if (verdict.result.empty()) verdict.result = std::move(context.result_);
   co_return verdict;
 }

@@ -93,7 +93,7 @@ ToldRenewal read_told_renewal(const JsonValue& told) {
 
 }  // namespace
 
-// What a request for leases is answered.
+// The answer to a request for leases.
 struct HttpJobSource::Told {
   std::vector<LeasedJob> leased;
   std::vector<std::uint64_t> stops;

@@ -352,7 +352,7 @@ void WarcCaptures::Reader::take_message(WarcMessage& message) const {
   if (message.head.empty()) message.head = parts.head.empty() ? head_for_payload(head) : std::string(parts.head);
   message.payload = parts.payload;
   message.truncated = head.field("WARC-Truncated");
-  // What continues it is in other records, which are not read.
+  // Its continuations are in other records, which are not read.
   const bool is_cut = record_.block.size() < head.content_length() || !head.field("WARC-Segment-Number").empty();
   if (is_cut && message.truncated.empty()) message.truncated = "length";
 }
@@ -380,7 +380,7 @@ Result<void> WarcCaptures::Reader::read_original(const WarcHead& revisit) {
                                            !digest.empty() ? digest : !url.empty() ? url : revisit.field("WARC-Refers-To")));
 }
 
-// What a revisit refers to by id, or by URL and date, as those of other writers do whose digests are of other kinds, or who write none.
+// The record that a revisit refers to by id, or, as other writers do that have other digests or none, by URL and date.
 Result<bool> WarcCaptures::Reader::read_referred(const WarcHead& revisit) {
   const std::string_view id = revisit.field("WARC-Refers-To");
   if (const auto place = id.empty() ? std::nullopt : captures_.by_id_.find(fingerprint(id))) {

@@ -117,7 +117,7 @@ class TrueHead {
   bool is_coded_ = true;
 };
 
-// What a server would have had to send: whole, or as much as there is of it.
+// The message that a server would have had to send: whole, or as much as there is of it.
 Result<void> read_message(HttpResponseReader& reader, std::string_view message) {
   auto used = reader.feed(message);
   if (!used) return std::unexpected(std::move(used.error()));

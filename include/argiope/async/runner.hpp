@@ -91,7 +91,7 @@ class Runner {
   }
 
   // Cancels the tasks that are left and waits until they have ended, shuts the default executor down, and ends the
-  // loop. What the tasks throw meanwhile goes to the exception handler. May be called twice.
+  // loop. Exceptions of the tasks meanwhile go to the exception handler. May be called twice.
   void close();
 
  private:

@@ -43,7 +43,7 @@ struct WorkerUnfit : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// What a function knows of the job it runs, and what it may say while it does. Ends with the run.
+// A function's view of the job it runs, and its way to report while it does. Ends with the run.
 // Threads: the loop's own.
 class JobContext {
  public:
@@ -117,7 +117,7 @@ class Worker {
   ~Worker();
   Worker(const Worker&) = delete;
 
-  // What runs jobs that name `function`, or, naming none, are in the queue of that name. Before run().
+  // For jobs that name `function`, or, naming none, are in the queue of that name. Before run().
   void add(std::string function, JobFunction run);
   // For jobs that name nothing known.
   void add_default(JobFunction run);

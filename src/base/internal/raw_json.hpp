@@ -33,7 +33,7 @@ class RawJson {
   RawJson* parent_ = nullptr;
   std::size_t place_ = 0;
   std::string_view text_;  // empty: not looked for yet
-  // What is behind the last value that was asked for, and its place.
+  // The text behind the last value that was asked for, and its place.
   std::string_view rest_;
   std::string_view last_;
   std::size_t next_ = 0;

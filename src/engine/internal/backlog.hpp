@@ -1,5 +1,5 @@
-// What is left of some queues, for a worker that ends when nothing is: one rule for jobs of this process and of a daemon. The clients for
-// Python and JavaScript have the same (docs/jobs-command.md).
+// The jobs left of some queues, for a worker that ends when nothing is: one rule for jobs of this process and of a
+// daemon. The clients for Python and JavaScript have the same (docs/jobs-command.md).
 #pragma once
 
 #include <cstddef>

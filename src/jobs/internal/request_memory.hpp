@@ -1,4 +1,4 @@
-// What is kept of the answer to a request that came under a key, so that it can be given again.
+// The kept part of the answer to a request that came under a key, so that it can be given again.
 #pragma once
 
 #include <optional>

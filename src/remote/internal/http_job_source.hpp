@@ -24,10 +24,10 @@ class HttpBook;
 // answer that was lost; of a daemon that has restarted meanwhile their jobs are run again when the leases have run out. A request
 // that is cancelled while it waits is ended by the daemon, and what it was given until then is given back.
 //
-// A renewal is told at once that it has succeeded, and the daemon is asked together for all of a turn. What it says of leases
-// that are lost, or of jobs to be stopped, reaches the worker by its call's on_cancel. Of jobs to be stopped each answer to a
-// request for leases tells; while there is none, for all of the worker's places are taken, another request waits for that
-// alone. Should it be lost, the daemon is asked three times in kAskWithin at least.
+// A renewal is told at once that it has succeeded, and the daemon is asked together for all of a turn. The daemon's
+// word of leases that are lost, or of jobs to be stopped, reaches the worker by its call's on_cancel. Of jobs to be
+// stopped each answer to a request for leases tells; while there is none, for all of the worker's places are taken,
+// another request waits for that alone. Should it be lost, the daemon is asked three times in kAskWithin at least.
 //
 // Lifetime: `client` outlives its close(), which is awaited last.
 // Threads:  the loop's own.

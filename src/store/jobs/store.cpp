@@ -29,7 +29,7 @@ using AnswerOf = Result<std::invoke_result_t<Act&, StoreDriver&>>;
 // Errors: RequestRefused where there is none.
 QueueId known(StoreDriver& driver, QueueId queue) { return Rules(driver).queue(queue).id; }
 
-// What `look` says of each of `ids`.
+// The answers of `look` for each of `ids`.
 template <class Look, class Ids>
 auto each(const Ids& ids, Look look) {
   std::vector<decltype(look(ids.front()))> found;
@@ -360,7 +360,7 @@ Coro<Result<std::vector<OldLease>>> Store::old_leases() {
 Coro<Result<ChangedElsewhere>> Store::changed_elsewhere() {
   const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
   if (place_->access != StoreAccess::own || place_->file == nullptr) return ask(place_, kReads, changes);
-  // What it tells is deleted, so it writes, but only where others have left something.
+  // The changes that it tells are deleted, so it writes, but only where others have left something.
   return ask(place_, {.kind = CallKind::write}, changes, [file = place_->file] { return file->others_changed_jobs(); });
 }
 

@@ -15,7 +15,7 @@
 
 namespace argiope {
 
-// What is read of jobs besides their rows. Limits of lists are as asked; a driver bounds nothing.
+// The looks at jobs besides their rows. Limits of lists are as asked; a driver bounds nothing.
 class JobLooks {
  public:
   virtual ~JobLooks() = default;
@@ -31,7 +31,7 @@ class JobLooks {
   virtual std::vector<QueueCounts> counts() = 0;
 };
 
-// What an owner finds, and what it keeps for the next one.
+// The rows that an owner finds, and those it keeps for the next one.
 class OwnerRows {
  public:
   virtual ~OwnerRows() = default;

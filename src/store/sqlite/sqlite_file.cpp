@@ -36,7 +36,7 @@ Result<FileLock> FileLock::take(const std::string& path) {
   if (::fstat(lock.descriptor_, &found) != 0 || !S_ISREG(found.st_mode)) {
     return fail(Errc::wrong_format, fmt::format("database {}: not a plain file", path));
   }
-  // Who only looks whether there is an owner holds the lock too, shared and for a moment.
+  // A process that only looks whether there is an owner holds the lock too, shared and for a moment.
   while (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     if (::flock(lock.descriptor_, LOCK_SH | LOCK_NB) != 0) {
       return fail(Errc::busy, fmt::format("database {}: another argiope is using it", path));

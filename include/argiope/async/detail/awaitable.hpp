@@ -1,4 +1,4 @@
-// What can be awaited, and ensure_future, which makes a task of it.
+// Things that can be awaited, and ensure_future, which makes a task of it.
 //
 // gather, first_of, wait, wait_for, shield and TaskGroup::create_task take any of it: a Coro, a Task or Future, and
 // awaitables such as queue.join(), which are moved into the coroutine that awaits them.
@@ -36,12 +36,12 @@ decltype(auto) awaiter_of(A&& awaitable) {
 
 }  // namespace detail
 
-// What `co_await` takes: a Coro by std::move or as a call's result, a Future, a Task, or what functions such as sleep(),
+// The operands of `co_await`: a Coro by std::move or as a call's result, a Future, a Task, or the results of sleep(),
 // Queue::get() and Event::wait() return.
 template <class A>
 concept Awaitable = detail::Awaiter<std::remove_reference_t<decltype(detail::awaiter_of(std::declval<A>()))>>;
 
-// What awaiting it gives, as a value.
+// The result of awaiting it, as a value.
 template <Awaitable A>
 using AwaitValue = std::remove_cvref_t<decltype(detail::awaiter_of(std::declval<A>()).await_resume())>;
 
@@ -53,7 +53,7 @@ concept IsFuture = requires {
   typename A::value_type;
 }
 &&std::derived_from<A, Future<typename A::value_type>>;
-// What is on its way without being awaited.
+// An awaitable that is on its way without being awaited.
 template <class A>
 concept UnderWay = IsFuture<A> || std::same_as<A, AnyTask>;
 

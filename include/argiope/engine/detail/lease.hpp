@@ -1,4 +1,4 @@
-// What passes between the owner of a store and those who run its jobs: leases, and how runs ended.
+// The messages between the owner of a store and those who run its jobs: leases, and how runs ended.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct LeaseCall {
   bool most_important_first = false;
   std::string worker;
   // Asked to stop a job that was cancelled, by its token; runs on the loop. Not for jobs that the lease has not given yet:
-  // those that are cancelled on the way are never given. What it throws is logged.
+  // those that are cancelled on the way are never given. An exception of it is logged.
   std::function<void(std::uint64_t)> on_cancel;
   // The worker is not in this process: its leases may outlive the engine, see EngineOptions::adopt_leases.
   bool remote = false;

@@ -1,5 +1,5 @@
-// What is asked of a store of jobs, and what it answers: puts, leases, settlements, changes, steps of schedules. What each of
-// them does to what is stored is the same for every store.
+// The requests to a store of jobs, and its answers: puts, leases, settlements, changes, steps of schedules. Each
+// of them does the same to the stored jobs in every store.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +75,7 @@ struct CancelledJob {
   QueueId queue = 0;
   friend bool operator==(const CancelledJob&, const CancelledJob&) = default;
 };
-// What a job's being cancelled at its put brought about.
+// The effects of a put that cancels its job at once.
 struct CancelledAtPut {
   std::string why;
   // Of the batch that it was put into, and so on: as SettleReply's.
@@ -153,8 +153,8 @@ struct SettleReply {
   bool settled = false;  // false: the token is stale, or `refused`; nothing was done, and no follow-up put
   // A follow-up breaks the contract of put(), which is no other settlement's concern. The lease goes on.
   std::optional<Error> refused;
-  // What it came to: what was asked, or `cancel` where ChangeKind::cancel had met the job while it ran, and it did not
-  // end as done. The record is kept then where the queue's keep_cancelled is not 0, with the error of that change.
+  // Its end: the one asked for, or `cancel` where ChangeKind::cancel had met the job while it ran, and it did not end
+  // as done. The record is kept then where the queue's keep_cancelled is not 0, with the error of that change.
   Outcome outcome = Outcome::done;
   std::optional<WaitingJob> again;  // retry, release, expire: as it waits now
   std::vector<PutReply> follow_ups;
@@ -211,8 +211,8 @@ struct RequestKey {
 inline constexpr Duration kRequestsKept = std::chrono::hours{24};
 inline constexpr std::size_t kMostRequests = 1'000'000;
 
-// What one request asks for, in one transaction with the memory of it: one of the lists, mostly. What the caller refuses by
-// itself stands among them as its error, and is remembered with the rest.
+// The contents of one request, in one transaction with the memory of it: one of the lists, mostly. An item that the
+// caller refuses by itself stands among them as its error, and is remembered with the rest.
 struct OnceRequest {
   RequestKey key;
   WallTime now{};
@@ -250,7 +250,7 @@ struct FireRequest {
   // The last entry there was before, missed or skipped, written anew: what goes on need not push all others out.
   std::optional<ScheduleRun> amended;
 };
-// What can be said of it without looking at what is stored: invalid_input, or it is well formed.
+// The check that needs no look at the store: invalid_input, or it is well formed.
 Result<void> check(const FireRequest& request);
 struct FireReply {
   // False: there is no such schedule, it has another version, or its entries are not those before `runs`. Nothing was

@@ -15,7 +15,7 @@ namespace argiope {
 // key lies before it, found by its rank in the key. A page's key is its site, and its id its url_id.
 enum class Shelf : std::uint8_t { ready, set_aside, delayed, waiting /* for other jobs */ };
 
-// A place in the order of what is ready: higher (ranked) priority first, then smaller id. What comes after it is less important.
+// A place in the order of what is ready: higher (ranked) priority first, then smaller id. Later is less important.
 struct Rank {
   std::int32_t priority = std::numeric_limits<std::int32_t>::max();
   JobId id = 0;
@@ -47,7 +47,7 @@ constexpr bool comes_before(const DueRank& a, const DueRank& b) noexcept {
   return a.due_at != b.due_at ? a.due_at < b.due_at : a.id < b.id;
 }
 
-// What to read of a shelf: at most `limit` rows after a place in its order.
+// The part of a shelf to read: at most `limit` rows after a place in its order.
 struct ShelfRead {
   Shelf shelf = Shelf::ready;  // not waiting
   Rank after{};                // ready, set_aside
