@@ -155,16 +155,16 @@ void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_
                            printable(queue.name));
 }
 
-struct Change {
+struct QueueChange {
   StoredQueue queue;
   QueueConfig before;
   bool is_new = false;
 };
-Coro<Result<Change>> change_queue(const QueueArguments& arguments, Book& book) {
+Coro<Result<QueueChange>> change_queue(const QueueArguments& arguments, Book& book) {
   // Looked at before it is made, so that a mistake makes none.
   auto known = co_await book.queue(arguments.name);
   if (!known && known.error().code != Errc::not_found) co_return std::unexpected(std::move(known.error()));
-  Change change{.queue = {}, .before = known ? known->config : default_queue_policy(), .is_new = !known};
+  QueueChange change{.queue = {}, .before = known ? known->config : default_queue_policy(), .is_new = !known};
   change.queue.name = arguments.name;
   change.queue.config = co_await or_return(changed(arguments, change.before));
   co_await or_return(book.configure(change.queue.name, change.queue.config));
@@ -182,7 +182,7 @@ Coro<Result<int>> look_or_change(const QueueArguments& arguments, bool changes, 
     print(co_await or_return(book.queue(arguments.name)), arguments.store.json);
     co_return kExitFinished;
   }
-  const Change change = co_await or_return(change_queue(arguments, book));
+  const QueueChange change = co_await or_return(change_queue(arguments, book));
   if (arguments.store.json) {
     print(change.queue, true);
   } else {
