@@ -39,7 +39,7 @@ class Crawl {
       UrlTask task;
       task.id = static_cast<std::int64_t>(met_);
       task.fingerprint = met_;
-      task.url = url.href();
+      task.url = url;
       frontier_.put(std::move(task), frontier_.host_of(url), now_, now_);
       frontier_.take_moves();  // to the store
     }

@@ -46,7 +46,7 @@ add_custom_target(argiope_libraries)
 
 # argiope_room(NAME [BELOW room...] [HEADERS header...])
 # A folder of sources of the module that the caller makes next. Rooms are named from the lowest to the highest: one
-# includes itself and those BELOW it. HEADERS are those for users, of include/argiope/MODULE, that belong to it.
+# includes itself and those BELOW it. HEADERS are those of include/argiope/MODULE, and of its folder detail, that belong to it.
 # tests/structure reads these lines.
 function(argiope_room name)
   set_property(DIRECTORY APPEND PROPERTY argiope_rooms ${name})
@@ -112,6 +112,12 @@ function(argiope_install_library)
   argiope_moved_header(web/warc.hpp warc/warc.hpp)
   foreach(header chromium page_renderer)
     argiope_moved_header(web/${header}.hpp render/${header}.hpp)
+  endforeach()
+  foreach(header async/awaitable crawl/host_settings engine/lease jobs/requests jobs/shelf jobs/token_level store/sync_mode
+      web/byte_rate web/http_versions web/robots_meta)
+    cmake_path(GET header PARENT_PATH module)
+    cmake_path(GET header FILENAME name)
+    argiope_moved_header(${header}.hpp ${module}/detail/${name}.hpp)
   endforeach()
   argiope_moved_header(broker/broker.hpp engine/engine.hpp)
   argiope_moved_header(broker/guest.hpp engine/book.hpp)

@@ -57,7 +57,8 @@ Coro<void> amain() {
 
   // Neither throws nor cancels: what became of each.
   const auto [sixth, third] = co_await gather(return_exceptions, price("sixth", 2s), price("third", 1s));
-  say(std::string("the sixth ") + (sixth ? "has a price" : "has none") + ", the third " + (third ? "has one" : "has none"));
+  say(std::string("the sixth ") + (sixth ? "has a price" : "has none"));
+  say(std::string("the third ") + (third ? "has a price" : "has none"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// An io_context that stays in charge: a program written with Asio runs it as before, and Argiope's tasks run beside Asio's
-// coroutines, on the same thread. docs/from-asio.md prints this program.
+// An io_context that stays in charge: a program written with Asio runs it as before, and Argiope's tasks run beside
+// Asio's coroutines, on the same thread. docs/from-asio.md prints this program.
 #include <argiope/async.hpp>
 #include <argiope/async/asio_backend.hpp>
 #include <boost/asio/awaitable.hpp>

@@ -1,5 +1,5 @@
-// Several threads: not one io_context that all of them run, with strands, but a loop for each, and channels between them.
-// docs/from-asio.md prints this program.
+// Several threads: not one io_context that all of them run, with strands, but a loop for each, and channels between
+// them. docs/from-asio.md prints this program.
 #include <argiope/async.hpp>
 #include <cstdio>
 #include <thread>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kNumbers = 1000;
 
-// On a thread of its own, until nothing more comes. Between two awaits it has its loop for itself; with other threads it
-// shares the channels alone.
+// On a thread of its own, until nothing more comes. Between two awaits it has its loop for itself; with other threads
+// it shares the channels alone.
 Coro<void> square(Channel<int>& numbers, Channel<long>& squares) {
   try {
     while (true) {

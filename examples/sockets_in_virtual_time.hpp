@@ -1,6 +1,6 @@
-// Virtual time with real descriptors, for servers and clients of one thread that talk over Unix sockets: what one has written the
-// other can read at once, so that time only passes when nobody has anything to do, and all happens in the same order each time.
-// Argiope's own tests run over this file.
+// Virtual time with real descriptors, for servers and clients of one thread that talk over Unix sockets: what one has
+// written the other can read at once, so that time only passes when nobody has anything to do, and all happens in the
+// same order each time. Argiope's own tests run over this file.
 #pragma once
 
 #include <memory>

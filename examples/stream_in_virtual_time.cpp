@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What is tested: asks each minute, and gives a peer up that has not answered within ten seconds; how often it answered.
+// What is tested: asks each minute, and gives up a peer that has not answered within ten seconds; how often it did.
 // It takes a Stream: in earnest that of open_connection().
 Coro<int> keep_alive(Stream peer) {
   for (int answers = 0;; ++answers) {

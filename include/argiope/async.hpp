@@ -3,7 +3,6 @@
 // Not here: Asio itself. Programs that use its sockets include async/asio_backend.hpp and async/asio_op.hpp.
 #pragma once
 
-#include "argiope/async/awaitable.hpp"
 #include "argiope/async/channel.hpp"
 #include "argiope/async/coro.hpp"
 #include "argiope/async/descriptor.hpp"

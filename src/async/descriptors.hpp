@@ -1,4 +1,4 @@
-// What a loop keeps of the descriptors that are watched for it, by readers and writers or by tasks.
+// The records that a loop keeps of the descriptors that are watched for it, by readers and writers or by tasks.
 #pragma once
 
 #include <array>

@@ -123,11 +123,12 @@ EventLoop::EventLoop(IoBackend& backend)
 }
 
 EventLoop::~EventLoop() {
-  // What its threads still owe the loop must find it alive.
+  // Results that its threads still owe the loop must find it alive.
   default_executor_.reset();
   {
     // Destructors in what is unwound may ask for the current loop.
     const Running running(*this);
+    const detail::DropsUnrun drops_unrun;
     descriptors_.reset();
     while (!signal_handlers_.empty()) remove_signal_handler(signal_handlers_.back().first);
     discard_inbox();
@@ -248,7 +249,7 @@ void EventLoop::call_soon_threadsafe(std::move_only_function<void()> function) {
   {
     std::lock_guard lock(inbox_mutex_);
     inbox_.push_back(std::move(function));
-    // Whoever found it empty wakes the loop, and the loop takes all there is.
+    // The thread that found it empty wakes the loop, and the loop takes all there is.
     if (inbox_filled_.exchange(true, std::memory_order_release)) return;
   }
   backend_.wake();
@@ -362,8 +363,8 @@ void EventLoop::run_ready() {
     run_ready_checked();
     return;
   }
-  // Generation after generation, so that stop() is heeded between them, and timers and I/O when steps take long. What
-  // the last ones make ready waits for the next turn.
+  // Generation after generation, so that stop() is heeded between them, and timers and I/O when steps take long. Tasks
+  // made ready last wait for the next turn.
   int steps_left = kStepsPerTurn;
   while (steps_left > 0 && !ready_.empty()) {
     const int generation = static_cast<int>(std::min<std::size_t>(ready_.size(), static_cast<std::size_t>(steps_left)));
@@ -414,9 +415,9 @@ void EventLoop::begin_epoch() noexcept {
   steps_in_epoch_ = 0;
 }
 
-// What came from outside, from place `outside` of the ready ring on, has come in this epoch: it goes behind what was
-// ready when that began, and before what tasks have made ready since. Else a task that never waits would be ahead of an
-// event that came while it ran.
+// The calls that came from outside, from place `outside` of the ready ring on, have come in this epoch: they go behind
+// what was ready when that began, and before what tasks have made ready since. Else a task that never waits would be
+// ahead of an event that came while it ran.
 void EventLoop::put_before_recent(std::size_t outside) noexcept {
   const std::size_t recent = ready_at_epoch_ - std::min(ready_at_epoch_, steps_in_epoch_);
   const auto reverse = [this](std::size_t first, std::size_t last) {
@@ -437,8 +438,8 @@ void EventLoop::run_once(TimePoint limit) {
   const Running running(*this);
   pace_.looked();
   turn(limit);
-  // What the turn's own I/O completed at once becomes ready here, so that next_deadline() knows of it: no descriptor
-  // would ever tell.
+  // Waits that the turn's own I/O completed at once become ready here, so that next_deadline() knows of them: no
+  // descriptor would ever tell.
   const std::size_t ready_before = ready_.size();
   backend_.poll();
   if (ready_.size() == ready_before) return;

@@ -24,7 +24,7 @@ constexpr std::size_t kSlabBytes = 64 * 1024 - 16;
 
 constexpr std::size_t kSlots = kPooledBytes / kPoolStep + 1;
 
-// What a thread that gives keeps of each size, and what one that lacks takes at a time.
+// The number that a thread that gives keeps of each size, and that one that lacks takes at a time.
 constexpr std::size_t handful(std::size_t slot) noexcept { return kSlabBytes / (slot * kPoolStep); }
 
 void push(FreeBlock*& list, void* block) noexcept {
@@ -86,8 +86,8 @@ struct Member {
   Member* next;
 };
 
-// What no thread has at present, and the threads there are. As many estates as threads have ever had lists at a time, so
-// threads that come and go need no more memory than one of them.
+// The estates that no thread has at present, and the threads there are. As many estates as threads have ever had lists
+// at a time, so threads that come and go need no more memory than one of them.
 struct Depot {
   std::mutex mutex;
   Estate* estates;

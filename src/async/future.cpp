@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <typeinfo>
 
+#include "async/loop_checks.hpp"
+
 namespace argiope::detail {
 bool is_cancelled_error(const std::exception_ptr& exception) noexcept {
   return exception != nullptr && *exception.__cxa_exception_type() == typeid(CancelledError);
@@ -175,6 +177,7 @@ void TaskCore::forward_cancel(FutureCore& awaited) {
 }
 
 void TaskCore::collect_thrown() noexcept {
+  const DropsUnrun drops_unrun;
   std::exception_ptr exception = take_thrown();
   free_root();
   if (is_cancelled_error(exception)) {
@@ -185,6 +188,7 @@ void TaskCore::collect_thrown() noexcept {
 }
 
 void TaskCore::collect_cancelled() {
+  const DropsUnrun drops_unrun;
   free_root();
   settle_cancelled(take_cancel_message());
 }

@@ -3,6 +3,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <bit>
+#include <exception>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -10,6 +12,28 @@
 #include "async/loop_step.hpp"
 
 namespace argiope {
+namespace detail {
+namespace {
+
+std::string unawaited(const std::source_location& created_at) {
+  return fmt::format("a coroutine was never awaited: {} ({})", created_at.function_name(), place(created_at));
+}
+
+}  // namespace
+
+constinit thread_local int DropsUnrun::living = 0;
+
+void coroutine_never_started(const std::source_location& created_at) noexcept {
+  if (DropsUnrun::is_on_this_thread() || std::uncaught_exceptions() > 0) return;
+  if (this_thread.loop != nullptr) return this_thread.loop->warn_of_unawaited(created_at);
+  try {
+    spdlog::warn("{}", unawaited(created_at));
+  } catch (...) {
+    // Nobody left to tell.
+  }
+}
+
+}  // namespace detail
 
 using detail::place;
 using detail::Runnable;
@@ -46,6 +70,15 @@ void EventLoop::warn(std::string_view message) noexcept {
     } else {
       spdlog::warn("{}", message);
     }
+  } catch (...) {
+    // Nobody left to tell.
+  }
+}
+
+void EventLoop::warn_of_unawaited(const std::source_location& created_at) noexcept {
+  try {
+    if (!checks().told_unawaited.insert(std::bit_cast<std::uintptr_t>(created_at)).second && !debug_) return;
+    warn(detail::unawaited(created_at));
   } catch (...) {
     // Nobody left to tell.
   }
@@ -120,19 +153,5 @@ void EventLoop::shuffle_ready(std::size_t count) {
     std::swap(ready_[places[left - 1]], ready_[places[checks_->shuffle->below(left)]]);
   }
 }
-
-namespace detail {
-
-void coroutine_never_started(const std::source_location& created_at) noexcept {
-  EventLoop* loop = this_thread.loop;
-  if (loop == nullptr || !loop->get_debug()) return;
-  try {
-    loop->warn(fmt::format("a coroutine was never awaited: {} ({})", created_at.function_name(), place(created_at)));
-  } catch (...) {
-    // Nobody left to tell.
-  }
-}
-
-}  // namespace detail
 
 }  // namespace argiope

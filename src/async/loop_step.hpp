@@ -8,7 +8,7 @@ namespace argiope {
 inline void EventLoop::step(detail::TaskCore& task) {
   detail::this_thread.task = &task;
   detail::this_thread.budget = detail::kStepBudget;
-  // What it had been granted is its own from here on.
+  // Anything that it had been granted is its own from here on.
   task.waiter_ = nullptr;
   if (!task.started_) {
     task.started_ = true;

@@ -1,4 +1,4 @@
-// What a Stream is inside: the descriptor, what came and was not taken, and what was written and is not sent. Shared by
+// The inside of a Stream: the descriptor, the bytes not taken yet, and the bytes not sent yet. Shared by
 // the Stream and by the coroutines that read and drain, so that a Stream may be destroyed while a task waits at it.
 #pragma once
 
@@ -72,11 +72,11 @@ class StreamState {
   [[gnu::noinline]] Received receive();  // its large buffer belongs on the stack, not in a coroutine's frame
   // The same onto a buffer of the caller's, `n` bytes at most.
   [[gnu::noinline]] Received receive_onto(std::string& buffer, std::size_t n);
-  // What the layer makes of bytes that came; its failure is noted in read_failure_, and thrown when they said nothing.
+  // The layer's reading of bytes that came; its failure is noted in read_failure_, and thrown when they said nothing.
   Received receive_through_layer(std::string_view came);
   // Ends the layer: what is written from now on it does not see.
   void end_layer() noexcept;
-  // What a read that failed or gave nothing means; nullopt: try again.
+  // The meaning of a read that failed or gave nothing; nullopt: try again.
   std::optional<Received> after_failed_read(ssize_t count);
   // False at the end of the stream.
   Coro<bool> fill();

@@ -35,7 +35,7 @@ extern "C" {
 namespace argiope {
 namespace {
 
-// What raise_open_files_limit() found; 0 when it has changed nothing.
+// The limit that raise_open_files_limit() found; 0 when it has changed nothing.
 std::atomic<int> soft_limit_before = 0;
 
 int soft_limit_for_children() noexcept { return soft_limit_before.load(std::memory_order_relaxed); }
@@ -186,7 +186,7 @@ class ProcessState {
  private:
   // A supervisor that has just ended hears nothing any more.
   void order(unsigned char what) noexcept { (void)!::send(control_.get(), &what, 1, MSG_NOSIGNAL); }
-  // What the command has left behind, if anything, may stay: its output has ended.
+  // Processes that the command has left behind may stay: its output has ended.
   void release() noexcept {
     if (control_) order(0);
   }
@@ -316,7 +316,7 @@ Pipe new_pipe() {
   return {above_standard(std::move(read_end)), above_standard(std::move(write_end))};
 }
 
-// What posix_spawn is told, freed at the end of the scope.
+// The settings for posix_spawn, freed at the end of the scope.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -333,7 +333,7 @@ class SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
-  // What the child has as descriptor `target`; gives our end, if there is one.
+  // Sets the child's descriptor `target`; gives our end, if there is one.
   UniqueFd connect(Stdio kind, int target) {
     switch (kind) {
       case Stdio::inherit: return UniqueFd();

@@ -8,7 +8,7 @@ namespace argiope::detail {
 // The socket, in the supervisor.
 inline constexpr int kControlDescriptor = 3;
 
-// What the supervisor says first.
+// The supervisor's first words.
 struct StartReport {
   int error;      // 0: the command runs; else why it could not be started
   pid_t command;  // its process, and the group it leads

@@ -21,7 +21,7 @@ void Timeout::arm() {
     expired_ = true;
     task_->cancel({});
   };
-  // What has come already strikes at the first wait, even if that is only a yield.
+  // A timeout that has come already strikes at the first wait, even if that is only a yield.
   EventLoop& loop = EventLoop::current();
   handle_ = when_ <= loop.time() ? loop.call_soon(strike) : loop.call_at(when_, strike);
 }

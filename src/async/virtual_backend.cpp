@@ -13,7 +13,7 @@ VirtualBackend::~VirtualBackend() { ::sem_destroy(&wake_ups_); }
 void VirtualBackend::wait(TimePoint until, bool outside_work) {
   const bool block = outside_work && until > clock_.now();
   if ((block ? ::sem_wait(&wake_ups_) : ::sem_trywait(&wake_ups_)) == 0) {
-    // Whoever finds this still set posts nothing; what he handed over is seen by the loop, which looks now.
+    // A thread that finds this still set posts nothing; the loop, which looks now, sees the work it handed over.
     wake_pending_.exchange(false);
     return;
   }

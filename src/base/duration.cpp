@@ -47,7 +47,7 @@ std::optional<Duration> bare_number(std::string_view text) {
   return Duration{static_cast<Duration::rep>(value * 1e9 + 0.5)};
 }
 
-// What stands at the front, a number with its unit, is taken away.
+// The number with its unit that stands at the front is taken away.
 std::optional<Duration> take_part(std::string_view& text) {
   const std::size_t size = std::min(text.find_first_not_of("0123456789"), text.size());
   if (size == 0 || size > kMostDigits) return std::nullopt;

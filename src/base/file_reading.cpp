@@ -21,7 +21,7 @@ std::unexpected<Error> why_unread() {
   return fail(error == ENOENT ? Errc::not_found : Errc::io, std::strerror(error));
 }
 
-// What this process was given open: `<(generate)` is a name of that kind.
+// Files that this process was given open: `<(generate)` is a name of that kind.
 bool is_name_of_open_file(std::string_view path) noexcept {
   constexpr std::string_view kPlaces[] = {"/dev/fd/", "/proc/self/fd/"};
   return path == "/dev/stdin" || std::ranges::any_of(kPlaces, [&](std::string_view place) { return path.starts_with(place); });

@@ -18,7 +18,7 @@ constexpr std::size_t kBucketSlots = 8;
 constexpr std::uint64_t fullest(std::uint64_t buckets) noexcept { return buckets * kBucketSlots * 4 / 5; }
 // Of a set of some two million entries and more: its room counts more than its time.
 constexpr std::uint32_t kLarge = 1024;
-// What a full segment of so many buckets grows to.
+// The size that a full segment of so many buckets grows to.
 constexpr std::uint32_t next_count(std::uint32_t buckets) noexcept {
   return buckets < kLarge ? buckets + (buckets * 3 + 9) / 10 : buckets + buckets / 8;
 }

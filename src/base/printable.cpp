@@ -20,7 +20,7 @@ char32_t decoded(std::string_view character) noexcept {
   return point;
 }
 
-// What a terminal or an editor obeys instead of showing it.
+// Characters that a terminal or an editor obeys instead of showing them.
 constexpr bool is_unseen(char32_t point) noexcept {
   constexpr std::pair<char32_t, char32_t> kUnseen[] = {
       {0x00, 0x1f},      {0x7f, 0x9f},     {0xad, 0xad},  // controls, soft hyphen

@@ -75,7 +75,7 @@ Coro<Process> start(const std::vector<std::string>& args, const SubprocessOption
   }
 }
 
-// What a command printed, as it is kept when it has failed: its output, and the end of its errors.
+// The text kept of a command that has failed: its output, and the end of its errors.
 std::string output_of_failure(const ProcessOutput& output) {
   std::string kept = output.out;
   std::string_view errors = output.err;
@@ -87,7 +87,7 @@ std::string output_of_failure(const ProcessOutput& output) {
   return kept.append(errors);
 }
 
-// What it has printed so far, while it runs; what the run before has left is gone with the first byte, or at once.
+// Tells the output so far, while it runs; the output of the run before is gone with the first byte, or at once.
 Coro<void> tell_output(JobContext& context, const std::string& printed) {
   if (!context.job().result.empty()) context.output({});
   for (std::size_t told = 0;;) {
@@ -122,7 +122,7 @@ std::string summary_of_crawl(std::string_view report) {
   return {};
 }
 
-// What the object comes to that --summary json has printed: "612 URLs asked, 4,311 links, nothing new"; empty: it is none.
+// The object that --summary json has printed, in words: "612 URLs asked, 4,311 links, nothing new"; empty: it is none.
 std::string summary_in_words(std::string_view object) {
   const auto parsed = JsonText::parse(object);
   if (!parsed) return {};
@@ -141,7 +141,9 @@ std::string summary_in_words(std::string_view object) {
   if (found ? *found > 0 : numbers["broken"].value_or(0) > 0) {
     words += ", " + (found ? count_of(*found, "error") : count_of(*numbers["broken"], "broken link"));
   }
-  if (const auto fresh = numbers["findings_new"]) words += *fresh == 0 ? ", nothing new" : fmt::format(", {} new", grouped(*fresh));
+  if (const auto fresh = numbers["findings_new"]) {
+    words += *fresh == 0 ? ", nothing new" : fmt::format(", {} new", grouped(*fresh));
+  }
   return stopped_by.empty() ? words : fmt::format("{}, stopped by {}", words, stopped_by);
 }
 

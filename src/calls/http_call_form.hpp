@@ -1,4 +1,4 @@
-// What the forms of HTTP calls have in common: url, method, headers, timeout.
+// The common part of the forms of HTTP calls: url, method, headers, timeout.
 #pragma once
 
 #include <functional>

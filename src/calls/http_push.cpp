@@ -63,7 +63,7 @@ std::string shown_address(const HttpRequest& request) {
   return fmt::format("{} {}", to_string(request.method), request.url.site_key());
 }
 
-// The body as it is kept. What is longer than may be kept says so.
+// The body as it is kept. A body that is longer than may be kept says so.
 std::string kept_body(HttpResponse& response, std::size_t most_kept) {
   std::string body = std::move(response.body);
   if (response.truncated) body += fmt::format("\n[cut: only the first {} bytes of the answer are kept]", most_kept);

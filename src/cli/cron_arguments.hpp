@@ -1,4 +1,4 @@
-// What `argiope next` and `argiope schedule add` both ask about a cron expression, and how far a time is away in words.
+// Questions of `argiope next` and `argiope schedule add` about a cron expression, and how far a time is away in words.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -38,7 +38,7 @@ std::vector<std::string> names_of_commands(const CLI::App& command) {
   return names;
 }
 
-// What is left over, in the order it was typed.
+// The words that are left over, in the order they were typed.
 std::vector<std::string> extras_of(const CLI::App& app, const std::vector<std::string>& words) {
   std::vector<std::string> left = app.remaining(true);
   std::vector<std::string> extras;
@@ -52,7 +52,7 @@ std::vector<std::string> extras_of(const CLI::App& app, const std::vector<std::s
   return extras;
 }
 
-// What other programs call it: wget, httrack, Scrapy, Heritrix, linkchecker, cron, Celery.
+// Names of options in other programs: wget, httrack, Scrapy, Heritrix, linkchecker, cron, Celery.
 constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"--depth", "--max-depth"},           {"--level", "--max-depth"},        {"--recursion-level", "--max-depth"},
     {"--max-requests", "--max-pages"},    {"--pages", "--max-pages"},        {"--limit", "--max-pages"},
@@ -70,7 +70,7 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
     {"--verbose", "--debug"},             {"--silent", "--quiet"},           {"--report", "--html"},
     {"--max-retries", "--max-attempts"}};
 
-// What needs no option.
+// Options of other programs that need none here.
 constexpr std::pair<std::string_view, std::string_view> kWithoutOption[] = {
     {"--resume", "the same command goes on where the last run stopped"},
     {"--continue", "the same command goes on where the last run stopped"},
@@ -78,7 +78,7 @@ constexpr std::pair<std::string_view, std::string_view> kWithoutOption[] = {
     {"--spider", "nothing is kept without --save or --warc; --check-links looks at links alone"},
     {"--convert-links", "--save does it"}};
 
-// What an option of another program is called here; empty: it is not known.
+// Our name of another program's option; empty: it is not known.
 std::string meant_by_another_name(std::string_view given, const std::vector<std::string>& names) {
   const bool is_crawl = std::ranges::find(names, "--max-depth") != names.end();
   for (const auto& [other, why] : kWithoutOption) {

@@ -27,13 +27,13 @@ enum class FileKind : std::uint8_t {
   crawl_settings,  // --config
 };
 
-// By its name and its first 64 KiB. What is not there, and a pipe, which cannot be read twice, is unknown.
+// By its name and its first 64 KiB. A missing file is unknown, and so is a pipe, which cannot be read twice.
 FileKind kind_of_file(const std::string& path);
 
 // invalid_input where the file is plainly of another kind than `wanted`; nullopt where it is not, or who knows.
 std::optional<Error> other_kind(const std::string& path, FileKind wanted);
 
-// What a reader of `wanted` says is wrong with the file: where that is of another kind, in these words. An error in TOML
+// The error that a reader of `wanted` tells of the file: where that is of another kind, in these words. An error in TOML
 // keeps its own, with its line, and the kind behind it.
 Error with_file_kind(Error error, const std::string& path, FileKind wanted);
 

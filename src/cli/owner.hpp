@@ -1,4 +1,4 @@
-// What the commands that own a store share: `argiope job work` and `argiope schedule run`.
+// The shared part of the commands that own a store: `argiope job work` and `argiope schedule run`.
 #pragma once
 
 #include <functional>

@@ -14,7 +14,7 @@ struct SpanRange {
   Duration most = std::chrono::days{200 * 365};
 };
 
-// Registers the option; it is in the group that its caller says. What is no span, or out of range, is an error of usage.
+// Registers the option; it is in the group that its caller says. A bad span, or one out of range, is an error of usage.
 CLI::Option* add_span(CLI::App& command, std::string name, Duration& out, std::string description, SpanRange range = {});
 CLI::Option* add_span(CLI::App& command, std::string name, std::optional<Duration>& out, std::string description,
                       SpanRange range = {});

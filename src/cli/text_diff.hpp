@@ -1,4 +1,4 @@
-// What has changed from one text to another, line by line, as `diff -u` shows it.
+// The changes from one text to another, line by line, as `diff -u` shows it.
 #pragma once
 
 #include <string>

@@ -130,7 +130,7 @@ class ConfigurationReader {
     about_.clear();
   }
 
-  // --- tables as JSON, for what is read from both. What is wrong is told of the line where it stands.
+  // --- tables as JSON, for what is read from both. Mistakes are told with the line where they stand.
   // read(const JsonValue&)
   template <class Read>
   void read_as_json(const toml::node& node, Read read) {
@@ -225,7 +225,7 @@ class ConfigurationReader {
     queue.target_text = read_call(*node, "push", "url", parse_http_push, queue.push);
     queue.target_place = place_of(*node);
   }
-  // What is no table stands for its most important member. Its JSON.
+  // A value that is no table stands for its most important member. Its JSON.
   template <class Call, class Parse>
   std::string read_call(const toml::node& node, std::string_view name, std::string_view main, Parse parse,
                  std::optional<Call>& out) {
@@ -517,6 +517,24 @@ Result<void> check_calls(const Configuration& configuration, const std::function
     }
   }
   return {};
+}
+
+std::vector<std::string> calls_without_workers(const Configuration& configuration,
+                                               const std::function<bool(std::string_view queue)>& executes) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < configuration.schedules.size(); ++i) {
+    const JobTemplate& job = configuration.schedules[i].job;
+    if ((job.function != kCommandFunction && job.function != kHttpFunction) || executes(job.queue)) continue;
+    const auto queue = std::ranges::find(configuration.queues, job.queue, &ConfiguredQueue::name);
+    if (queue != configuration.queues.end() && (queue->says_workers || queue->command || queue->push)) continue;
+    const std::string name = in_quotes(job.queue);
+    found.push_back(
+        fmt::format("{}: the daemon does not run its {}, for the queue {} has no workers: [[queue]] name = {}, workers "
+                    "= 1 has it run; workers = 0 says that others do",
+                    printable(configuration.schedule_places[i]),
+                    job.function == kCommandFunction ? "command" : "request", name, name));
+  }
+  return found;
 }
 
 std::vector<std::string> private_pushes(const Configuration& configuration) {

@@ -35,7 +35,7 @@ class TomlFile {
     if (errors) return wrong(errors.where(), errors.error().message);
     return {};
   }
-  // What is missing is where the table or list is that should have it.
+  // A missing member is where the table or list is that should have it.
   std::uint32_t line_of(const JsonPath& path) const;
   std::unexpected<Error> wrong(const JsonPath& path, std::string_view what) const;
 

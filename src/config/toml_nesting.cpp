@@ -53,7 +53,7 @@ class TomlNesting {
       default: break;
     }
   }
-  // What the text's end lacks is the parser's to tell.
+  // The parser tells of a missing end of the text.
   void skip_text(char quote) {
     const bool has_lines = text_.substr(at_).starts_with(quote == '"' ? "\"\"\"" : "'''");
     at_ += has_lines ? 3 : 1;

@@ -11,7 +11,7 @@ namespace argiope {
 
 inline constexpr std::size_t kMostTomlNesting = 256;
 
-// The line that goes deeper, by dots in keys and by brackets; null: none does. What is no TOML may be told of, too.
+// The line that goes deeper, by dots in keys and by brackets; null: none does. Bad TOML may be told of, too.
 // Cost: one look at each byte.
 std::optional<std::uint32_t> too_deep_in_toml(std::string_view text);
 

@@ -13,7 +13,7 @@
 namespace argiope {
 namespace {
 
-// What a selector is not: thrown inside the parser alone.
+// A mistake in a selector: thrown inside the parser alone.
 struct CssMistake {
   std::size_t at;
   std::string why;

@@ -78,7 +78,7 @@ std::string_view Match::name() const noexcept {
   return kind_ == Kind::attribute ? tree_at(tree_).attributes[attribute_ - 1].name : std::string_view{};
 }
 
-// What is no element.
+// Of a match that is no element.
 std::string_view Match::characters() const noexcept {
   if (kind_ == Kind::value) return value_;
   return kind_ == Kind::attribute ? tree_at(tree_).attributes[attribute_ - 1].value : tree_at(tree_).nodes[node_].text;
@@ -157,7 +157,7 @@ Result<Document> Document::make(std::string text, bool is_xml, const DocumentLim
 }
 
 Result<Document> Document::parse(std::string_view bytes, std::string_view content_type, const DocumentLimits& limits) {
-  // What is too large is not worth being converted.
+  // A page that is too large is not worth being converted.
   if (bytes.size() > limits.most_bytes) {
     return fail(Errc::too_large, fmt::format("a page of {} bytes: at most {} are read as a tree", bytes.size(), limits.most_bytes));
   }
@@ -228,7 +228,7 @@ Result<std::optional<Match>> Document::select_first(const Selector& selector, co
   return found->empty() ? std::nullopt : std::optional(std::move(found->front()));
 }
 
-// What is no element is looked for as if everything were asked.
+// A match that is no element counts as the whole document.
 Result<std::vector<Match>> Document::select(const Selector& selector, std::span<const Match> within, std::size_t most) const {
   State& state = *state_;
   std::vector<NodeIndex> scopes;

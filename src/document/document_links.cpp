@@ -9,7 +9,7 @@
 namespace argiope {
 namespace {
 
-// What of which element is an address.
+// An attribute that is an address, and its element.
 struct AddressAttribute {
   std::string_view element, attribute;
 };

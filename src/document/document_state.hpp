@@ -1,4 +1,4 @@
-// What is in a Document, for those of this module who read its tree.
+// The inside of a Document, for those of this module who read its tree.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ struct NamedBreak {
   std::string_view name;
   Break at;
 };
-// What browsers show as blocks (HTML standard, 15.3), in the order of the names.
+// The elements that browsers show as blocks (HTML standard, 15.3), in the order of the names.
 constexpr NamedBreak kBreaks[] = {
     {"address", Break::line},        {"article", Break::paragraph},   {"aside", Break::paragraph},
     {"blockquote", Break::paragraph}, {"body", Break::paragraph},      {"br", Break::line},

@@ -15,9 +15,9 @@ namespace argiope {
 // The characters of all text in `node`, as they are.
 std::string raw_text(const DocumentTree& tree, NodeIndex node);
 
-// What is shown of `node`: not what is in script, style and the like, or in elements that are hidden (the attribute `hidden`,
-// "display: none", a `dialog` that is not open), unless it is such an element itself. White space is
-// collapsed as CSS does it by default, and U+00A0 counts as a space.
+// The text that is shown of `node`: without script, style and the like, and without elements that are hidden (the
+// attribute `hidden`, "display: none", a `dialog` that is not open), unless it is such an element itself. White space
+// is collapsed as CSS does it by default, and U+00A0 counts as a space.
 enum class TextShape : std::uint8_t {
   one_line,  // whatever would begin a line is a space
   lines,     // blocks begin lines, paragraphs have an empty line between them, `pre` stays as it is

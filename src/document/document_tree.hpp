@@ -54,7 +54,7 @@ struct DocumentTree {
   std::vector<TreeAttribute> attributes;
   std::vector<std::string_view> names;  // each once
   bool is_xml = false;
-  // What the names and texts point into, where that is not the text they were read from.
+  // The texts that names and texts point into, where that is not the text they were read from.
   std::shared_ptr<const void> storage;
 
   NodeIndex next_sibling(NodeIndex node) const noexcept {
@@ -69,7 +69,7 @@ struct DocumentTree {
   std::uint32_t find_name(std::string_view name) const noexcept;
 };
 
-// Calls visit(node) for the elements named `name`, until it returns false. What is in a template is no part of the page.
+// Calls visit(node) for the elements named `name`, until it returns false. Those in a template are no part of the page.
 template <class Visit>
 void for_each_element_named(const DocumentTree& tree, std::string_view name, Visit visit) {
   const std::uint32_t place = tree.find_name(name);
@@ -134,13 +134,13 @@ class TreeBuilder {
 // Errors: too_large, naming the limit.
 Result<DocumentTree> build_html_tree(std::string_view html, const DocumentLimits& limits);
 
-// Who makes the texts of an HTML page's tokens: we, which is faster, or the parser, for tests. The rows are the same.
+// The maker of the texts of an HTML page's tokens: we, who are faster, or the parser, for tests. The rows are the same.
 enum class TokenTexts : std::uint8_t { ours, of_parser };
 // The same by the parser alone, also where the page is so plain that build_html_tree() needs none (quick_html_tree.hpp).
 Result<DocumentTree> build_html_tree_by_parser(std::string_view html, const DocumentLimits& limits,
                                                TokenTexts texts = TokenTexts::ours);
 
-// What is not well-formed ends it; what came before is kept. No entity is known but XML's five, no DTD is read.
+// The first mistake in it ends the tree; what came before is kept. No entity is known but XML's five, no DTD is read.
 // Errors: too_large, naming the limit; invalid_input where there is no element.
 Result<DocumentTree> build_xml_tree(std::string_view xml, const DocumentLimits& limits);
 

@@ -2,9 +2,9 @@
 // one pass, as far as plain pages need them. Private to quick_html_tree.cpp, which has the tokens, and quick_html_elements.cpp, which
 // has the elements.
 //
-// What holds throughout: every element of the list of active formatting elements is open. So nothing is ever opened anew, and what the
-// end tag of a formatting element closes is what is in it. Where a page is not like that, or needs anything else that is not here, a
-// function gives up, and all that was made is dropped.
+// This holds throughout: every element of the list of active formatting elements is open. So nothing is ever opened
+// anew, and what the end tag of a formatting element closes is what is in it. Where a page is not like that, or needs
+// anything else that is not here, a function gives up, and all that was made is dropped.
 #pragma once
 
 #include <algorithm>
@@ -92,7 +92,7 @@ class QuickHtmlReader {
     after_body,
     after_after_body,
   };
-  // What is left to do with the element that a start tag has opened; `again`: none yet, but the mode is another.
+  // The work that is left with the element that a start tag has opened; `again`: none yet, but the mode is another.
   enum class Then : std::uint8_t { give_up, again, stay, close, read_raw, read_svg };
   struct Tag {
     TagId id = TagId::other;
@@ -113,7 +113,7 @@ class QuickHtmlReader {
   std::uint32_t position_of(const char* p) const noexcept { return static_cast<std::uint32_t>(p - begin_); }
   bool is_within_limits() noexcept;
 
-  // Tokens. What takes a pointer returns what is behind the token, null to give up.
+  // Tokens. Functions that take a pointer return the place behind the token, null to give up.
   const char* tag_name(const char* p, Tag& tag) const noexcept;
   const char* start_tag(const char* p);
   const char* end_tag(const char* p);

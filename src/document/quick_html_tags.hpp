@@ -12,7 +12,7 @@
 
 namespace argiope {
 
-// What a start tag in a body does. `never`: what the quick builder leaves to the parser.
+// The effect of a start tag in a body. `never`: what the quick builder leaves to the parser.
 enum class TagRule : std::uint8_t {
   other,         // opens an element
   never,         //

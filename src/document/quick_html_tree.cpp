@@ -20,7 +20,7 @@ constexpr std::size_t kMostOtherNames = 64;
 // The parser may look at all that is open for each token, and gives up where that is more than 100 million looks.
 constexpr std::uint64_t kMostQuickLooks = 40'000'000;
 
-// What may be in a name for us: of elements no punctuation but these, of attributes a few more.
+// The characters that may be in a name for us: of elements no punctuation but these, of attributes a few more.
 constexpr std::uint8_t kInTagName = 1;
 constexpr std::uint8_t kInAttributeName = 2;
 constexpr std::uint8_t kCapital = 4;

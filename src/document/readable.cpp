@@ -87,7 +87,7 @@ class ArticleFinder {
   }
 
  private:
-  // What is left out before anything is measured.
+  // The parts that are left out before anything is measured.
   enum class Rules : std::uint8_t {
     all,
     no_names,  // but not for the names of classes
@@ -165,8 +165,8 @@ class ArticleFinder {
     return declared.contains("display:none") || declared.contains("visibility:hidden");
   }
 
-  // What is surely beside the article, by its element and by the names of its classes. What holds most of the page's text is what
-  // is around the article, whatever it is called: "no-sidebar", "overflow-hidden", one form.
+  // Leaves out elements that are surely beside the article, by their names and their classes'. An element that holds
+  // most of the page's text is around the article, whatever it is called: "no-sidebar", "overflow-hidden", one form.
   void leave_out_others(bool by_names) {
     const std::size_t all = own_text(0);
     for (NodeIndex node = 1; node < tree_.nodes.size(); ++node) {

@@ -45,7 +45,7 @@ std::string_view view_of(const xmlChar* text) noexcept {
   return text == nullptr ? std::string_view{} : std::string_view(reinterpret_cast<const char*>(text));
 }
 
-// What libxml2 tells of a text, as rows.
+// Turns libxml2's reports on a text into rows.
 class XmlRows {
  public:
   XmlRows(DocumentTree& tree, const DocumentLimits& limits)

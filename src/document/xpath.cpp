@@ -313,7 +313,7 @@ std::vector<TreePlace> XPathEvaluator::take_step(const XPathStep& step, const st
   NodeIndex covered_until = 0;
   for (const TreePlace& place : from) {
     spend(1);
-    // What is in a node whose inside has been looked at already adds nothing, where a place does not count.
+    // A node within one whose inside has been looked at already adds nothing, where a place does not count.
     if (covers && !step.counts_places && place.attribute == 0 && place.node < covered_until) continue;
     if (covers && place.attribute == 0) covered_until = tree_.nodes[place.node].end;
     found.clear();

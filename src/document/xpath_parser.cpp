@@ -39,7 +39,7 @@ constexpr NamedAxis kAxes[] = {
     {"self", XPathAxis::self},
 };
 
-// What a function takes: how many arguments, and whether the first must be nodes.
+// The arguments that a function takes: how many, and whether the first must be nodes.
 struct XPathSignature {
   std::string_view name;
   XPathFunction function;
@@ -221,7 +221,7 @@ class XPathParser {
 
   // --- paths
 
-  // What an expression may be nested in.
+  // One level of nested expressions.
   struct Nesting {
     explicit Nesting(XPathParser& the_parser) : parser(the_parser) {
       if (++parser.nesting_ > kMostXPathNesting) parser.mistake(fmt::format("nested deeper than {}", kMostXPathNesting));

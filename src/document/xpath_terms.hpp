@@ -1,4 +1,4 @@
-// What an XPath expression says, between the one who reads it (xpath_parser.cpp) and the one who computes it (xpath.cpp).
+// The terms of an XPath expression, between its reader (xpath_parser.cpp) and its evaluator (xpath.cpp).
 #pragma once
 
 #include <re2/re2.h>

@@ -6,20 +6,20 @@
 #include <functional>
 #include <unordered_map>
 
-#include "engine/broker.hpp"
+#include "engine/put_desk.hpp"
 #include "jobs/internal/job_rules.hpp"
 
 namespace argiope {
 
 // The jobs of one call of the store, while they are shared out.
-struct Broker::Sharing {
+struct PutDesk::Sharing {
   struct Share {
     std::size_t own = 0;  // how many of the call's jobs
     bool is_open = true;  // all of them are certain to wait for nothing
     // Jobs that were put before, and are on their way without a lease: so many callers are left to them.
     std::size_t before = 0;
   };
-  const std::vector<PendingPut>& pending;
+  const std::vector<Pending>& pending;
   std::unordered_map<Queue*, Share> shares;
   std::vector<std::size_t> next;  // those that may be leased, the most important first
 
@@ -29,27 +29,20 @@ struct Broker::Sharing {
   }
 };
 
-Broker::Awaited Broker::jobs_awaited(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests) {
+PutDesk::Awaited PutDesk::jobs_awaited(const std::vector<Pending>& pending, const std::vector<PutRequest>& requests) {
   Awaited awaited;
-  if (callers_.empty()) return awaited;
+  if (owned_.callers.empty()) return awaited;
   // So that nobody who waits could have a job that is there already.
-  if (!dirty_.empty() || wakeups_.top().rank <= loop_.time()) pump();
-  if (closing_ || !started_ || unsent_grants_ > 0) return awaited;  // tokens reach the store in their order
+  if (queue_desk_.has_due(loop_.time())) lease_desk_.pump();
+  if (owned_.closing || !owned_.started || lease_desk_.has_unsent()) return awaited;  // tokens reach the store in order
   Sharing sharing = shares_of(pending, requests);
-  for (auto caller = callers_.begin(); caller != callers_.end() && !sharing.next.empty();) {
-    Grant grant = caller->answer.done() ? Grant() : jobs_for(*caller, sharing, awaited.places);
-    if (grant.requests.empty()) {
-      ++caller;
-      continue;
-    }
-    grant.caller = std::move(*caller);
-    awaited.grants.push_back(std::move(grant));
-    caller = callers_.erase(caller);
-  }
+  awaited.grants = owned_.callers.serve([&](const LeaseCaller& caller) {
+    return sharing.next.empty() ? Grant() : jobs_for(caller, sharing, awaited.places);
+  });
   return awaited;
 }
 
-Broker::Sharing Broker::shares_of(const std::vector<PendingPut>& pending, const std::vector<PutRequest>& requests) {
+PutDesk::Sharing PutDesk::shares_of(const std::vector<Pending>& pending, const std::vector<PutRequest>& requests) {
   Sharing sharing{.pending = pending, .shares = {}, .next = {}};
   const TimePoint now = loop_.time();
   for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -66,8 +59,8 @@ Broker::Sharing Broker::shares_of(const std::vector<PendingPut>& pending, const 
   return sharing;
 }
 
-// What the caller is to have; none where another of its queues may have something for it, or something before that.
-Broker::Grant Broker::jobs_for(const Caller& caller, Sharing& sharing, std::vector<std::size_t>& places) {
+// The jobs for the caller; none where another of its queues may have something for it, or something before that.
+Grant PutDesk::jobs_for(const LeaseCaller& caller, Sharing& sharing, std::vector<std::size_t>& places) {
   Grant grant;
   bool is_left_to_others = false;
   for (Queue* queue : caller.queues) {
@@ -87,7 +80,7 @@ Broker::Grant Broker::jobs_for(const Caller& caller, Sharing& sharing, std::vect
     Queue* const queue = sharing.queue_of(i);
     if (grant.requests.size() == caller.call->most) return false;
     if (std::ranges::find(caller.queues, queue) == caller.queues.end()) return false;
-    ask_for(*queue, 0, caller, grant, now);
+    lease_desk_.ask_for(*queue, 0, caller, grant, now);
     places.push_back(i);
     return true;
   });
@@ -95,31 +88,31 @@ Broker::Grant Broker::jobs_for(const Caller& caller, Sharing& sharing, std::vect
 }
 
 // `own`: how many of them are of the call that is made now.
-std::size_t Broker::unleased_on_their_way(const Queue& queue, std::size_t own) {
+std::size_t PutDesk::unleased_on_their_way(const Queue& queue, std::size_t own) {
   const std::size_t others = queue.promised + own;
   return queue.room.arriving() - std::min<std::size_t>(queue.room.arriving(), others);
 }
 
 // It has no job to give now, and nothing is under way that may bring one.
-bool Broker::is_settled(const Queue& queue) { return !queue.active && !queue.dirty && !queue.refilling; }
+bool PutDesk::is_settled(const Queue& queue) { return !queue.active && !queue.dirty && !queue.refilling; }
 
 // No job of it is ready, neither in memory nor in the store.
-bool Broker::gives_nothing(const Queue& queue) {
+bool PutDesk::gives_nothing(const Queue& queue) {
   return is_settled(queue) && queue.window.jobs().ready_count() == 0 && queue.window.top_is_certain();
 }
 
 // Whether the job, once it is there, is certain to wait for nothing.
-bool Broker::starts_at_once(Queue& queue, const PutRequest& put, TimePoint now) {
+bool PutDesk::starts_at_once(Queue& queue, const PutRequest& put, TimePoint now) {
   const NewJob& job = put.job;
   const bool is_named = job.id != 0 || !job.name.empty() || !job.unique.empty();
   const bool stands_alone = job.waits_for.empty() && job.batch == 0;
-  if (is_named || !stands_alone || put.set_aside || job.due_at > clock_.now() || !job_rules::check_plain(put)) return false;
+  if (is_named || !stands_alone || put.set_aside || job.due_at > clock_.now() || !job_rules::check_plain(put))
+    return false;
   JobQueue& jobs = queue.window.jobs();
   return jobs.starts_freely(jobs.key(job.key), now);
 }
 
-Coro<void> Broker::send_puts_with_leases(std::vector<PendingPut> pending, std::vector<PutRequest> requests,
-                                         Awaited awaited) {
+Coro<void> PutDesk::send_with_leases(std::vector<Pending> pending, std::vector<PutRequest> requests, Awaited awaited) {
   const TimePoint asked = loop_.time();
   std::vector<PutLease> leases;
   leases.reserve(awaited.places.size());
@@ -142,35 +135,36 @@ Coro<void> Broker::send_puts_with_leases(std::vector<PendingPut> pending, std::v
       const std::size_t place = awaited.places[next];
       if (!leased[next++]) continue;
       is_leased[place] = true;
-      if (!closing_) begin_awaited(*pending[place].queue, answered->puts[place]->job, request.token, grant.caller);
+      if (!owned_.closing)
+        begin_awaited(*pending[place].queue, answered->puts[place]->job, request.token, grant.caller);
     }
   }
   for (std::size_t i = 0; i < pending.size(); ++i) {
     Result<PutReply> reply = answered ? std::move(answered->puts[i]) : std::unexpected(answered.error());
     if (is_leased[i]) {
       pending[i].queue->room.arrived(true);
-      tell_of_put(*pending[i].queue, *reply);
+      queue_desk_.tell_of_put(*pending[i].queue, *reply);
     } else if (reply) {
-      note_put(*pending[i].queue, *reply);
+      queue_desk_.note_put(*pending[i].queue, *reply);
     }
-    note_answered(pending[i], std::move(reply));
+    answer(pending[i], std::move(reply));
   }
-  hand_out(awaited.grants, std::move(leased), asked);  // callers who get none wait on
-  if (auto failed = store_.failure()) stop_all(*failed);
+  lease_desk_.hand_out(awaited.grants, std::move(leased), asked);  // callers who get none wait on
+  if (auto failed = store_.failure()) owned_.stop_all(*failed);
 }
 
 // Where the queue or the key has got a limit, a pause or a rest meanwhile there is no run, and the lease is given back.
-void Broker::begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t token, const Caller& caller) {
+void PutDesk::begin_awaited(Queue& queue, const WaitingJob& job, std::uint64_t token, const LeaseCaller& caller) {
   const TimePoint now = loop_.time();
-  tick(queue, now);
+  lease_desk_.tick(queue, now);
   JobQueue& jobs = queue.window.jobs();
   if (!jobs.starts_freely(jobs.key(job.key), now)) return;
   queue.window.hold(job, now);
   const auto lease = jobs.lease_job(job.id, now, queue.config().lease_time);
   if (!lease) return;
-  queue.pass = std::max(queue.pass, least_pass_);
-  least_pass_ = queue.pass;
-  begin_run(queue, *lease, token, caller);
+  queue.pass = std::max(queue.pass, owned_.least_pass);
+  owned_.least_pass = queue.pass;
+  lease_desk_.begin_run(queue, *lease, token, caller);
 }
 
 }  // namespace argiope

@@ -1,5 +1,5 @@
-// The rules of puts and changes that hold for the owner of queues as for everybody else, and the errors they give. What a job
-// may be at all is said in jobs/internal/job_rules.hpp, and checked by stores.
+// The rules of puts and changes that hold for the owner of queues as for everybody else, and the errors they give. The
+// bounds of any job are set in jobs/internal/job_rules.hpp, and checked by stores.
 #pragma once
 
 #include <expected>
@@ -36,7 +36,7 @@ constexpr bool waits_for_room(CapacityPolicy policy, std::uint64_t count, std::u
   return policy == CapacityPolicy::wait && count <= capacity;
 }
 
-// What a change has come to for whoever asked for it: `state` is the job's.
+// The outcome of a change for whoever asked for it: `state` is the job's.
 Result<void> meaning_of(ChangeOutcome outcome, JobId id, JobState state);
 
 }  // namespace argiope

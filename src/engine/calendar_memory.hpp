@@ -1,5 +1,5 @@
-// What the store keeps of the calendar for the owner and who is beside him: by how much job time differs from it, and the jumps
-// that made it so.
+// The store's record of the calendar for the owner and who is beside him: by how much job time differs from it, and the
+// jumps that made it so.
 #pragma once
 
 #include <vector>

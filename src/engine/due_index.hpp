@@ -1,5 +1,5 @@
-// DueIndex: of each schedule its id and when it is to be looked at. What a million of them cost is why it holds nothing
-// else.
+// DueIndex: of each schedule its id and when it is to be looked at. It holds nothing else because of the cost of a
+// million of them.
 #pragma once
 
 #include <algorithm>

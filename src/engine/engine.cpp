@@ -87,13 +87,13 @@ Scheduler& Engine::scheduler() const {
 }
 Store& Engine::store() const noexcept { return *state_->store; }
 
-Result<QueueConfig> Engine::config(std::string_view queue) const { return state_->broker->config(queue); }
-std::vector<std::string> Engine::queue_names() const { return state_->broker->queue_names(); }
+Result<QueueConfig> Engine::config(std::string_view queue) const { return state_->broker->queues.config(queue); }
+std::vector<std::string> Engine::queue_names() const { return state_->broker->queues.names(); }
 Result<void> Engine::rest_key(std::string_view queue, std::string_view key, TimePoint until) {
-  return state_->broker->rest_key(queue, key, until);
+  return state_->broker->queues.rest_key(queue, key, until);
 }
 Result<void> Engine::wake_key(std::string_view queue, std::string_view key) {
-  return state_->broker->wake_key(queue, key);
+  return state_->broker->queues.wake_key(queue, key);
 }
 
 Coro<Result<std::vector<LeasedJob>>> Engine::lease(LeaseCall call) { return state_->broker->lease(std::move(call)); }
@@ -101,42 +101,42 @@ Coro<Result<std::vector<LeasedJob>>> Engine::lease_now(LeaseCall call) {
   return state_->broker->lease_now(std::move(call));
 }
 Coro<Result<std::optional<LeasedJob>>> Engine::lease_job(JobId id, LeaseCall call) {
-  return state_->broker->lease_job(id, std::move(call));
+  return state_->broker->leases.lease_job(id, std::move(call));
 }
 Coro<Result<bool>> Engine::settle(std::uint64_t token, Verdict verdict) {
   return state_->broker->settle(token, std::move(verdict));
 }
 bool Engine::renew(std::uint64_t token) { return state_->broker->renew(token).has_value(); }
 Coro<Result<std::vector<SettleReply>>> Engine::settle_each(std::vector<RunEnd> ends) {
-  return state_->broker->settle_each(std::move(ends));
+  return state_->broker->ends.settle_each(std::move(ends));
 }
 Coro<Result<OnceReply>> Engine::settle_once(RequestKey key, std::vector<RunEnd> ends) {
-  return state_->broker->settle_once(std::move(key), std::move(ends));
+  return state_->broker->ends.settle_once(std::move(key), std::move(ends));
 }
-std::optional<RunningJob> Engine::running(std::uint64_t token) const { return state_->broker->running(token); }
-std::vector<RunningJob> Engine::running() const { return state_->broker->running(); }
+std::optional<RunningJob> Engine::running(std::uint64_t token) const { return state_->broker->runs.find(token); }
+std::vector<RunningJob> Engine::running() const { return state_->broker->runs.all(); }
 bool Engine::set_progress(std::uint64_t token, double fraction, std::string message) {
   return state_->broker->set_progress(token, fraction, std::move(message));
 }
 bool Engine::set_output(std::uint64_t token, std::string output) {
   return state_->broker->set_output(token, std::move(output));
 }
-Coro<Result<void>> Engine::worker_gone(std::string worker) { return state_->broker->worker_gone(std::move(worker)); }
+Coro<Result<void>> Engine::worker_gone(std::string worker) { return state_->broker->leases.worker_gone(std::move(worker)); }
 Coro<Result<std::size_t>> Engine::end_leases(std::vector<std::uint64_t> tokens) {
-  return state_->broker->end_leases(std::move(tokens));
+  return state_->broker->leases.end_leases(std::move(tokens));
 }
 Coro<Result<std::vector<Result<FireReply>>>> Engine::fire(std::vector<FireCall> calls) {
-  return state_->broker->fire(std::move(calls));
+  return state_->broker->puts.fire(std::move(calls));
 }
 
-WallTime Engine::calendar_now() const { return state_->broker->calendar_now(); }
-void Engine::look_at_calendar() { state_->broker->look_at_calendar(); }
-std::size_t Engine::in_memory() const { return state_->broker->in_memory(); }
+WallTime Engine::calendar_now() const { return state_->broker->house.calendar_now(); }
+void Engine::look_at_calendar() { state_->broker->house.look_at_calendar(); }
+std::size_t Engine::in_memory() const { return state_->broker->queues.in_memory(); }
 std::optional<Error> Engine::failure() const { return state_->broker->failure(); }
 Engine::ListenerId Engine::add_listener(std::uint32_t mask, JobListener listener) {
-  return state_->broker->add_listener(mask, std::move(listener));
+  return state_->broker->listeners().add(mask, std::move(listener));
 }
-void Engine::remove_listener(ListenerId id) { state_->broker->remove_listener(id); }
-std::uint64_t Engine::listener_errors() const { return state_->broker->listener_errors(); }
+void Engine::remove_listener(ListenerId id) { state_->broker->listeners().remove(id); }
+std::uint64_t Engine::listener_errors() const { return state_->broker->listeners().errors(); }
 
 }  // namespace argiope

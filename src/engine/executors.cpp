@@ -109,7 +109,7 @@ Coro<void> SchedulerImpl::dispatch(std::string name, JobContext& context) {
     if (job_listener_ != 0) too_late_.insert(id);
     constexpr const char* kWhy = "it began later than its misfire_grace";
     try {
-      (void)co_await broker_->change({.id = id, .kind = ChangeKind::cancel, .error = kWhy});
+      (void)co_await broker_->ends.change({.id = id, .kind = ChangeKind::cancel, .error = kWhy});
       co_await sleep(Duration::zero());  // where the cancellation arrives
     } catch (const CancelledError&) {
     }

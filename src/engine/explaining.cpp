@@ -9,15 +9,14 @@
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "engine/book_rules.hpp"
-#include "engine/book_state.hpp"
-#include "engine/broker.hpp"
+#include "engine/internal/explanation_json.hpp"
+#include "engine/store_book.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::uint64_t kMostAhead = 5'000;
 constexpr std::size_t kMostWaitedFor = 10;
-constexpr std::size_t kMostOfSameKey = 10'000;
 
 JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config) {
   JobExplanation why{.id = record.id, .queue = record.queue, .state = record.state};
@@ -29,45 +28,11 @@ JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config
 
 }  // namespace
 
-// --- what only the owner knows -----------------------------------------------------------------------------------------
-
-bool Broker::tell_of_run(JobId id, JobExplanation& why) const {
-  const std::uint64_t token = runs_.token_of(id);
-  if (token == 0) return false;
-  const Run& running = runs_.at(token);
-  why.state = JobState::running;
-  why.reason = WaitReason::running;
-  why.attempts = running.attempt;
-  why.worker = running.call->worker;
-  why.progress = running.progress;
-  why.progress_message = running.progress_message;
-  if (const auto info = running.queue->window.jobs().find(id)) {
-    why.lease_until = why.until = clock_.to_calendar(clock_.to_job_time(info->until));
-  }
-  return true;
-}
-
-std::optional<Explanation> Broker::look_in_memory(std::string_view name, JobId id) {
-  Queue* const queue = queues_.find(name);
-  if (queue == nullptr) return std::nullopt;
-  const TimePoint now = loop_.time();
-  refresh(*queue, now);
-  const Explanation found = queue->window.jobs().explain(id, now);
-  return found.reason == WaitReason::not_found ? std::nullopt : std::optional(found);
-}
-
-bool Broker::is_worked_on(std::string_view name) const {
-  const Queue* const queue = queues_.find(name);
-  if (queue == nullptr) return false;
-  return queue->callers > 0 || std::ranges::any_of(runs_, [&](const auto& run) { return run.second.queue == queue; });
-}
-
 // --- the order of reasons ----------------------------------------------------------------------------------------------
 
-Coro<Result<JobExplanation>> Book::State::explain(JobId id) {
-  if (remote) co_return co_await remote->explain(id);
+Coro<Result<JobExplanation>> StoreJobBook::explain(JobId id) {
   co_await or_return(set_clock());
-  const auto found = co_await or_return(store(&Store::get, id));
+  const auto found = co_await or_return(store_(&Store::get, id));
   if (!found) co_return no_such_job(id);
   const JobRecord& record = *found;
   const StoredQueue queue = co_await or_return(this->queue(record.queue));
@@ -78,25 +43,14 @@ Coro<Result<JobExplanation>> Book::State::explain(JobId id) {
 }
 
 // Of a job that runs, has ended, is buried or waits for others; false for any other job.
-Coro<Result<bool>> Book::State::explain_by_record(const JobRecord& record, JobExplanation& why) {
-  if (owner && owner->tell_of_run(record.id, why)) co_return true;
-  if (!owner && record.state == JobState::running) {
-    why.worker = record.worker;
-    why.lease_until = clock().to_calendar(record.lease_until);
-    why.reason = WaitReason::no_owner;  // whoever ran it has gone, and nobody has taken over
-    if (options.owned) {
-      ++why.attempts;
-      why.reason = WaitReason::running;
-      why.until = why.lease_until;
-    }
-    co_return true;
-  }
+Coro<Result<bool>> StoreJobBook::explain_by_record(const JobRecord& record, JobExplanation& why) {
+  if (explain_run(record, why)) co_return true;
   if (record.state == JobState::done || record.state == JobState::cancelled) {
     why.reason = WaitReason::ended;
   } else if (record.state == JobState::buried) {
     why.reason = WaitReason::buried;
   } else if (record.pending > 0) {
-    why.waits_for = co_await or_return(store(&Store::waits_for, record.id, kMostWaitedFor));
+    why.waits_for = co_await or_return(store_(&Store::waits_for, record.id, kMostWaitedFor));
     why.state = JobState::delayed;
     why.reason = WaitReason::other_jobs;
   } else {
@@ -105,9 +59,9 @@ Coro<Result<bool>> Book::State::explain_by_record(const JobRecord& record, JobEx
   co_return true;
 }
 
-Coro<Result<void>> Book::State::explain_waiting(const JobRecord& record, const StoredQueue& queue,
+Coro<Result<void>> StoreJobBook::explain_waiting(const JobRecord& record, const StoredQueue& queue,
                                                 JobExplanation& why) {
-  const auto in_memory = owner ? owner->look_in_memory(record.queue, record.id) : std::nullopt;
+  const auto in_memory = look_in_memory(record);
   if (!in_memory && record.state == JobState::delayed && record.due_at > clock().now()) {
     why.reason = WaitReason::not_due;
     why.until = clock().to_calendar(record.due_at);
@@ -123,49 +77,19 @@ Coro<Result<void>> Book::State::explain_waiting(const JobRecord& record, const S
   } else {
     const WallTime since = std::max(record.created_at, record.due_at);
     const Rank rank{ranked_priority(record.priority, since, queue.config.ageing), record.id};
-    why.ahead = co_await or_return(in_turn(store(&Store::count_before, queue.id, rank, kMostAhead, std::nullopt),
+    why.ahead = co_await or_return(in_turn(store_(&Store::count_before, queue.id, rank, kMostAhead, std::nullopt),
                                            [](std::uint64_t count) { return static_cast<std::size_t>(count); }));
   }
-  if (!owner && !options.owned) {
+  if (owner() == OwnerIs::nobody) {
     why.reason = WaitReason::no_owner;
-  } else if (const auto held = co_await or_return(held_by_limits(record, queue, why))) {
+  } else if (const auto held = co_await or_return(held_by(record, queue, why))) {
     why.reason = *held;
-  } else if (owner && !owner->is_worked_on(record.queue)) {
-    why.reason = WaitReason::no_worker;
   } else {
     why.reason = why.ahead > 0 ? WaitReason::more_important_jobs : WaitReason::none;
   }
-  const bool is_next = owner && why.reason == WaitReason::none;
+  const bool is_next = owner() == OwnerIs::here && why.reason == WaitReason::none;
   why.until = is_next ? std::optional(clock().to_calendar(clock().now())) : std::nullopt;
   co_return Result<void>{};
-}
-
-// Which limit of its queue keeps the job, as far as the store shows what runs; what it does not show is noted. The owner's memory
-// has spoken before, so that nothing but a pause keeps a job of his.
-Coro<Result<std::optional<WaitReason>>> Book::State::held_by_limits(const JobRecord& record, const StoredQueue& queue,
-                                                                    JobExplanation& why) {
-  using Held = std::optional<WaitReason>;
-  const QueueLimits& limits = queue.config.limits;
-  const KeyLimits& of_key = queue.config.key_limits;
-  if (owner) co_return limits.paused ? Held(WaitReason::queue_paused) : Held();
-  const auto counted = co_await or_return(store(&Store::counts));
-  const auto counts = std::ranges::find(counted, queue.id, &QueueCounts::queue);
-  const std::uint64_t running = counts == counted.end() ? 0 : counts->counts.running;
-  if (running == 0) why.owner_knows.push_back(WaitReason::no_worker);
-  if (limits.rate < kUnlimitedRate) why.owner_knows.push_back(WaitReason::queue_rate);
-  if (of_key.delay > Duration{}) why.owner_knows.push_back(WaitReason::key_resting);
-  if (of_key.rate < kUnlimitedRate) why.owner_knows.push_back(WaitReason::key_rate);
-  if (limits.paused) co_return Held(WaitReason::queue_paused);
-  if (running >= limits.concurrency) co_return Held(WaitReason::queue_concurrency);
-  if (limits.rate == 0) co_return Held(WaitReason::queue_rate);
-  if (of_key.concurrency < running || (running > 0 && of_key.concurrency == running)) {
-    JobFilter of_same{.queue = record.queue, .state = JobState::running, .key = record.key, .payloads = false};
-    of_same.limit = std::min<std::size_t>(of_key.concurrency, kMostOfSameKey);
-    const auto same = co_await or_return(store(&Store::list, std::move(of_same)));
-    if (same.size() >= of_key.concurrency) co_return Held(WaitReason::key_concurrency);
-  }
-  if (of_key.rate == 0) co_return Held(WaitReason::key_rate);
-  co_return Held();
 }
 
 // --- in words ------------------------------------------------------------------------------------------------------
@@ -226,6 +150,32 @@ std::string to_sentence(const JobExplanation& why) {
     case WaitReason::no_worker: return fmt::format("no worker asks for jobs of queue {}", in_quotes(why.queue));
   }
   return {};
+}
+
+// --- as JSON -----------------------------------------------------------------------------------------------------------
+
+void write_members(JsonWriter& json, const JobExplanation& why) {
+  json.member("id", why.id);
+  json.member("queue", why.queue);
+  json.member("state", to_string(why.state));
+  json.member("reason", to_string(why.reason));
+  json.member("until", why.until);
+  json.member("ahead", why.ahead);
+  json.member("attempts", why.attempts);
+  json.member("max_attempts", why.max_attempts);
+  json.member("error", why.error);
+  json.list("waits_for", why.waits_for);
+  json.member("lease_until", why.lease_until);
+  json.member("worker", why.worker);
+  json.member("progress", why.progress);
+  json.member("progress_message", why.progress_message);
+  json.array("owner_knows", [&] {
+    for (const WaitReason reason : why.owner_knows) json.value(to_string(reason));
+  });
+}
+
+std::string to_json(const JobExplanation& why) {
+  return json_object([&](JsonWriter& json) { write_members(json, why); });
 }
 
 }  // namespace argiope

@@ -1,4 +1,3 @@
-// What an owner does now and then: looks at the calendar and at what others have changed, and prunes what has ended.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -7,18 +6,24 @@
 #include "argiope/async/sleep.hpp"
 #include "argiope/base/duration.hpp"
 #include "async/internal/as_error.hpp"
-#include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::size_t kPruneAtOnce = 5'000;
-constexpr Duration kBetweenLooks = std::chrono::seconds{1};  // for queues that are not there
 
 }  // namespace
 
-Coro<void> Broker::keep_house() {
+Coro<void> Housekeeper::ended() {
+  try {
+    co_await task_;
+  } catch (const CancelledError&) {
+    if (!task_.cancelled()) throw;
+  }
+}
+
+Coro<void> Housekeeper::keep_house() {
   if (options_.poll_interval <= Duration::zero()) co_return;
   prune_at_ = saturating_add(loop_.time(), options_.prune_interval);
   for (bool goes_on = true; goes_on;) {
@@ -31,12 +36,12 @@ Coro<void> Broker::keep_house() {
 }
 
 // False: the store has failed.
-Coro<Result<bool>> Broker::look_after_house() {
+Coro<Result<bool>> Housekeeper::look_after_house() {
   look_at_calendar();
   // One who holds the store for long is waited for; the others' changes are there afterwards too.
   if (auto taken = co_await take_changes(); !taken) {
     spdlog::error("{}", taken.error().message);
-    stop_all(taken.error());
+    owned_.stop_all(taken.error());
     co_return false;
   }
   if (loop_.time() < prune_at_) co_return true;
@@ -45,57 +50,24 @@ Coro<Result<bool>> Broker::look_after_house() {
   co_return true;
 }
 
-void Broker::look_at_calendar() {
+void Housekeeper::look_at_calendar() {
   const auto jump = clock_.look();
   if (!jump) return;
   spdlog::warn("the calendar has jumped by {:.1f} s; delays and leases keep their length", to_seconds(*jump));
-  run_in_background([](Broker& broker, Duration offset, JobClock::Jump last) -> Coro<void> {
-    if (auto kept = co_await remember_jump(broker.store_, offset, last); !kept)
-      spdlog::error("{}", kept.error().message);
-  }(*this, clock_.offset(), clock_.jumps().back()));
+  run_in_background([](StoreUse& store, Duration offset, JobClock::Jump last) -> Coro<void> {
+    if (auto kept = co_await remember_jump(store, offset, last); !kept) spdlog::error("{}", kept.error().message);
+  }(store_, clock_.offset(), clock_.jumps().back()));
   // A copy: it may take itself away.
   if (const auto hear = calendar_jumped_) hear(*jump);
 }
 
-// Those that others have made, configured or erased.
-Coro<Result<void>> Broker::hear_of_queues() {
-  std::vector<Queue*> known_before;
-  for (const auto& queue : queues_) {
-    if (!queue->erased) known_before.push_back(queue.get());
-  }
-  auto stored = co_await or_return(store_(&Store::queues));
-  for (Queue* queue : known_before) {
-    const bool is_there = std::ranges::find(stored, queue->window.id(), &StoredQueue::id) != stored.end();
-    if (!is_there && queue->room.live() == 0) queue->erased = true;
-  }
-  for (StoredQueue& queue : stored) {
-    end_pause_if_over(queue.config, clock_.now());
-    if (Queue* known = queues_.find(queue.id)) {
-      known->window.configure(std::move(queue.config), loop_.time());
-      mark(*known);
-    } else {
-      add_queue(std::move(queue));
-    }
-  }
-  co_return Result<void>{};
-}
-
-// Somebody asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who asks for
-// what is not there may do so often.
-bool Broker::may_be_news(const std::vector<std::string>& names) {
-  const bool knows_all = std::ranges::all_of(names, [&](const std::string& name) { return queues_.find(name) != nullptr; });
-  if (knows_all || loop_.time() < look_for_queues_at_) return false;
-  look_for_queues_at_ = saturating_add(loop_.time(), kBetweenLooks);
-  return true;
-}
-
-Coro<Result<void>> Broker::take_changes() {
+Coro<Result<void>> Housekeeper::take_changes() {
   auto changed = co_await or_return(store_(&Store::changed_elsewhere));
   if (!changed.schedules.empty()) {
     if (const auto hear = schedules_changed_) hear(changed.schedules);
   }
   if (changed.jobs.empty()) co_return Result<void>{};
-  co_await or_return(hear_of_queues());  // first: the jobs may be in new ones
+  co_await or_return(queue_desk_.load_new());  // first: the jobs may be in new ones
   std::vector<JobId>& jobs = changed.jobs;
   std::erase(jobs, JobId{0});
   auto waiting = co_await or_return(store_(&Store::find_waiting, jobs));
@@ -107,18 +79,18 @@ Coro<Result<void>> Broker::take_changes() {
       Queue& queue = *queues_.find(job->queue);
       queue.window.place(*job, now);
       tell(JobEventKind::changed, job->id, queue);
-      mark(queue);
+      queue_desk_.mark(queue);
     } else if (runs_.token_of(jobs[i]) != 0) {
       running.push_back(jobs[i]);
     } else {
       for (auto& queue : queues_) queue->window.forget(jobs[i], now);
     }
   }
-  co_await or_return(hear_of_cancellations(std::move(running)));
-  co_return co_await recount();
+  co_await or_return(settle_desk_.hear_of_cancellations(std::move(running)));
+  co_return co_await queue_desk_.recount();
 }
 
-Coro<Result<void>> Broker::prune() {
+Coro<Result<void>> Housekeeper::prune() {
   for (std::size_t i = 0; i < queues_.size(); ++i) {
     if (queues_[i].erased) continue;
     const QueueId id = queues_[i].window.id();

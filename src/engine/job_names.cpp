@@ -8,7 +8,7 @@ namespace argiope {
 
 namespace {
 
-// Whoever may not see it is told the same as where there is none.
+// A caller that may not see it is told the same as where there is none.
 Coro<Result<JobId>> find_within(Book& book, const std::string& name, const NewJob& job) {
   auto id = co_await book.find(name);
   if (!id || job.within == nullptr) co_return id;

@@ -6,7 +6,7 @@
 namespace argiope {
 namespace {
 
-// What may change a job's output, or whether more of it may come.
+// The events that may change a job's output, or whether more of it may come.
 constexpr std::uint32_t kNewsOfRuns = [] {
   using enum JobEventKind;
   std::uint32_t mask = 0;
@@ -20,7 +20,7 @@ constexpr std::uint32_t kNewsOfRuns = [] {
 
 void JobNews::add(Follower& follower) {
   if (listener_ == 0) {
-    listener_ = owner_->add_listener(kNewsOfRuns, [this](const JobEvent& event) { wake(event.id); });
+    listener_ = owner_->listeners().add(kNewsOfRuns, [this](const JobEvent& event) { wake(event.id); });
   }
   followers_[follower.id_].push_back(follower);
 }
@@ -33,7 +33,7 @@ void JobNews::remove(Follower& follower) noexcept {
 }
 
 void JobNews::stop_listening() noexcept {
-  if (listener_ != 0) owner_->remove_listener(std::exchange(listener_, 0));
+  if (listener_ != 0) owner_->listeners().remove(std::exchange(listener_, 0));
 }
 
 // They run on when their turn comes, so the list stays as it is meanwhile.

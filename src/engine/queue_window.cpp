@@ -205,7 +205,7 @@ void QueueWindow::update_hunger(const std::string& key) {
     return;
   }
   const KeyId id = jobs_.key(key);
-  // What is here may have come from another shelf, and lie behind what was set aside.
+  // Jobs here may have come from another shelf, and lie behind those that were set aside.
   const bool starves = !has_read(aside->second, jobs_.most_important(id));
   if (starves) {
     starving_.insert(key);

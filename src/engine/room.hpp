@@ -10,12 +10,12 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 
-// Counted are the jobs in the store and those on their way there, which have taken their room before. Whoever waits is served
-// first come, first served.
+// Counted are the jobs in the store and those on their way there, which have taken their room before. Waiters are
+// served first come, first served.
 //
 // Lifetime: coroutines that wait end before it: close().
 // Threads:  the loop's own.
@@ -64,7 +64,7 @@ class Room {
 
  private:
   const QueueConfig& config() const noexcept { return queue_.config; }
-  // What was taken, and will not come.
+  // Gives back room that was taken for jobs that will not come.
   void give_back(std::uint64_t count);
   // Of those before `end`.
   static void give_back(const Wanted& taken, Wanted::const_iterator end);

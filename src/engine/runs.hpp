@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 
 namespace argiope {
 

@@ -11,7 +11,6 @@
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
 #include "engine/internal/remote_book.hpp"
-#include "engine/keep_alive.hpp"
 #include "engine/schedule_book_state.hpp"
 #include "engine/scheduler_impl.hpp"
 #include "jobs/internal/plan.hpp"
@@ -172,7 +171,7 @@ Coro<Result<AddReply>> ScheduleBook::State::add(Schedule schedule, ConflictPolic
   std::vector<Schedule> one;
   one.push_back(std::move(schedule));
   const auto replies = co_await or_return(add_all(std::move(one), conflict));
-  // What add_all() only reports.
+  // An error here, where add_all() only reports it.
   if (replies.front().outcome == AddOutcome::exists) {
     co_return fail(Errc::refused, fmt::format("schedule {}: there is one of that name", in_quotes(name)));
   }
@@ -235,7 +234,7 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::State::replace_all(std::vector
   co_return told;
 }
 
-// What puts it in the place of the one of its name, if there is one: what that has come to stays.
+// The put that replaces the schedule of its name, if there is one: the state of that one stays.
 Coro<Result<PutSchedule>> ScheduleBook::State::replacement_of(const Schedule& schedule, ScheduleWriter& writer) {
   const auto old = co_await or_return(store(&Store::find_schedule, schedule.name));
   const WallTime now = clock.wall_now();
@@ -506,7 +505,7 @@ Coro<Result<FireReply>> ScheduleBook::State::fire(FireCall call) {
   if (owner) {
     std::vector<FireCall> calls;
     calls.push_back(std::move(call));
-    auto replies = co_await or_return(owner->fire(std::move(calls)));
+    auto replies = co_await or_return(owner->puts.fire(std::move(calls)));
     co_return std::move(replies.front());
   }
   FireJob& one = call.jobs.front();

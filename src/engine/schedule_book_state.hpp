@@ -9,7 +9,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/engine/book.hpp"
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 #include "argiope/engine/schedule_book.hpp"
 #include "engine/store_use.hpp"
 
@@ -20,7 +20,7 @@ class RemoteBook;
 class ScheduleWriter;
 class SchedulerImpl;
 
-// As Book::State.
+// As JobBook.
 struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   struct Edited;
   using Edit = std::function<Result<void>(Edited&)>;
@@ -64,7 +64,7 @@ struct ScheduleBook::State : std::enable_shared_from_this<ScheduleBook::State> {
   const bool owned;                                // by whatever process
   const std::shared_ptr<Broker> owner;             // null beside the owner
   const std::shared_ptr<SchedulerImpl> scheduler;  // null where this process fires no schedules
-  const std::shared_ptr<RemoteBook> remote;        // as Book::State's
+  const std::shared_ptr<RemoteBook> remote;        // of a daemon elsewhere; mostly null
 
   std::function<Coro<Result<JobExplanation>>(JobId)> explain_job;  // of its book
 };

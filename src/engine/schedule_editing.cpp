@@ -45,7 +45,7 @@ void SchedulerImpl::look_at_marked(ScheduleReason reason) {
 }
 
 SchedulerImpl::News SchedulerImpl::note_news(const std::vector<Schedule>& schedules) const {
-  // What is due of those added: as written, since nobody has moved them on yet.
+  // Added schedules that are due: as written, since nobody has moved them on yet.
   const WallTime present = loop_.clock().wall_now();
   News news;
   news.places.reserve(schedules.size());

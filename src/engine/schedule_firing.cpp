@@ -1,4 +1,4 @@
-// What is due goes into the store: schedules that have come due are read, planned, and written as one batch.
+// Due runs go into the store: schedules that have come due are read, planned, and written as one batch.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -185,7 +185,7 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
 }
 
 Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector<Step> steps) {
-  const auto replies = co_await or_return(broker_->fire(std::move(calls)));
+  const auto replies = co_await or_return(broker_->puts.fire(std::move(calls)));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Result<FireReply>& reply = replies[i];
     if (!reply) {
@@ -249,7 +249,7 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
   if (plan.finished) tell_of(schedule_finished, step.id, step.name, step.queue);
   for (const JobId id : plan.cancel) {
     // One that has just ended is what was wanted.
-    (void)co_await broker_->change(
+    (void)co_await broker_->ends.change(
         {.id = id, .kind = ChangeKind::cancel, .error = "the next run of its schedule is due"});
   }
 }

@@ -45,8 +45,8 @@ Coro<Result<std::shared_ptr<SchedulerImpl>>> SchedulerImpl::open(Store& store, s
                                                                  SchedulerOptions options) {
   auto scheduler = std::make_shared<SchedulerImpl>(store, std::move(broker), std::move(options));
   SchedulerImpl& made = *scheduler;
-  made.broker_->on_schedules_changed([&made](const std::vector<ScheduleId>& ids) { made.on_changed(ids); });
-  made.broker_->on_calendar_jump([&made](Duration by) { made.on_jump(by); });
+  made.broker_->house.on_schedules_changed([&made](const std::vector<ScheduleId>& ids) { made.on_changed(ids); });
+  made.broker_->house.on_calendar_jump([&made](Duration by) { made.on_jump(by); });
   auto read = co_await made.read_all();
   if (read) co_return scheduler;
   made.let_go();
@@ -67,9 +67,9 @@ SchedulerImpl::SchedulerImpl(Store& store, std::shared_ptr<Broker> broker, Sched
       background_(loop_, "scheduler") {}
 
 void SchedulerImpl::stop_hearing() {
-  broker_->on_schedules_changed({});
-  broker_->on_calendar_jump({});
-  if (job_listener_ != 0) broker_->remove_listener(std::exchange(job_listener_, 0));
+  broker_->house.on_schedules_changed({});
+  broker_->house.on_calendar_jump({});
+  if (job_listener_ != 0) broker_->listeners().remove(std::exchange(job_listener_, 0));
 }
 
 void SchedulerImpl::let_go() noexcept {
@@ -131,8 +131,8 @@ Coro<Result<void>> SchedulerImpl::shut_down(bool wait) {
   if (!std::exchange(shut_down_, true)) {
     state_ = SchedulerState::stopped;
     ticker_.stop();
-    broker_->on_schedules_changed({});
-    broker_->on_calendar_jump({});
+    broker_->house.on_schedules_changed({});
+    broker_->house.on_calendar_jump({});
     for (auto& [name, executor] : executors_) executor.worker->stop(!wait);
     for (auto& [name, executor] : executors_) {
       if (auto stopped = co_await stop_executor(executor, wait); !stopped && !failure_) failure_ = stopped.error();
@@ -153,7 +153,7 @@ Coro<Result<void>> SchedulerImpl::shut_down(bool wait) {
 // Fires what is due, as far as there is room for it on the way into the store, and sees to being called again.
 void SchedulerImpl::tick() {
   if (state_ == SchedulerState::stopped || failure_) return;
-  broker_->look_at_calendar();
+  broker_->house.look_at_calendar();
   TimePoint wake = saturating_add(loop_.time(), options_.look_interval);
   if (state_ == SchedulerState::running) {
     while (batches_ < kMostInFlight) {
@@ -238,7 +238,7 @@ SchedulerImpl::ListenerId SchedulerImpl::add_listener(std::uint32_t mask, Schedu
     constexpr auto kEndOfJob =
         static_cast<std::uint32_t>(JobEventKind::done) | static_cast<std::uint32_t>(JobEventKind::buried) |
         static_cast<std::uint32_t>(JobEventKind::cancelled) | static_cast<std::uint32_t>(JobEventKind::erased);
-    job_listener_ = broker_->add_listener(kEndOfJob, [this](const JobEvent& event) { note_job(event); });
+    job_listener_ = broker_->listeners().add(kEndOfJob, [this](const JobEvent& event) { note_job(event); });
   }
   return listeners_.add(mask, std::move(listener));
 }

@@ -19,7 +19,6 @@
 #include "engine/broker.hpp"
 #include "engine/due_index.hpp"
 #include "engine/internal/steady_worker.hpp"
-#include "engine/keep_alive.hpp"
 #include "engine/store_use.hpp"
 #include "jobs/internal/plan.hpp"
 #include "jobs/internal/schedule_codec.hpp"
@@ -80,7 +79,7 @@ class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
   std::optional<Mark> trouble_with(const JobTemplate& job) const;
   // The first reason that holds of the scheduler itself, of the job, or of the last time it was due.
   std::optional<Mark> what_keeps(ScheduleId id, const JobTemplate& job) const;
-  WallTime now() const { return broker_->calendar_now(); }
+  WallTime now() const { return broker_->house.calendar_now(); }
   // Work of its book, which `owner` is, goes on though nobody waits for it any more.
   template <class T>
   Coro<T> to_its_end(std::shared_ptr<const void> owner, Coro<T> work) {

@@ -1,7 +1,9 @@
-// A store as those use it who may be destroyed while calls are under way: once let go of, no call reaches it any more.
+// The means of those who may be destroyed while calls are under way: a store that no call reaches any more once it was
+// let go of, and an object that a coroutine works on, which lives until it has ended.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -9,6 +11,12 @@
 #include "argiope/store/store.hpp"
 
 namespace argiope {
+
+// `work`, which may use what `owner` owns from its first step to its last. Parameters end last to first.
+template <class T>
+Coro<T> keep_alive([[maybe_unused]] std::shared_ptr<const void> owner, Coro<T> work) {
+  co_return co_await std::move(work);
+}
 
 // store_(&Store::put, jobs, now) is store.put(jobs, now), or, after let_go(), answers Errc::cancelled.
 //
@@ -41,5 +49,11 @@ class StoreUse {
   Store* store_ = nullptr;
   mutable std::uint64_t calls_ = 0;
 };
+
+// Whether a request of that key has come before. One that is repeated is answered at once, even where there is no room any more, or a
+// lease has ended by it.
+inline Coro<Result<OnceReply>> look_for_request(StoreUse store, RequestKey key) {
+  return store(&Store::once, OnceRequest{.key = std::move(key), .only_look = true});
+}
 
 }  // namespace argiope

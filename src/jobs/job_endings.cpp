@@ -28,7 +28,7 @@ JobRow without_lease(JobRow row) {
   return row;
 }
 
-// What a run that did not end well has left replaces what is there, unless it is nothing.
+// A run that did not end well replaces the result that is there, unless it has left nothing.
 const std::string* unless_empty(const std::string& result) { return result.empty() ? nullptr : &result; }
 
 // It is less or more important from now on. Its age stays.
@@ -131,8 +131,8 @@ SettleReply JobTransitions::settle_one(const Settlement& asked) {
   const std::int64_t at_ms = to_ms(asked.at);
   const Ending ending{at_ms, calendar_time(asked.calendar_at, at_ms), reply.ended_runs};
   News news;
-  // 1. The job itself. 2. What follows it, which may take its unique name. 3. Those that waited for it, unless what
-  // follows gave them more to wait for.
+  // 1. The job itself. 2. Its follow-ups, which may take its unique name. 3. Those that waited for it, unless
+  // the follow-ups gave them more to wait for.
   if (asked.outcome == Outcome::done && !asked.keep && well_formed && asked.id <= kMostJobId) {
     const auto erased = rows_.jobs.erase_done(asked.id, asked.token);
     if (!erased) return reply;
@@ -190,7 +190,7 @@ JobTransitions::News JobTransitions::settle_row(const JobRow& row, const Settlem
   return {};
 }
 
-// What takes its place where the job is to be cancelled with its run.
+// The settlement that takes its place where the job is to be cancelled with its run.
 std::optional<Settlement> JobTransitions::cancellation_of(const Settlement& asked, const JobRow& row) {
   if ((row.flags & JobRow::kCancelAsked) == 0 || asked.outcome == Outcome::done) return std::nullopt;
   Settlement settlement = asked;
@@ -328,7 +328,7 @@ ChangeReply JobTransitions::change_one(const Change& change) {
       const bool erases = change.kind == ChangeKind::erase;
       if (!erases && has_ended && row.state != RowState::buried) return refuse(ChangeOutcome::wrong_state);
       const Ending ending{at_ms, calendar_time(change.calendar_at, at_ms), reply.ended_runs};
-      // What has ended goes on to have ended so when its record is deleted.
+      // A job that has ended goes on to have ended so when its record is deleted.
       const std::string_view how = !erases ? kCancelled : has_ended ? how_failed(state_of(row.state)) : kDeleted;
       const std::string& error = erases ? kNothing : change.error;
       const bool keeps = !erases && (change.keep ? *change.keep : keeps_cancelled(row.queue));

@@ -52,7 +52,7 @@ class JobReader {
     (this->*member->read)(value, raw);
   }
 
-  // What `object` asks for, whose members have been read.
+  // The job that `object` asks for, whose members have been read.
   NewJob job(const JsonValue& object) {
     if (job_.queue.empty()) object.refuse("member \"queue\" is missing: a string of 1 to 512 bytes");
     if (has_due_at_ && has_delay_) object.refuse("give due_at or delay_ms, not both");
@@ -153,7 +153,7 @@ class JobReader {
       job_.batch = id(value);
     }
   }
-  // What can only be a name, where names may stand.
+  // A value that can only be a name, where names may stand.
   std::optional<std::string_view> name_of(const JsonValue& value) const {
     const auto text = value.if_text();
     return names_ == nullptr || !text || text->empty() || is_id(*text) ? std::nullopt : text;

@@ -231,7 +231,7 @@ std::shared_ptr<const CancelledAtPut> JobTransitions::cancel_at_put(const JobRow
 void JobTransitions::join_batch(const NewJob& job, JobRow& part, const std::vector<JobId>& waits_for) {
   const JobId batch = job.batch;
   const auto whole = rows_.jobs.load(batch);
-  // Who may not see it is not told whether there is one.
+  // A caller that may not see it is not told whether there is one.
   const bool is_hidden = job.within != nullptr && (!whole || !reaches(job, whole->queue));
   if (is_hidden) throw RequestRefused{out_of_reach("batch", batch)};
   if (!whole || whole->has_ended() || whole->runs()) throw RequestRefused{no_batch(batch)};

@@ -51,7 +51,7 @@ class Planner {
     }
     if (plan_.changes) end_if_over();
     plan_.look_at = look_time(trigger_, place);
-    // What is still searched for is searched on, and not at once: others are due, too.
+    // A search that is not finished goes on, and not at once: others are due, too.
     if (is_searching_ && !place.paused && place.next != WallTime::max()) {
       plan_.look_at = std::max(place.next, in_.now + kSearchPause);
     }
@@ -105,7 +105,7 @@ class Planner {
     if (is_searching_ || first == WallTime::max() || trigger_.due_at(first) > in_.now) return std::nullopt;
     std::optional<WallTime> last = trigger_.previous(just_after(in_.now));
     if (last && trigger_.due_at(*last) > in_.now) last = trigger_.previous(*last);
-    // What stands in the store need not be a time of the trigger; then it is dealt with as if it were one.
+    // The time in the store need not be a time of the trigger; then it is dealt with as if it were one.
     if (!last || *last < first) return Span{first, first};
     return Span{first, *last};
   }

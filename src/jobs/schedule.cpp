@@ -54,7 +54,7 @@ JobTemplate read_job(const JsonValue& form, JsonMembers::Nulls nulls) {
   return job;
 }
 
-// What is out of its bounds goes to the errors, with the way to the member.
+// A value that is out of its bounds goes to the errors, with the way to the member.
 class BoundsCheck {
  public:
   explicit BoundsCheck(JsonErrors& errors) : errors_(errors) {}

@@ -1,4 +1,4 @@
-#include "argiope/jobs/token_level.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ void TokenLevel::set(double rate, double burst, TimePoint now) noexcept {
   }
   const auto permits = static_cast<std::uint32_t>(burst >= 1 ? std::min<double>(burst, kLargestBurst) : 1);
   if (!(rate > 0)) {
-    // What was taken stays taken: stopping a bucket and starting it again makes no permits.
+    // Permits that were taken stay taken: stopping a bucket and starting it again makes no permits.
     kind_ = Kind::nothing;
     return;
   }
@@ -45,7 +45,7 @@ void TokenLevel::set(double rate, double burst, TimePoint now) noexcept {
   kind_ = Kind::limited;
   if (interval == old_interval && permits == burst_) return;
   if (old_interval != 0) {
-    // What is missing stays missing in proportion: a full bucket stays full, an empty one stays empty, and changing to
+    // Missing permits stay missing in proportion: a full bucket stays full, an empty one stays empty, and changing to
     // and fro makes no permits.
     const __int128 at = static_cast<__int128>(now.time_since_epoch().count()) * kOne;
     const auto missing = static_cast<long double>(std::max<__int128>(0, wide(full_at_) - at));

@@ -462,7 +462,7 @@ Coro<Result<std::vector<StoredQueue>>> HttpBook::queues() {
   co_return queues;
 }
 
-Coro<Result<void>> HttpBook::configure(std::string queue, QueueConfig config) {
+Coro<Result<void>> HttpBook::configure(std::string queue, QueueConfig config, JobReachRef) {
   std::string path = co_await or_return(path_of("queue", queue));
   co_await or_return(client_.tell({.method = HttpMethod::put, .path = std::move(path), .body = to_json(config)}));
   co_return Result<void>{};

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 #include "base/internal/json_writer.hpp"
 
 namespace argiope {
 
-// The members of one settlement, into an object that is open. What its outcome does not allow is left out.
+// The members of one settlement, into an object that is open. Members that its outcome does not allow are left out.
 void write_settlement(JsonWriter& json, std::uint64_t token, const Verdict& verdict);
 
 }  // namespace argiope

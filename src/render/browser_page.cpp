@@ -52,7 +52,7 @@ std::optional<PartKind> kind_of(std::string_view type, bool with_images) {
   return std::nullopt;
 }
 
-// What a script has asked for ahead of time is no part of the page.
+// A request that was made ahead of time is no part of the page.
 bool is_prefetch(const PausedRequest& request) {
   return std::ranges::any_of(request.headers, [](const auto& field) {
     const std::string name = lowered(field.first);

@@ -21,7 +21,7 @@ class BrowserProcess {
   virtual ~BrowserProcess() = default;
   virtual Stream& to() = 0;
   virtual Stream& from() = 0;
-  // What it wrote to its standard error last, for people; may be empty.
+  // The last lines of its standard error, for people; may be empty.
   virtual std::string last_words() const = 0;
   // Ends it, and waits until it has gone.
   virtual Coro<void> end() = 0;

@@ -42,7 +42,7 @@ constexpr const char* kStartScript =
     "if unshare $0 true 2>/dev/null; then exec unshare $0 -- \"$@\"; fi\n"
     "exec \"$@\"\n";
 
-// What a process may write to, in KiB: memory that it only keeps in reserve is counted too, some 700 MiB of a page.
+// A process's writable memory, in KiB: memory that it only keeps in reserve is counted too, some 700 MiB of a page.
 std::string data_limit(std::uint64_t memory_limit) {
   constexpr std::uint64_t kReserve = std::uint64_t{1} << 30;
   return std::to_string((memory_limit + kReserve) / 1024);
@@ -141,7 +141,7 @@ class ChromiumProcess final : public detail::BrowserProcess {
   }
 
  private:
-  // What it writes is read whether or not anybody wants to know, for it would wait else.
+  // Its output is read whether or not anybody wants to know, for it would wait else.
   static Coro<void> listen(Stream& from, std::shared_ptr<std::string> words) {
     try {
       while (co_await from.read_onto(*words, kMostLastWords)) {

@@ -29,7 +29,7 @@ constexpr std::size_t kMostProtocolBytes = std::size_t{64} << 20;
 constexpr std::size_t kPagesPerMemoryCheck = 8;
 constexpr std::size_t kMostWords = 300;
 
-// What of a browser's last words says why: its last fatal line, or its last one.
+// The part of a browser's last words that says why: its last fatal line, or its last one.
 std::string reason_in(std::string_view words) {
   std::string_view reason;
   bool is_fatal = false;
@@ -155,7 +155,7 @@ class ChromiumRenderer::Impl : public std::enable_shared_from_this<Impl> {
     co_return browser;
   }
 
-  // What the browser says reaches who waits for it.
+  // The browser's messages reach those who wait for them.
   Coro<void> listen(std::shared_ptr<RunningBrowser> browser) {
     const Error why = co_await browser->tools.run();
     if (!browser->ending) {

@@ -47,7 +47,7 @@ Coro<Error> DevTools::run() {
   co_return why;
 }
 
-// What is no message is passed over: who waits for it will notice.
+// A text that is no message is passed over: those who wait for one will notice.
 void DevTools::take(std::string_view json) {
   auto message = DevToolsMessage::parse(json);
   if (!message) return;
@@ -69,7 +69,7 @@ void DevTools::end(Error why) {
   for (auto& [id, answer] : std::exchange(waiting_, {})) {
     if (!answer.done()) answer.set_result(std::unexpected(*ended_));
   }
-  // Who only listens is told, too.
+  // Those who only listen are told, too.
   const auto detached = DevToolsMessage::parse(R"({"method":"Inspector.detached","params":{"reason":"the browser has ended"}})");
   for (const auto& [session, listener] : listeners_) listener(*detached);
 }

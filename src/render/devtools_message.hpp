@@ -16,7 +16,7 @@
 
 namespace argiope {
 
-// One message of the browser. What it refers to lives as long as it does.
+// One message of the browser. The text it refers to lives as long as it does.
 class DevToolsMessage {
  public:
   // Halves of surrogate pairs, which scripts may put into any text, are read as U+FFFD.

@@ -54,7 +54,7 @@ constexpr std::size_t kMostQuestionBytes = 4 * 1024 * 1024;
 constexpr std::string_view kSessionPath = "/v1/session";
 constexpr std::size_t kMostSessionBytes = 4 * 1024;
 
-// Who may not ask at all gets no room for what he sends.
+// A stranger, who may not ask at all, gets no room for what he sends.
 std::optional<ServerResponse> refuse_stranger(Gate& gate, Api& api, const ServerRequest& request) {
   if (request.path == kSessionPath) return std::nullopt;
   auto caller = gate.admit(request, TokenScope::read);
@@ -147,7 +147,7 @@ HttpHandler counted_in(std::shared_ptr<AnswerRoom> room, HttpHandler handler) {
 }
 Coro<ServerResponse> at_once(ServerResponse response) { co_return response; }
 
-// What the gate lets through is answered by `handler`.
+// `handler` answers the requests that the gate lets through.
 template <class Handler>
 HttpHandler admitted(Gate& gate, Api& api, TokenScope scope, Handler handler) {
   return [&gate, &api, scope, handler = std::move(handler)](ServerRequest& request) -> Coro<ServerResponse> {
@@ -213,7 +213,8 @@ struct Daemon::State {
                   .daemon = [this] { return address_for_commands(); },
                   .file = options.notify_file()}),
         api(engine, gate, events, api_options(options, context, notifier, history, room)),
-        http(with_origins(counted_in(room, routes()), options.origins), server_options(gate, api, options, context.tls)),
+        http(with_origins(counted_in(room, routes()), options.origins),
+             server_options(gate, api, options, context.tls)),
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
                             .max_connections = options.beanstalkd_max_connections,
                             .instance_id = context.run_id,
@@ -244,7 +245,7 @@ struct Daemon::State {
     }
   }
 
-  // What the daemon's operators are told of.
+  // The troubles that the daemon's operators are told of.
   std::vector<NotifierOptions::Unwell> unwell() const {
     std::vector<NotifierOptions::Unwell> found;
     if (const auto why = health.why_not_ready()) found.push_back({"the daemon", why->detail});
@@ -339,7 +340,8 @@ Result<void> Daemon::listen(std::vector<InheritedSocket> inherited) {
   const auto beanstalkd_sockets = std::ranges::count_if(inherited, is_for_beanstalkd);
   if (std::ssize(inherited) == beanstalkd_sockets) {
     for (const ListenAddress& address : state_->options.http) {
-      if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : state_->scheme()); !done) return done;
+      if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : state_->scheme()); !done)
+        return done;
     }
   }
   if (beanstalkd_sockets > 0) return {};

@@ -9,7 +9,7 @@
 namespace argiope {
 namespace {
 
-// What is remembered of sets of schedules that fire together: so many schedules in all of them.
+// The limit to the remembered sets of schedules that fire together: so many schedules in all of them.
 constexpr std::size_t kMostCollisionIds = 2'000'000;
 constexpr std::size_t kCollisionsShown = 50;
 constexpr std::size_t kMostStrips = 500;
@@ -244,8 +244,8 @@ void Collector::end_step(WallTime at) {
   for (QueueState& queue : queues_) queue.findings.depth.push_back(queue.waiting.end_step(at));
 }
 
-// From the second half, so that how it began does not matter. What is put in bursts and worked off again keeps up,
-// however high the bursts: the lowest level of each eighth of the time counts.
+// From the second half, so that how it began does not matter. A queue that is filled in bursts and worked off again
+// keeps up, however high the bursts: the lowest level of each eighth of the time counts.
 void Collector::judge(QueueFindings& queue, Duration step) const {
   const bool nothing_begun = queue.most_running == 0 && queue.done + queue.failed + queue.retries == 0;
   if (nothing_begun && queue.waiting > 0) queue.trend = Trend::not_worked;

@@ -1,4 +1,4 @@
-// Collector: listens to the engine and the scheduler of a simulation, and adds up. What it keeps grows with the number of
+// Collector: listens to the engine and the scheduler of a simulation, and adds up. Its memory grows with the number of
 // schedules, steps and jobs that have not ended, and not with the runs.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace argiope {
 
-// A count over time. What lasts no time does not count.
+// A count over time. A value that lasts no time does not count.
 class Gauge {
  public:
   void start(WallTime at) noexcept { since_ = begin_ = at; }
@@ -53,7 +53,7 @@ class Collector {
   // `strips`: of how many parts of the time line to keep when each of the first schedules fires, `strip_steps` steps each.
   Collector(const Configuration& configuration, WallTime from, std::size_t strips, std::size_t strip_steps);
 
-  // What the store calls the schedule of that place in the configuration.
+  // Takes the store's number of the schedule of that place in the configuration.
   void name_schedule(ScheduleId id, std::uint32_t index);
   const std::uint32_t* index_of(ScheduleId id) const;
 

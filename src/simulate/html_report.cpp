@@ -19,7 +19,7 @@ constexpr std::size_t kStripsShown = 60;
 constexpr std::size_t kRowsShown = 1000;
 constexpr std::size_t kListShown = 200;
 
-// What stands under a time line.
+// The labels under a time line.
 PlotLabels times_under(const SimulationReport& report, const PlotCanvas& canvas) {
   const Duration span = report.until - report.from;
   return [&report, &canvas, span](int tick) {

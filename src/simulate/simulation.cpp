@@ -70,7 +70,7 @@ std::string shown(const Trigger& trigger) {
   return trigger.to_json();
 }
 
-// What becomes of jobs that have ended is told by events: their records would only fill memory.
+// The fate of jobs that have ended is told by events: their records would only fill memory.
 QueueConfig forgetful(QueueConfig config) {
   config.keep_done = config.keep_cancelled = config.keep_buried = Duration::zero();
   return config;
@@ -141,7 +141,7 @@ class Simulation {
     while (passed < options_.span && report_.stopped.empty()) {
       if (passed == step_end) step_end = std::min(step_end + report_.step, options_.span);
       passed = std::min(passed + kLookInterval, step_end);
-      // What is due at the end belongs to what follows.
+      // A job that is due at the end belongs to what follows.
       co_await sleep_until_enough(start + passed - Duration{1});
       if (auto failure = scheduler.failure()) co_return std::unexpected(std::move(*failure));
       if (auto failure = engine.failure()) co_return std::unexpected(std::move(*failure));

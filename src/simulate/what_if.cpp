@@ -1,4 +1,4 @@
-// What-if questions of the daemon, as simulations.
+// The daemon's what-if questions, as simulations.
 #include <fmt/format.h>
 
 #include "argiope/base/duration.hpp"

@@ -16,7 +16,7 @@ struct nghttp2_session;
 
 namespace argiope {
 
-// What a request says of itself.
+// A request's account of itself.
 struct SiteHttp2Request {
   std::string method;
   std::string target;

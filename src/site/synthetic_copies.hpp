@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kCopiedDocuments = 12;
 inline constexpr std::uint32_t kNearCopies = 3;       // of each document: with one word, two and three that differ
 inline constexpr std::uint32_t kSessionPages = 45;    // of each kind
 
-// What leads there from the front page.
+// The link that leads there from the front page.
 struct CopiesEntrance {
   WebFeature feature;
   std::string_view path;

@@ -40,7 +40,7 @@ std::string_view cookie_named(std::string_view cookies, std::string_view name) {
   return {};
 }
 
-// What a form has sent under a name.
+// The value that a form has sent under a name.
 std::string form_value(std::string_view body, std::string_view name) {
   while (!body.empty()) {
     const std::string_view pair = body.substr(0, body.find('&'));

@@ -1,4 +1,4 @@
-// What hostile hosts of a synthetic web answer below /FEATURE/: all but the throttling pages, which need memory.
+// The answers of hostile hosts of a synthetic web below /FEATURE/: all but the throttling pages, which need memory.
 #pragma once
 
 #include <cstdint>

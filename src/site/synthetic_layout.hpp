@@ -15,7 +15,7 @@
 
 namespace argiope {
 
-// What a URL leads to. All but `leave` are numbered, mostly with the number of the page that links there.
+// The place that a URL leads to. All but `leave` are numbered, mostly with the number of the page that links there.
 enum class WebPlace : std::uint8_t {
   page,     // 0 is the front page
   print,    // a page's second URL
@@ -129,7 +129,7 @@ class SyntheticLayout {
   // Appends path and query as they stand in a request line.
   void append_path(std::string& out, WebPlace place, std::uint32_t number) const;
   std::string url(std::uint32_t host, WebPlace place, std::uint32_t number) const;
-  // What stands at a path, with or without query; nullopt when it is nowhere on `host`.
+  // The place at a path, with or without query; nullopt when the path is nowhere on `host`.
   std::optional<Location> locate(std::uint32_t host, std::string_view target) const;
   // Calls `visit(path)` for each page that is guarded.
   template <class Visit>
@@ -218,7 +218,7 @@ class SyntheticLayout {
   const std::vector<std::string> origins_;
 };
 
-// What each hostile feature is entered by, below "/NAME/". Few, so that a crawler which gives up a host after some
+// The entrance to each hostile feature, below "/NAME/". Few, so that a crawler which gives up a host after some
 // failures in a row still meets them all; other numbers answer too.
 struct HostileEntrance {
   WebFeature feature;

@@ -15,7 +15,7 @@ std::string sitemap_line(const SyntheticLayout& layout, std::uint32_t host);
 // Fills in the answer of a sitemap, a feed, or a page that is listed alone; false when there is no such place.
 bool answer_listed(const SyntheticLayout& layout, const SyntheticRequest& request, SyntheticReply& reply);
 
-// What the head of a page announces.
+// The feeds that the head of a page announces.
 std::string feed_links(const SyntheticLayout& layout, std::uint32_t host, std::uint32_t page);
 
 }  // namespace argiope

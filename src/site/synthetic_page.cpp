@@ -19,7 +19,7 @@ constexpr std::size_t kFileBytes = 2048;
 
 constexpr std::string_view kPageEnd = "</body></html>\n";
 
-// What a page's size is drawn from: a factor whose median is 1, between 2^-1.5 and 2^1.5, mostly near the middle.
+// The source of a page's size: a factor whose median is 1, between 2^-1.5 and 2^1.5, mostly near the middle.
 double size_factor(std::uint64_t chance) {
   const double first = static_cast<double>(chance >> 32) * 0x1p-32;
   const double second = static_cast<double>(chance & 0xffff'ffff) * 0x1p-32;
@@ -156,7 +156,7 @@ class PageWriter {
     }
   }
 
-  // What only looks like a link, and ones that are no web addresses.
+  // Texts that only look like links, and links that are no web addresses.
   void phantom(std::uint32_t kind) {
     switch (kind) {
       case 0: add("<!-- <a href=\"{}\">old</a> -->\n"); return;

@@ -40,7 +40,7 @@ constexpr std::array kScriptedPlaces = {
     // Without an end.
     ScriptedPlace{"/scripts/loop", {}, "<script>for(;;){}</script>"},
     ScriptedPlace{"/scripts/huge", {}, "<script>const s='<p>'+'x'.repeat(1e6)+'</p>';for(let i=0;i<30;++i)document.write(s)</script>"},
-    // What no page should get at.
+    // Places that no page should get at.
     ScriptedPlace{"/scripts/away", {},
                   "<img src=\"/scripts/picture.png\"><iframe src=\"/scripts/frame\"></iframe><p id=\"told\"></p><script>"
                   "const told=t=>document.getElementById('told').append(t+' ');"

@@ -164,7 +164,7 @@ std::optional<WallTime> Trigger::next(WallTime after, Search& search) const {
   if (bounds_.start) after = std::max(after, just_before(*bounds_.start));
   const auto found = std::visit([&](const auto& kind) { return next_of(kind, after, search); }, rule_->kind);
   if (!bounds_.end) return found;
-  // What was not found in time would be too late.
+  // A time that was not found by then would be too late.
   if (search.ran_out && search.clear > *bounds_.end) search.ran_out = false;
   return found && *found > *bounds_.end ? std::nullopt : found;
 }

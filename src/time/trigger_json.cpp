@@ -106,7 +106,7 @@ void write_members(JsonWriter& out, const AnyRule& rule) {
   write_parts(out, rule.parts);
 }
 
-// What a form makes: a trigger, or why there is none, and the member that is to blame; null: the form.
+// The outcome of a form: a trigger, or why there is none, and the member that is to blame; null: the form.
 struct Made {
   Result<Trigger> trigger;
   const JsonValue* blamed = nullptr;

@@ -1,4 +1,4 @@
-// What a Trigger is inside: one of six rules, each with its own arithmetic.
+// The inside of a Trigger: one of six rules, each with its own arithmetic.
 #pragma once
 
 #include <utility>

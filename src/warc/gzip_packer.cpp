@@ -13,7 +13,7 @@ namespace argiope {
 namespace {
 
 constexpr std::uint32_t kPackLevel = 1;
-// What is smaller is packed by codes that are made once: to make some for it alone takes five times as long as packing it.
+// Less is packed by codes that are made once: to make some for it alone takes five times as long as packing it.
 constexpr std::size_t kPackedByKnownCodes = 1024;
 // Bytes as often as in what small records have: heads of a WARC record and of HTTP, with names and digests of all kinds.
 constexpr std::string_view kUsualText =

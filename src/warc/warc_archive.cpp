@@ -32,7 +32,7 @@ constexpr std::size_t kLeastRevisited = 256;
 constexpr std::string_view kWarcHttpResponse = "application/http; msgtype=response";
 constexpr std::string_view kWarcHttpRequest = "application/http; msgtype=request";
 
-// What a revisit refers to.
+// The record that a revisit refers to.
 struct RevisitedRecord {
   std::string id, url, date;
 };
@@ -47,7 +47,7 @@ class WarcArchive::File {
   File(const File&) = delete;
   int descriptor() const noexcept { return descriptor_; }
   const std::string& path() const noexcept { return path_; }
-  // Made by this opening. What was there already, though empty, is another's.
+  // Made by this opening. A file that was there already, though empty, is another's.
   bool is_new() const noexcept { return is_new_; }
   // The name of a new file is on the disk when its folder is. Any thread.
   Result<void> sync_name() {
@@ -99,7 +99,7 @@ class WarcArchive::Impl {
 
   Result<void> write_out() {
     if (failed_) return std::unexpected(*failed_);
-    // What is written behind the end of a file that another program has cut leaves zeros, and its size as it was.
+    // A write behind the end of a file that another program has cut leaves zeros, and its size as it was.
     if (auto in_place = expect_both_in_place(); !in_place) return in_place;
     if (auto written = write_at(file_->descriptor(), pending_, written_, file_->path()); !written) {
       return stop(std::move(written.error()));
@@ -163,7 +163,7 @@ class WarcArchive::Impl {
 
   bool is_there(const std::string& name) const { return ::access((names_.folder() + name).c_str(), F_OK) == 0; }
 
-  // What the index has of a file that was deleted would be believed of the one that is written in its place.
+  // Lines that the index has of a file that was deleted would be believed of the one that is written in its place.
   Result<std::size_t> forget_gone() {
     if (is_there(names_.single())) return 0;
     auto forgotten = forget_lines(index_->path(), names_.single());
@@ -200,7 +200,7 @@ class WarcArchive::Impl {
 
   bool is_full() const noexcept { return options_.most_bytes > 0 && written_ + pending_.size() >= options_.most_bytes; }
 
-  // What is finished goes to the disk, the index too: a later run reads on in the last file alone.
+  // A finished file goes to the disk, the index too: a later run reads on in the last file alone.
   Result<void> open_next_file() {
     auto done = write_out();
     if (done) done = sync(*file_);

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -116,18 +117,53 @@ Result<void> WarcCaptures::add_file(const std::string& path) {
 
 Result<void> WarcCaptures::read_index(const std::string& index, FileReading& file) {
   const std::string name = file_name_of(file.path);
-  std::ifstream in(index, std::ios::binary);
-  std::size_t odd = 0;
-  for (std::string text; std::getline(in, text);) {
-    const auto line = parse_cdxj(text);
-    if (!line && !is_about_index(text)) ++odd;
-    if (!line || line->filename != name || line->length == 0 || line->offset + line->length > file.size) continue;
-    add(*line);
-    file.known.emplace_back(line->offset, line->offset + line->length);
+  std::vector<CdxjLine> samples;
+  std::size_t odd = 0, seen = 0;
+  const auto each_line = [&](auto visit) -> Result<void> {
+    std::ifstream in(index, std::ios::binary);
+    for (std::string text; std::getline(in, text);) {
+      const auto line = parse_cdxj(text);
+      if (!line && !is_about_index(text)) ++odd;
+      if (line && line->filename == name && line->length > 0 && line->offset + line->length <= file.size) visit(*line);
+    }
+    return in.bad() ? fail(Errc::io, fmt::format("{}: cannot be read", index)) : Result<void>{};
+  };
+  // Every line that is the next power of two, and the last: an index of another file has none that fits.
+  CdxjLine last;
+  auto sampled = each_line([&](const CdxjLine& line) {
+    if (std::has_single_bit(++seen)) samples.push_back(line);
+    last = line;
+  });
+  if (!sampled) return sampled;
+  if (seen > 0) samples.push_back(std::move(last));
+  const auto fits = are_in_file(samples, file.path);
+  if (!fits) return std::unexpected(fits.error());
+  if (!*fits) {
+    spdlog::warn("{}: it is of another file than {} is now, and counts for nothing", index, file.path);
+    return {};
   }
-  if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", index));
+  odd = 0;
+  auto read = each_line([&](const CdxjLine& line) {
+    add(line);
+    file.known.emplace_back(line.offset, line.offset + line.length);
+  });
+  if (!read) return read;
   if (odd > 0) spdlog::warn("{}: {} left out, torn or of another kind; the file is read for what it lacks", index, counted(odd, "line"));
   return {};
+}
+
+// Whether a record of the line's URL begins where each of them says.
+Result<bool> WarcCaptures::are_in_file(const std::vector<CdxjLine>& lines, const std::string& path) {
+  if (lines.empty()) return true;
+  auto bytes = open_warc_bytes(path);
+  if (!bytes) return std::unexpected(std::move(bytes.error()));
+  WarcReader reader(std::move(*bytes), path);
+  for (const CdxjLine& line : lines) {
+    const auto head = reader.head_at(line.offset);
+    if (!head && head.error().code == Errc::io) return std::unexpected(head.error());
+    if (!head || asked_url(std::string(head->field("WARC-Target-URI"))) != asked_url(line.url)) return false;
+  }
+  return true;
 }
 
 // The seeds are in the record at its front.
@@ -316,7 +352,7 @@ void WarcCaptures::Reader::take_message(WarcMessage& message) const {
   if (message.head.empty()) message.head = parts.head.empty() ? head_for_payload(head) : std::string(parts.head);
   message.payload = parts.payload;
   message.truncated = head.field("WARC-Truncated");
-  // What continues it is in other records, which are not read.
+  // Its continuations are in other records, which are not read.
   const bool is_cut = record_.block.size() < head.content_length() || !head.field("WARC-Segment-Number").empty();
   if (is_cut && message.truncated.empty()) message.truncated = "length";
 }
@@ -344,7 +380,7 @@ Result<void> WarcCaptures::Reader::read_original(const WarcHead& revisit) {
                                            !digest.empty() ? digest : !url.empty() ? url : revisit.field("WARC-Refers-To")));
 }
 
-// What a revisit refers to by id, or by URL and date, as those of other writers do whose digests are of other kinds, or who write none.
+// The record that a revisit refers to by id, or, as other writers do that have other digests or none, by URL and date.
 Result<bool> WarcCaptures::Reader::read_referred(const WarcHead& revisit) {
   const std::string_view id = revisit.field("WARC-Refers-To");
   if (const auto place = id.empty() ? std::nullopt : captures_.by_id_.find(fingerprint(id))) {

@@ -56,7 +56,9 @@ class WarcCaptures {
   };
 
   Result<void> add_file(const std::string& path);
+  // One that is of another file by samples of it is passed over.
   Result<void> read_index(const std::string& index, FileReading& file);
+  static Result<bool> are_in_file(const std::vector<CdxjLine>& lines, const std::string& path);
   // Reads the records of which no index tells.
   Result<void> read_file(FileReading& file);
   // From where the reader is. `behind` is what their offsets are counted from. False: what follows is packed together.
@@ -72,7 +74,7 @@ class WarcCaptures {
   void add_older(const std::string& url, const Place& place);
   // The newest capture of the URL that is no revisit; null: none.
   const Place* original_of(const std::string& url) const;
-  // What a revisit of `url` may mean that was captured at `time`, as Place::time; 0: the newest that is no revisit.
+  // The places that a revisit of `url` at `time` (as Place::time) may mean; 0: the newest that is no revisit.
   std::vector<Place> captures_of(const std::string& url, std::uint64_t time) const;
   std::uint32_t last_file() const noexcept { return static_cast<std::uint32_t>(files_.size() - 1); }
 

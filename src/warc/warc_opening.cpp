@@ -53,7 +53,7 @@ class ArchiveOpening {
       if (files_[name].is_indexed && !may_be_written_on(name) && opened_.odd_lines == 0) continue;
       if (auto read = read_file(name); !read) return std::unexpected(std::move(read.error()));
     }
-    // What is not ours was refused by now: until here nothing was cut off.
+    // Files that are not ours were refused by now: until here nothing was cut off.
     if (auto written = write_lines(); !written) return std::unexpected(std::move(written.error()));
     if (auto cut = cut_off(); !cut) return std::unexpected(std::move(cut.error()));
     if (auto touched = touch_index(index_, names_.index()); !touched) {
@@ -135,7 +135,7 @@ class ArchiveOpening {
     return fail(Errc::wrong_format, fmt::format("{}: no index of WARC files; it is left as it is", names_.index()));
   }
 
-  // What the odd lines were of may be anywhere.
+  // The records of the odd lines may be anywhere.
   void note_known() {
     std::ifstream in(names_.index(), std::ios::binary);
     for (std::string text; std::getline(in, text);) {
@@ -251,7 +251,7 @@ class ArchiveOpening {
     return {};
   }
 
-  // What was being written when the writer died.
+  // Cuts off the record that was being written when the writer died.
   Result<void> cut_off() const {
     for (const auto& [path, end] : cuts_) {
       if (::truncate(path.c_str(), static_cast<off_t>(end)) != 0)

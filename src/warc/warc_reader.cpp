@@ -144,7 +144,7 @@ class WarcReader::Impl {
  private:
   // --- the file
 
-  // What has been read of it and is not used yet, from `read_to_` on.
+  // The bytes that were read of it and are not used yet, from `read_to_` on.
   std::string_view ready() const noexcept { return {input_.data() + used_, filled_ - used_}; }
   void use(std::size_t count) noexcept {
     used_ += count;
@@ -179,7 +179,7 @@ class WarcReader::Impl {
     end_left_ = limits_.is_lenient ? std::string_view{} : kRecordEnd;
     why_.clear();
     too_large_ = false;
-    // What was read on beyond the last record is still there.
+    // The bytes read on beyond the last record are still there.
     if (position_ != read_to_ || filled_ == 0) {
       used_ = filled_ = 0;
       read_to_ = position_;

@@ -1,5 +1,5 @@
-// What other programs have packed otherwise than record by record: a whole archive as one gzip member, or in blocks of their own. Nothing
-// in it can be found again without unpacking all that is before it, so that it is unpacked once, into a file that nobody else sees.
+// Archives that other programs have packed as one gzip member, or in blocks of their own: not record by record. Nothing
+// in them can be found again without unpacking all before it, so they are unpacked once, into a file nobody else sees.
 #pragma once
 
 #include <cstdint>

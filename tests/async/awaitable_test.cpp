@@ -1,5 +1,5 @@
 // Whatever can be awaited is taken by gather, wait, wait_for, shield and TaskGroup::create_task.
-#include "argiope/async/awaitable.hpp"
+#include "argiope/async/detail/awaitable.hpp"
 
 #include <algorithm>
 #include <memory>

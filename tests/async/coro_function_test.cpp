@@ -151,7 +151,8 @@ TEST_P(CoroFunctionTest, WhatTheCallItselfThrowsIsTheTasks) {
 
 TEST_P(CoroFunctionTest, AnEmptyFunctionMakesNoTask) {
   EXPECT_THROW(static_cast<void>(this->loop.create_task(std::function<Coro<void>()>{})), std::invalid_argument);
-  EXPECT_THROW(static_cast<void>(this->loop.create_task(std::move_only_function<Coro<int>()>{})), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(this->loop.create_task(std::move_only_function<Coro<int>()>{})),
+               std::invalid_argument);
   Coro<int> (*const nothing)() = nullptr;
   EXPECT_THROW(static_cast<void>(this->loop.create_task(nothing)), std::invalid_argument);
   EXPECT_EQ(this->loop.task_count(), 0u);
@@ -182,7 +183,8 @@ TEST_P(CoroFunctionTest, ResultsMayBeMovableOnly) {
 
 TEST_P(CoroFunctionTest, ArgumentsAreBoundToAFunction) {
   // `second` is a reference to what is bound, which lives as long.
-  auto words = this->loop.create_task(std::bind_front(&joined, "one", std::string("a string that is longer than it has room for")));
+  auto words =
+      this->loop.create_task(std::bind_front(&joined, "one", std::string("a string that is longer than it has room for")));
   auto moved = this->loop.create_task(std::bind_front(&unboxed, std::make_unique<int>(9)));
   std::string letters;
   auto referred = this->loop.create_task(std::bind_front(&append, std::ref(letters), 'x'));
@@ -258,7 +260,8 @@ TEST_P(CoroFunctionTest, AGroupKeepsTheFunctionsOfItsTasks) {
     });
     log.push_back("group ended");
   });
-  EXPECT_EQ(sorted_if_shuffled(log), sorted_if_shuffled(Log{"ends with one", "one destroyed", "ends with two", "two destroyed", "group ended"}));
+  EXPECT_EQ(sorted_if_shuffled(log), sorted_if_shuffled(Log{"ends with one", "one destroyed", "ends with two",
+                                                            "two destroyed", "group ended"}));
 }
 
 TEST_P(CoroFunctionTest, AGroupThatIsCancelledRefusesAndDropsIt) {

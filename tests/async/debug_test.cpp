@@ -1,13 +1,19 @@
 // Debug mode and shuffling.
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/async/threadsafe.hpp"
+#include "argiope/async/timeout.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -89,6 +95,96 @@ TEST_F(DebugTest, ACoroutineThatWasAwaitedIsNot) {
   };
   loop_.run_until_complete(outer());
   EXPECT_EQ(warnings_->size(), 0u);
+}
+
+TEST_F(DebugTest, OneThatIsForgottenIsToldEachTimeAndWithoutDebugModeOnceAPlace) {
+  const auto forgotten = []() -> Coro<void> { co_return; };
+  const auto another = []() -> Coro<void> { co_return; };
+  const auto forget = [&] {
+    for (int i = 0; i < 3; ++i) static_cast<void>(forgotten());
+  };
+  loop_.set_debug(false);
+  loop_.call_soon(forget);
+  settle();
+  EXPECT_TRUE(names(only_warning(), __LINE__ - 8)) << only_warning();
+  loop_.call_soon([&] { static_cast<void>(another()); });
+  settle();
+  EXPECT_EQ(warnings_->size(), 2u);
+  EXPECT_TRUE(names(warnings_->back(), __LINE__ - 11)) << warnings_->back();
+  loop_.set_debug(true);
+  loop_.call_soon(forget);
+  settle();
+  EXPECT_EQ(warnings_->size(), 5u);
+}
+
+TEST_F(DebugTest, WhatATimeLimitIsGivenAndNobodyAwaitsIsTold) {
+  loop_.set_debug(false);
+  loop_.call_soon([] { static_cast<void>(wait_for(sleep_for(1ms), 1s)); });
+  settle();
+  EXPECT_EQ(warnings_->size(), 2u) << "wait_for and what it was to await";
+}
+
+TEST_F(DebugTest, OneThatIsClosedIsNot) {
+  Coro<void> empty;
+  empty.close();
+  loop_.call_soon([] {
+    Coro<void> unwanted = sleep_for(1ms);
+    unwanted.close();
+    EXPECT_FALSE(unwanted);
+  });
+  settle();
+  EXPECT_EQ(warnings_->size(), 0u);
+}
+
+TEST_F(DebugTest, OneThatAnExceptionDestroysOnItsWayIsNot) {
+  const auto fail = [](Coro<void>) -> Coro<void> {
+    const Coro<void> local = sleep_for(1ms);
+    throw std::runtime_error("before it came to await them");
+    co_return;
+  };
+  const auto caller = [&]() -> Coro<void> { co_await fail(sleep_for(1ms)); };
+  EXPECT_THROW(loop_.run_until_complete(caller()), std::runtime_error);
+  EXPECT_THROW(loop_.run_until_complete(fail(sleep_for(1ms))), std::runtime_error) << "the outermost one of a task";
+  EXPECT_EQ(warnings_->size(), 0u);
+}
+
+TEST_F(DebugTest, OneThatACancelledTaskWasToAwaitIsNot) {
+  loop_.set_debug(false);
+  auto unstarted = loop_.create_task(wait_for(sleep_for(1ms), 1s));
+  auto waiting = loop_.create_task([](Coro<void> behind) -> Coro<void> {
+    co_await sleep(1h);
+    co_await std::move(behind);
+  }(sleep_for(1ms)));
+  unstarted.cancel();
+  settle();
+  waiting.cancel();
+  settle();
+  EXPECT_TRUE(unstarted.cancelled());
+  EXPECT_TRUE(waiting.cancelled());
+  EXPECT_EQ(warnings_->size(), 0u);
+}
+
+TEST_F(DebugTest, OneThatTheLoopsEndTakesAlongIsNot) {
+  VirtualBackend backend;
+  {
+    EventLoop loop(backend);
+    loop.set_warning_handler([this](std::string_view message) { warnings_->emplace_back(message); });
+    static_cast<void>(loop.create_task(wait_for(sleep_for(1ms), 1s)));
+    static_cast<void>(run_coroutine_threadsafe(sleep_for(1ms), loop));
+    loop.call_soon([coro = std::make_shared<Coro<void>>(sleep_for(1ms))] {});
+  }
+  EXPECT_EQ(warnings_->size(), 0u);
+}
+
+TEST(Unawaited, WhereNoLoopRunsTheLogTells) {
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  static_cast<void>(sleep_for(1ms));
+  spdlog::set_default_logger(before);
+  EXPECT_NE(log.str().find("a coroutine was never awaited"), std::string::npos) << log.str();
+  EXPECT_NE(log.str().find("sleep_for"), std::string::npos) << log.str();
 }
 
 TEST_F(DebugTest, ATaskTheLoopsEndFindsUnfinishedIsTold) {

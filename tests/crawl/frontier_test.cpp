@@ -22,7 +22,7 @@ class FrontierTest : public testing::Test {
     UrlTask task;
     task.id = id;
     task.fingerprint = static_cast<std::uint64_t>(id);
-    task.url = url;
+    task.url = *Url::parse(url);
     task.depth = depth;
     frontier().put(std::move(task), host(url), due, due);
   }
@@ -123,7 +123,7 @@ TEST_F(FrontierTest, WhatEarlierRunsHaveAskedComesBehindWhatNoneHasTheLongestAgo
     record.reason = reason;
     UrlTask task;
     task.id = id;
-    task.url = record.url;
+    task.url = *Url::parse(record.url);
     if (reason == UrlReason::requisite) task.purpose = Purpose::requisite;
     frontier().resume(record, host(record.url), std::move(task));
   };
@@ -300,7 +300,7 @@ class FrontierStoreTest : public FrontierTest {
     UrlTask task;
     task.id = record.url_id;
     task.fingerprint = static_cast<std::uint64_t>(record.url_id);
-    task.url = record.url;
+    task.url = *Url::parse(record.url);
     task.depth = record.depth;
     return {task, &host(record.url), record.due};
   }

@@ -25,7 +25,7 @@ class JobNewsTest : public OnVirtualLoop {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
       broker_ = value_or_throw(co_await Broker::open(store_, {}));
       news_ = std::make_unique<JobNews>(broker_);
-      value_or_throw(co_await broker_->put_all(std::vector<NewJob>(jobs, job()), false));
+      value_or_throw(co_await broker_->puts.put_all(std::vector<NewJob>(jobs, job()), false));
       for (const LeasedJob& leased :
            value_or_throw(co_await broker_->lease_now({.queues = {"q"}, .most = jobs, .worker = "w"}))) {
         tokens_.push_back(leased.token);
@@ -68,19 +68,19 @@ TEST_F(JobNewsTest, HasOneListenerHoweverManyFollowAndNoneWhenNobodyDoes) {
   with_running_jobs(1, [&]() -> Coro<void> {
     for (const std::size_t count : {1u, 2u, 10'000u}) {
       Followers followers;
-      EXPECT_EQ(broker_->listeners(), 0u);
+      EXPECT_EQ(broker_->listeners().size(), 0u);
       // Half of them the same job.
       for (JobId i = 0; i < count; ++i) {
         followers.push_back(std::make_unique<JobNews::Follower>(*news_, i % 2 == 0 ? 1 : i));
-        EXPECT_EQ(broker_->listeners(), 1u);
+        EXPECT_EQ(broker_->listeners().size(), 1u);
       }
       while (followers.size() > 1) {
         std::swap(followers.front(), followers[followers.size() / 2]);
         followers.pop_back();
-        EXPECT_EQ(broker_->listeners(), 1u);
+        EXPECT_EQ(broker_->listeners().size(), 1u);
       }
     }
-    EXPECT_EQ(broker_->listeners(), 0u);
+    EXPECT_EQ(broker_->listeners().size(), 0u);
     co_return;
   });
 }
@@ -130,12 +130,12 @@ TEST_F(JobNewsTest, AFollowerThatIsCancelledLeavesNothingBehind) {
     other.cancel();
     co_await let_others_run();
     EXPECT_THAT(woken(), ElementsAre());
-    EXPECT_EQ(broker_->listeners(), 0u);
+    EXPECT_EQ(broker_->listeners().size(), 0u);
     tell_of(1);
     tell_of(2);
     Task<void> late = follow(2);
     co_await let_others_run();
-    EXPECT_EQ(broker_->listeners(), 1u);
+    EXPECT_EQ(broker_->listeners().size(), 1u);
     tell_of(2);
     co_await let_others_run();
     EXPECT_THAT(woken(), ElementsAre(2));
@@ -153,7 +153,7 @@ TEST_F(JobNewsTest, AllMayBeWokenWhateverTheyFollow) {
     EXPECT_THAT(woken(), testing::UnorderedElementsAre(1, 1, 2, 9));
     for (Task<void>& task : tasks) task.cancel();
     co_await let_others_run();
-    EXPECT_EQ(broker_->listeners(), 0u);
+    EXPECT_EQ(broker_->listeners().size(), 0u);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "argiope/jobs/token_level.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 
 #include <gtest/gtest.h>
 

@@ -75,6 +75,22 @@ TEST(SavedAssets, OfStyleSheetsAreFoundOnAnyHost) {
               UnorderedElementsAre("GET 0/", "GET 1/css/a.css", "GET 1/css/b.css", "GET 1/p.png", "GET 1/css/f.woff2"));
 }
 
+TEST(SavedAssets, ThatArePagesHaveTheirOwnWordsAmongTheFacts) {
+  SavedSite site;
+  site.sim.options.keep_facts = site.sim.options.duplicates.keep_simhashes = true;
+  site.page("/", "<embed src=part.html><p>one two three four five");
+  site.page("/part.html", "<p>six seven");
+  EXPECT_TRUE(site.run().finished);
+  ASSERT_EQ(site.record(kFirst + "part.html").reason, UrlReason::requisite);
+  std::map<std::int64_t, std::uint32_t> words;
+  EXPECT_TRUE(site.sim.store->scan_facts([&](const PageFacts& facts) {
+    words[facts.url_id] = facts.words;
+    return true;
+  }));
+  EXPECT_EQ(words[site.record(kFirst).url_id], 5u);
+  EXPECT_EQ(words[site.record(kFirst + "part.html").url_id], 2u);
+}
+
 // A server may have another one behind each for ever.
 TEST(SavedAssets, OfStyleSheetsEndBehindTwentyInARow) {
   SavedSite site;

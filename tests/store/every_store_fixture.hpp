@@ -9,6 +9,7 @@
 #include <string>
 
 #include "argiope/store/store.hpp"
+#include "store/directory_driver.hpp"
 #include "store/reference_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/temporary_folder.hpp"
@@ -24,6 +25,10 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
     const std::string kind = GetParam();
     if (kind == "reference") {
       store_ = std::make_unique<ReferenceStore>();
+      return;
+    }
+    if (kind == "directory") {
+      store_ = open_directory(folder_.file("jobs"));
       return;
     }
     auto opened = open_store(kind == "memory" ? "memory:" : "sqlite:" + folder_.file("jobs.db"), {.sync = SyncMode::off});
@@ -54,7 +59,7 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
   std::uint64_t token_ = 0;  // of the last lease
 };
 
-inline const auto kEveryStore = testing::Values("memory", "sqlite", "reference");
+inline const auto kEveryStore = testing::Values("memory", "sqlite", "reference", "directory");
 inline std::string name_of_store(const testing::TestParamInfo<const char*>& info) { return info.param; }
 
 }  // namespace argiope

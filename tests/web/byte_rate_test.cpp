@@ -1,5 +1,5 @@
 // How fast bytes may come, by a clock that the test moves.
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "argiope/async/group.hpp"
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
 #include "support/certificate.hpp"
 #include "support/http_client_fixture.hpp"
 

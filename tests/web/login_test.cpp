@@ -71,6 +71,16 @@ TEST(HtmlForms, WhatIsNoMarkupIsNoForm) {
   EXPECT_EQ(sent_by("<form><input name=a value=1"), "") << "the page ends inside a tag";
 }
 
+TEST(HtmlForms, AreReadAsBrowsersReadTags) {
+  EXPECT_EQ(sent_by("<script><!--<script></script><form>--></script>"), "no form") << "a script in a script's comment";
+  EXPECT_EQ(sent_by("<svg><form><input name=no></svg><form><input name=a value=1>"), "a=1") << "a picture has none";
+  EXPECT_EQ(sent_by("<template><base href=/no/></template><base href=/b/><form action=x><input name=a>"), "a=");
+  EXPECT_EQ(sent_by("<form><input name=a value=1></formula><input name=b value=2>"), "a=1 b=2") << "another end tag";
+  EXPECT_EQ(sent_by("<form><textarea name=a>1<b>2"), "a=1<b>2") << "nothing ends it";
+  EXPECT_EQ(sent_by("<form><select name=a><option>1<option selected>2"), "a=2") << "nor the page its last option";
+  EXPECT_EQ(sent_by("<form><input name='a'/value=1><input name=b value='1' value='2'>"), "a=1 b=1");
+}
+
 TEST(HtmlForms, AControlMayBelongToAFormElsewhere) {
   EXPECT_EQ(sent_by("<form id=f></form><form><input form=f name=a value=1><input name=b value=2></form>"), "a=1");
   EXPECT_EQ(sent_by("<form id=f></form><form><input form=f name=a value=1><input name=b value=2></form>", 1), "b=2");

@@ -35,7 +35,7 @@
 #define ARGIOPE_DELETED(what_to_do) = delete
 #endif
 
-// What the compiler says where a Result is awaited and dropped.
+// The compiler's message where a Result is awaited and dropped.
 #define ARGIOPE_UNREAD_RESULT \
   "its error is lost: write value_or_throw(co_await ...), co_await or_return(...), or look at the Result"
 
@@ -48,11 +48,12 @@ namespace detail {
 
 // Called when a task's outermost coroutine ends.
 void root_coroutine_ended() noexcept;
-// Called when a coroutine is destroyed that never ran, which is a forgotten co_await. Warns in the loop's debug mode.
+// Called when a coroutine is destroyed that never ran, which is a forgotten co_await: warns as EventLoop::set_debug
+// says.
 void coroutine_never_started(const std::source_location& created_at) noexcept;
 
-// The exception with which a coroutine of this thread has just ended, from the catch block on. Who awaited it resumes
-// at once and takes it, so a thread has one at most, and no frame needs room for it.
+// The exception with which a coroutine of this thread has just ended, from the catch block on. The coroutine that
+// awaited it resumes at once and takes it, so a thread has one at most, and no frame needs room for it.
 void keep_thrown() noexcept;
 std::exception_ptr take_thrown() noexcept;
 [[noreturn]] void rethrow_thrown();
@@ -72,12 +73,12 @@ struct Gate {
   std::coroutine_handle<> caller;
 };
 
-// What runs on when a coroutine has ended that nobody awaits, or that a gate does. Its frame stays, suspended where it is.
+// The next to run when a coroutine ends that nobody awaits, or a gate does. Its frame stays, suspended where it is.
 std::coroutine_handle<> after_end(PromiseBase& ended) noexcept;
 
-// What every coroutine's frame holds: one word, because the memory of a waiting task is frames. Until the coroutine is
-// awaited, the word says where it was made; from then on, who awaits it. Nobody awaits the outermost one of a task: its
-// word says where the task was made. The lowest bits, which no address uses, tell these apart.
+// The part that every coroutine's frame holds: one word, because the memory of a waiting task is frames. Until the
+// coroutine is awaited, the word says where it was made; from then on, who awaits it. Nobody awaits the outermost one
+// of a task: its word says where the task was made. The lowest bits, which no address uses, tell these apart.
 class PromiseBase {
  public:
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }
@@ -152,7 +153,7 @@ class Promise final : public PromiseBase {
       rethrow_thrown();
     return std::move(*value_);
   }
-  // What was returned; null when it threw.
+  // The value that was returned; null when it threw.
   T* value() noexcept { return value_ && !threw() ? &*value_ : nullptr; }
 
  private:
@@ -208,6 +209,10 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
   // Gives the frame away; whoever takes it destroys it.
   Handle release() noexcept { return std::exchange(handle_, {}); }
+  // Destroys it unrun, on purpose: nobody is warned of a coroutine that was never awaited. Harmless on an empty one.
+  void close() noexcept {
+    if (handle_) release().destroy();
+  }
 
   void operator co_await() const& ARGIOPE_DELETED(
       "a Coro is awaited once: write co_await std::move(coro), or make it a task to await it more than once");
@@ -255,7 +260,7 @@ namespace detail {
 template <class A>
 concept IsCoro = requires { typename A::value_type; } && std::same_as<A, Coro<typename A::value_type>>;
 
-// A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved then.
+// A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved.
 template <class F>
 using CalledOnce = std::conditional_t<std::is_invocable_v<F>, F, F&>;
 template <class F>
@@ -263,18 +268,18 @@ using ResultOfOneCall = std::invoke_result_t<CalledOnce<F>>;
 
 }  // namespace detail
 
-// A function without parameters that returns a Coro: a function, a lambda with or without captures, a std::function, what
-// std::bind_front makes of a function and its arguments. What makes a task of a Coro takes it too.
+// A function without parameters that returns a Coro: a function, a lambda with or without captures, a std::function,
+// what std::bind_front makes of a function and its arguments. Functions that make a task of a Coro take it too.
 //
 //   loop.create_task([order = std::move(order)]() -> Coro<void> { co_await ship(order); });
 //   loop.create_task(std::bind_front(&Shop::ship, &shop, std::move(order)));
 //
-// Lifetime: it is copied or moved to the task, and is destroyed when its coroutine has ended, before anybody who awaits the
-//           task goes on: what it captures by value may be used to the end. What it captures by reference may be used no
-//           longer than what is referred to lives.
+// Lifetime: it is copied or moved to the task, and is destroyed when its coroutine has ended, before anybody who awaits
+//           the task goes on: what it captures by value may be used to the end. An object that it captures by reference
+//           may be used no longer than it lives.
 // Order:    it is called in the task's first step, and never when the task is cancelled before.
-// Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. What the call itself throws, before
-//           there is a Coro, is thrown from the task, and std::invalid_argument for an empty Coro that it returns.
+// Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. Exceptions of the call
+//           itself, before there is a Coro, are thrown from the task, and std::invalid_argument for an empty Coro.
 template <class F>
 concept CoroFunction = std::move_constructible<F> && requires { requires detail::IsCoro<detail::ResultOfOneCall<F>>; };
 

@@ -76,7 +76,7 @@ class IncompleteReadError : public std::runtime_error {
                            (expected ? std::to_string(*expected) + " bytes" : "the bytes up to a separator")),
         partial_(std::move(partial)),
         expected_(expected) {}
-  // What did come; it is no longer in the stream.
+  // The bytes that did come; they are no longer in the stream.
   const std::string& partial() const noexcept { return partial_; }
   std::optional<std::size_t> expected() const noexcept { return expected_; }
 

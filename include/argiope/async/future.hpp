@@ -190,7 +190,7 @@ class TaskCore : public FutureCore, public ListHook {
   friend class argiope::EventLoop;
   friend void root_coroutine_ended() noexcept;
 
-  // What few tasks have. An empty name or message: none.
+  // The things that few tasks have. An empty name or message: none.
   struct Rare {
     std::string name;
     std::string cancel_message;
@@ -337,7 +337,7 @@ class Future {
     state_->rethrow_unless_ready();
     if constexpr (!std::is_void_v<T>) return static_cast<const T&>(*detail::slot_of<T>(*state_).value);
   }
-  // What was thrown, null when nothing was; InvalidStateError while pending, CancelledError when cancelled.
+  // The thrown exception, null without one; InvalidStateError while pending, CancelledError when cancelled.
   std::exception_ptr exception() const { return state_->exception(); }
 
   // Calls `function` through call_soon once done, in the order added; cancel() of the handle takes it back.

@@ -17,13 +17,13 @@
 #include <variant>
 #include <vector>
 
-#include "argiope/async/awaitable.hpp"
+#include "argiope/async/detail/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 
 namespace argiope {
 
-// What a TaskGroup throws: every exception of its tasks and body, in the order they happened.
+// The exception of a TaskGroup: every exception of its tasks and body, in the order they happened.
 class ExceptionGroup : public std::runtime_error {
  public:
   explicit ExceptionGroup(std::vector<std::exception_ptr> exceptions);
@@ -33,7 +33,7 @@ class ExceptionGroup : public std::runtime_error {
   std::vector<std::exception_ptr> exceptions_;
 };
 
-// What became of one of several: its value, or what it threw (CancelledError too).
+// The outcome of one of several: its value, or what it threw (CancelledError too).
 template <class T>
 using GatherOutcome = std::expected<T, std::exception_ptr>;
 
@@ -194,19 +194,13 @@ class Race {
   bool stopped_ = false;
 };
 
-// What a branch awaits. A Coro whose branch is cancelled before its first step is not a forgotten one.
+// The awaitable of a branch.
 template <class A>
 struct Contestant {
   A awaitable;
   explicit Contestant(A given) : awaitable(std::move(given)) {
     if constexpr (IsCoro<A>) {
       if (!awaitable) throw std::invalid_argument("first_of an empty coroutine");
-    }
-  }
-  Contestant(Contestant&&) = default;
-  ~Contestant() {
-    if constexpr (IsCoro<A>) {
-      if (auto never_started = awaitable.release()) never_started.destroy();
     }
   }
 };
@@ -255,9 +249,9 @@ std::variant<MonostateIfVoid<Ts>...> value_at(std::size_t index, std::tuple<Task
 //
 // Gives:    the value of the first, at its place in the variant (index()); std::monostate where awaiting gives nothing. The
 //           value of a Future or Task is copied, or moved out of it when it cannot be copied.
-// Errors:   what the first throws; CancelledError when that was cancelled by others. What another throws meanwhile goes to
-//           the loop's exception handler. std::logic_error for a future of another loop; std::invalid_argument, before any
-//           starts, for an empty Coro.
+// Errors:   what the first throws; CancelledError when that was cancelled by others. An exception of another meanwhile
+//           goes to the loop's exception handler. std::logic_error for a future of another loop; std::invalid_argument,
+//           before any starts, for an empty Coro.
 // Cancel:   cancels them all, and throws CancelledError when all have ended. Where one had ended before, or ends in spite of
 //           it, its outcome is given, and the caller's next await throws.
 // Order:    of those that could end in one turn the first to run wins. The others take nothing: an item, a permit or the

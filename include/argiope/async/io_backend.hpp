@@ -1,4 +1,4 @@
-// What an EventLoop stands on: a clock, and a way to wait for the outside world.
+// The ground that an EventLoop stands on: a clock, and a way to wait for the outside world.
 //
 // The loop itself only orders tasks and timers; sockets, descriptors and the passing of time belong to
 // the backend. asio_backend.hpp is the real one, virtual_backend.hpp the simulated one.
@@ -12,8 +12,8 @@
 
 namespace argiope {
 
-// What one can wait for at a descriptor: that reading, or writing, would not block. The end of the input, a hang-up and
-// an error count as ready for both, since a read or write tells of them.
+// The event that one can wait for at a descriptor: that reading, or writing, would not block. The end of the input, a
+// hang-up and an error count as ready for both, since a read or write tells of them.
 enum class Interest : std::uint8_t { read, write };
 
 // A descriptor registered with a backend, which lasts as long as this object does. The descriptor stays the caller's.
@@ -29,7 +29,7 @@ class Watch {
   // As always with readiness, something else may have used it up in between: make the descriptor non-blocking.
   // `ready` must not throw; it may call start() and stop(), and may destroy the Watch.
   virtual void start(Interest interest, std::move_only_function<void()> ready) = 0;
-  // What start() was given is dropped uncalled.
+  // The callback that start() was given is dropped uncalled.
   virtual void stop(Interest interest) noexcept = 0;
 };
 
@@ -63,7 +63,7 @@ class IoBackend {
 
 namespace detail {
 
-// An AsioBackend on the machine's clock. Who calls it includes nothing of Asio's, and who does not call it links nothing.
+// An AsioBackend on the machine's clock. Its callers include nothing of Asio's, and others link nothing.
 std::unique_ptr<IoBackend> make_real_backend();
 
 }  // namespace detail

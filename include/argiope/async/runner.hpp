@@ -15,8 +15,8 @@ namespace argiope {
 namespace detail {
 
 // For as long as it lives, SIGINT cancels `main`; a second one stops the loop, and a third has its default effect
-// again. Does nothing where SIGINT is handled or ignored already, and on other threads than the main one: as in asyncio, one
-// loop of a program with several is the one that Ctrl-C ends.
+// again. Does nothing where SIGINT is handled or ignored already, and on other threads than the main one: as in asyncio,
+// one loop of a program with several is the one that Ctrl-C ends.
 class InterruptGuard {
  public:
   InterruptGuard(EventLoop& loop, AnyTask main);
@@ -91,7 +91,7 @@ class Runner {
   }
 
   // Cancels the tasks that are left and waits until they have ended, shuts the default executor down, and ends the
-  // loop. What the tasks throw meanwhile goes to the exception handler. May be called twice.
+  // loop. Exceptions of the tasks meanwhile go to the exception handler. May be called twice.
   void close();
 
  private:
@@ -131,8 +131,9 @@ T run_and_close(std::optional<Runner>& runner, Coro<T> main, const std::source_l
 // A function that returns the Coro, run([&]() -> Coro<int> { … }), is kept until that has ended.
 //
 // Gives:   what `main` returned.
-// Errors:  what `main` threw, when the tasks it left have been cancelled and have ended; KeyboardInterrupt as Runner::run:
-//          Ctrl-C cancels the `main` of the main thread, and then ends a program that does not catch it with status 130.
+// Errors:  what `main` threw, when the tasks it left have been cancelled and have ended; KeyboardInterrupt as
+//          Runner::run: Ctrl-C cancels the `main` of the main thread, and then ends a program that does not catch it
+//          with status 130.
 // Threads: the calling one, until `main` has ended.
 template <class T>
 T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {

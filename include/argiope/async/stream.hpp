@@ -86,8 +86,8 @@ class Stream {
   // True when the end has been reached and everything before it was read.
   bool at_eof() const;
   // For who does something else than reading: calls `ended` once, from the loop, when the peer has ended its side or the
-  // connection is broken. The next read takes that back, and so does when_ended({}). What comes meanwhile is there for that
-  // read; behind 64 KiB of it the end is not seen. `ended` must not throw, and may destroy the stream.
+  // connection is broken. The next read takes that back, and so does when_ended({}). Data that comes meanwhile is there
+  // for that read; behind 64 KiB of it the end is not seen. `ended` must not throw, and may destroy the stream.
   void when_ended(std::move_only_function<void()> ended);
 
   // Errors: std::length_error when unsent bytes would exceed write_limit; nothing of `bytes` is taken then. On a broken
@@ -141,7 +141,7 @@ Coro<Stream> open_connection(std::string host, std::uint16_t port, StreamOptions
 Coro<Stream> open_unix_connection(std::string path, StreamOptions options = {});
 
 // Talks to one client. The stream is closed after it, when everything it wrote is sent; to keep the stream for longer,
-// move it away. What it throws goes to the loop's exception handler.
+// move it away. An exception of it goes to the loop's exception handler.
 using ConnectionHandler = std::function<Coro<void>(Stream& stream)>;
 
 struct ServerOptions {
@@ -152,8 +152,8 @@ struct ServerOptions {
   int backlog = 100;
 };
 
-// What start_server gives: accepts clients until closed or destroyed, each served by a task of its own. Their tasks run
-// on after that.
+// The result of start_server: accepts clients until closed or destroyed, each served by a task of its own. Their tasks
+// run on after that.
 // Threads: the loop's own. Close or destroy it before its loop.
 class Server {
  public:

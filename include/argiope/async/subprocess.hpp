@@ -22,7 +22,7 @@ namespace detail {
 class ProcessState;
 }
 
-// What one of the child's standard descriptors is. `to_stdout` is for stderr only.
+// The kind of one of the child's standard descriptors. `to_stdout` is for stderr only.
 enum class Stdio : std::uint8_t { inherit, pipe, devnull, to_stdout };
 
 struct SubprocessOptions {

@@ -1,9 +1,9 @@
 // Lock, Event, Condition, Semaphore, BoundedSemaphore and Barrier: asyncio's, for tasks of one loop.
 //
-// Who waits is linked by its own coroutine's frame, so waiting costs no allocation. Waiters are served first come,
+// A waiter is linked by its own coroutine's frame, so waiting costs no allocation. Waiters are served first come,
 // first served. A wait that throws CancelledError has taken nothing, even when its task was cancelled between being
 // woken and running on: what was handed to it (a permit, the lock) goes to the next waiter, and so does a
-// notification. What is told to all (an event, the end of a barrier) stays told.
+// notification. News that is told to all (an event, the end of a barrier) stays told.
 #pragma once
 
 #include <coroutine>

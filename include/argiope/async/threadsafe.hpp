@@ -154,7 +154,8 @@ ThreadsafeFuture<T> run_coroutine_threadsafe(Coro<T> coro, EventLoop& loop,
   });
   return ThreadsafeFuture<T>{std::move(state)};
 }
-// The same for a function that returns the Coro. The loop's thread calls it, and destroys it when its coroutine has ended.
+// The same for a function that returns the Coro. The loop's thread calls it, and destroys it when its coroutine has
+// ended.
 template <CoroFunction F>
 ThreadsafeFuture<detail::FunctionValue<F>> run_coroutine_threadsafe(
     F function, EventLoop& loop, const std::source_location& where = std::source_location::current()) {

@@ -4,7 +4,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "argiope/async/awaitable.hpp"
+#include "argiope/async/detail/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 
 namespace argiope {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/awaitable.hpp"
+#include "argiope/async/detail/awaitable.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
 
@@ -18,7 +18,7 @@ namespace argiope {
 // has not failed.
 enum class When { all_completed, first_completed, first_exception };
 
-// What wait() gives: every future it was given, in the order given, in one of the two.
+// The result of wait(): every future it was given, in the order given, in one of the two.
 template <class F>
 struct Waited {
   std::vector<F> done;
@@ -164,8 +164,8 @@ ARGIOPE_SAY_THE_UNIT;
 //
 // Gives:    a copy of its value; a value that cannot be copied is moved out of it.
 // Errors:   what the future throws; CancelledError also when the future itself was cancelled.
-// Cancel:   throws CancelledError at once, and the future goes on. What it throws later goes, if nothing else asks for
-//           it, to the loop's exception handler.
+// Cancel:   throws CancelledError at once, and the future goes on. An exception that it throws later goes, if nothing
+//           else asks for it, to the loop's exception handler.
 // Threads:  the loop's own.
 template <class T>
 Coro<T> shield(Future<T> future) {

@@ -15,7 +15,7 @@
 
 namespace argiope {
 
-// What kind of thing went wrong; the message says which thing and what to do.
+// The kind of thing that went wrong; the message says which thing and what to do.
 enum class Errc : std::uint8_t {
   invalid_input,  // the bytes or the option do not follow their grammar
   too_large,      // a documented limit was exceeded

@@ -25,8 +25,8 @@ struct CommandOptions {
   std::size_t most_output = 1024 * 1024;
   // Between SIGTERM and SIGKILL, when it is cancelled or out of time.
   Duration grace = std::chrono::seconds{5};
-  // What keeps any command from being started (no descriptors, no memory, no room for processes) is no failure of the
-  // job: it is tried again, at growing intervals, for so long. Then WorkerUnfit.
+  // A lack that keeps any command from being started (no descriptors, no memory, no room for processes) is no failure
+  // of the job: it is tried again, at growing intervals, for so long. Then WorkerUnfit.
   Duration patience = std::chrono::seconds{30};
   // Exit statuses that are success. Empty: 0, and of our own `argiope crawl` 1, too: what it has found is no failure of it.
   std::vector<int> ok_status;

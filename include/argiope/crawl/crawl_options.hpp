@@ -1,4 +1,4 @@
-// What a crawl is asked to do. The command line fills it in; so may a program.
+// The options of a crawl. The command line fills them in; so may a program.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/crawl/crawl_sink.hpp"
-#include "argiope/crawl/host_settings.hpp"
+#include "argiope/crawl/detail/host_settings.hpp"
 #include "argiope/crawl/page.hpp"
 #include "argiope/render/page_renderer.hpp"
 #include "argiope/web/cookies.hpp"
@@ -36,7 +36,7 @@ enum class CrawlOrder : std::uint8_t {
   random,    // in an order that `order_seed` decides, the same in each run
 };
 
-// What an earlier run has settled and this one is to fetch again, whole, whatever its age; as far as it is in scope.
+// URLs that an earlier run has settled and this one is to fetch again, whole, whatever their age; if in scope.
 enum class Requeue : std::uint8_t {
   none,
   failed,    // given up without a usable answer (they are due again in any case)
@@ -51,9 +51,9 @@ inline constexpr Duration kMostCrawlDelay = std::chrono::minutes{5};
 // A host is asked for as long as it rests.
 inline constexpr double kAutothrottleTarget = 0.5;
 
-// What is not followed because the crawl has it in another place. Nothing, unless it is asked for: whoever crawls a site finds
-// every page of it. Nothing of this is done to seeds and to other hosts than the crawl's; redirects are followed as they are, but
-// not into a trap.
+// The duplicates that a crawl does not follow, because it has them in another place. Nothing, unless it is asked for:
+// whoever crawls a site finds every page of it. Nothing of this is done to seeds and to other hosts than the crawl's;
+// redirects are followed as they are, but not into a trap.
 struct DuplicateOptions {
   // The links of a page with the same bytes as another of its host, which was fetched before; and those of one with nearly the
   // same words: whose simhash differs from another's in at most `near_distance` bits, up to 7.
@@ -80,7 +80,7 @@ struct DuplicateOptions {
   bool compares_words() const noexcept { return skip_near || trap_pages > 0; }
 };
 
-// What pages are shown with (pictures, styles, scripts, fonts, and what styles refer to): whether it is fetched, too.
+// Parts that pages show (pictures, styles, scripts, fonts, and what styles refer to): whether they are fetched, too.
 enum class Requisites : std::uint8_t {
   none,
   same_host,  // what is on the crawl's hosts
@@ -94,7 +94,7 @@ struct RevisitBounds {
   friend bool operator==(const RevisitBounds&, const RevisitBounds&) = default;
 };
 
-// What one page may ask for while it is rendered.
+// The limits of one page's requests while it is rendered.
 struct RenderLimits {
   std::size_t requests = 100;
   std::uint64_t bytes = 50 * 1024 * 1024;  // decoded, of all answers together
@@ -125,7 +125,7 @@ struct CrawlOptions {
   // these, and names without an extension; nothing of `reject_extensions`.
   std::vector<std::string> accept_extensions, reject_extensions;
   // Media types, in lower case, "application/pdf" or "text/*": of others no body is read, but of HTML pages, for their links.
-  // Empty: all. What ends like another type is asked by HEAD first.
+  // Empty: all. A URL that ends like another type is asked by HEAD first.
   std::vector<std::string> accept_types;
 
   // --- sitemaps and feeds: what they list is followed as links are, at the depth of the file. Of known pages those are asked again
@@ -161,7 +161,7 @@ struct CrawlOptions {
   // A run after one that has finished asks whether what that one has fetched has changed, and checks again what it has checked,
   // unless `age` or `adaptive` says when. A run that goes on after one that has not finished asks what those before have not asked.
   bool ask_again = false;
-  // What was only checked is checked again when that was longer ago than this, and when it is broken; nullopt: as `age` says.
+  // A checked link is checked again when that was longer ago than this, and when it is broken; nullopt: as `age` says.
   std::optional<Duration> check_age;
   // Answers that are no broken links. Empty: all below 400. A redirect is judged by where it leads.
   std::vector<StatusRange> accept_status;
@@ -207,7 +207,7 @@ struct CrawlOptions {
   std::uint32_t max_redirects = 10;
   std::vector<HeaderFor> headers_for;  // fields for some hosts only
 
-  // What is otherwise at some hosts.
+  // Settings that are otherwise at some hosts.
   std::vector<HostSettings> hosts;
 
   // --- who servers take it for
@@ -224,7 +224,7 @@ struct CrawlOptions {
   // again, that have not changed (304), that are of a type that is not accepted, or that only told whether a link is broken.
   // While it runs, its request still counts as under way. When the crawl is cancelled or killed meanwhile, the page comes
   // again in the next run: at least once.
-  // What it throws is logged, counted, and kept with the URL; the page counts as done.
+  // Its exceptions are logged, counted, and kept with the URL; the page counts as done.
   // Threads: that of the shard that has fetched the page; with several, from several at a time.
   PageHandler on_page;
   // See CrawlSink.
@@ -234,7 +234,7 @@ struct CrawlOptions {
   // Renders the HTML pages of the crawl that were answered with 200: what it makes of them takes their body's place for links,
   // on_page, the sinks (Exchange::rendered) and what is stored of the page. Opened before the first request and closed after
   // the last, on the crawl's loop; a crawl with it has one shard. Null: pages are as they were fetched.
-  // What a page asks for is fetched as the crawl's own requests are: by robots.txt, at the pace of its host, past the same guard.
+  // A page's requests are sent as the crawl's own are: by robots.txt, at the pace of its host, past the same guard.
   // Requests to its own site go with the crawl's cookies, those to others without.
   std::shared_ptr<PageRenderer> renderer;
   // Patterns as `include`'s: only such pages are rendered; empty: all.
@@ -254,7 +254,7 @@ struct CrawlOptions {
   // it changed, longer by half after one that did not. Kept in the store.
   std::optional<RevisitBounds> adaptive;
   // Fetch again within the run, too, and go on until stop(): what was fetched is due after its age or interval. A host that was given
-  // up is asked again after an hour, or the age where that is shorter. What is only checked is asked once. Needs `age` or `adaptive`.
+  // up is asked again after an hour, or the age where that is shorter. A URL to check is asked once. Needs `age` or `adaptive`.
   bool forever = false;
   std::optional<Duration> max_time;
   // Stop (resumably) when nothing was fetched for so long though work is waiting; nullopt: wait.

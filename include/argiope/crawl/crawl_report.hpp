@@ -1,4 +1,4 @@
-// What a crawl did: counters while it runs, a report at its end.
+// The results of a crawl: counters while it runs, a report at its end.
 #pragma once
 
 #include <array>
@@ -82,7 +82,7 @@ struct FoundTrap {
   std::uint64_t left_out = 0;  // URLs and links in this run
 };
 
-// What a run has read of sitemaps and feeds.
+// Totals of the sitemaps and feeds that a run has read.
 struct SitemapTotals {
   std::uint64_t files = 0;       // answered with 200, and read
   std::uint64_t unchanged = 0;   // the same as when they were last read
@@ -116,7 +116,7 @@ struct CrawlReport {
   std::uint64_t resting = 0;
   SitemapTotals sitemaps;
   std::uint64_t taken_up = 0;  // URLs of earlier runs, and seeds, that this run had to do; 0: nothing was due
-  // What was learned of duplicates, in this run or an earlier one, by site and name, or by shape.
+  // Lessons on duplicates, in this run or an earlier one, by site and name, or by shape.
   std::vector<LearnedParameter> learned_parameters;
   std::vector<FoundTrap> traps;
   bool finished = false;
@@ -127,7 +127,7 @@ struct CrawlReport {
   static constexpr std::size_t kMostBroken = 1000;
   static constexpr std::size_t kMostLostHosts = 1000;
 
-  // What guards against traps have left out; see CrawlOptions.
+  // The number of URLs that guards against traps have left out; see CrawlOptions.
   std::uint64_t cut_by_guards() const;
   // Finished, and no guard against traps has left anything out.
   bool complete() const { return finished && cut_by_guards() == 0; }

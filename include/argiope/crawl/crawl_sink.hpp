@@ -16,7 +16,7 @@ namespace argiope {
 
 struct PageReferences;
 
-// What the crawl asked for.
+// The kind of thing that the crawl asked for.
 enum class ExchangeKind : std::uint8_t {
   page,       // a URL of the crawl
   check,      // whether a link out of scope works: by HEAD, or by GET of no more than its first bytes
@@ -27,8 +27,8 @@ enum class ExchangeKind : std::uint8_t {
   part,       // what a page has asked for while it was rendered
 };
 
-// A request and the response to it, whatever its status: redirects, 304, and those after which the URL is asked again. What it
-// refers to is there during take(); copy what is to stay.
+// A request and the response to it, whatever its status: redirects, 304, and those after which the URL is asked again.
+// The objects it refers to are there during take(); copy what is to stay.
 struct Exchange {
   ExchangeKind kind{};
   const HttpRequest& request;
@@ -73,8 +73,8 @@ class CrawlSink {
   virtual bool can_lack() const noexcept { return false; }
   virtual bool lacks(std::string_view) const { return false; }
   // The name under which the database remembers which runs have shown their answers to the sink, or to one before it that has made
-  // the same: "archive/…", where what stands before the slash is told to users. What another run has asked last is asked without
-  // validators, so that the sink sees it whole. Empty: it needs no more than what has changed.
+  // the same: "archive/…", where what stands before the slash is told to users. URLs that another run has asked last
+  // are asked without validators, so that the sink sees them whole. Empty: it needs no more than what has changed.
   virtual std::string demand() const { return {}; }
   // Whether nothing is left of what earlier runs have shown it.
   virtual bool begins_anew() const noexcept { return false; }

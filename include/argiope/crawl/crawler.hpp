@@ -29,7 +29,7 @@ namespace argiope {
 //          and cookies() from any thread.
 class Crawler {
  public:
-  // What a store calls before it commits what a crawl with these sinks has found: UrlStoreOptions::before_commit.
+  // A store calls this before it commits what a crawl with these sinks has found: UrlStoreOptions::before_commit.
   static std::function<Result<std::vector<UrlNote>>()> keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks);
 
   // `store` outlives the crawler. `seed` is all the chance there is: jitter of retries, and fingerprints.

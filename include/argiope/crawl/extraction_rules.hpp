@@ -1,5 +1,5 @@
-// What is taken from pages: rules with fields, and Extractor, which applies them to a page. No crawl and no file is in here: what
-// crawls, projects and programs share.
+// The data that are taken from pages: rules with fields, and Extractor, which applies them to a page. No crawl and no file is in
+// here: what crawls, projects and programs share.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace argiope {
 
-// What becomes of what a field's source finds. docs/extraction.md has examples.
+// The type that a field makes of what its source finds. docs/extraction.md has examples.
 enum class FieldType : std::uint8_t {
   text,        // what a reader sees of it, in one line
   lines,       // the same with its lines
@@ -102,7 +102,7 @@ struct FieldValue {
   friend bool operator==(const FieldValue&, const FieldValue&) = default;
 };
 
-// What went wrong with a field of a page, and with what.
+// A fault in a field of a page, and which field it is.
 struct FieldTrouble {
   std::size_t field = 0;  // its place among the columns
   std::string why;        // "\"free\": there is no number in it"

@@ -27,7 +27,7 @@ struct ExtractionOptions {
   Format format = Format::by_name;
   // On which pages are read; 0: as many as the machine has processors, and at most 8.
   std::size_t threads = 0;
-  // What is kept survives a power cut.
+  // Kept records survive a power cut.
   bool sync = true;
 };
 

@@ -12,13 +12,13 @@
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/url_store.hpp"
-#include "argiope/web/http_versions.hpp"
+#include "argiope/web/detail/http_versions.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/tls.hpp"
 
 namespace argiope {
 
-// What a crawl runs on.
+// The means that a crawl runs on.
 struct CrawlSetup {
   // A file in which what is known of URLs is kept, so that the next run goes on from there; made where it is not there.
   // ":memory:" forgets it with the crawl.

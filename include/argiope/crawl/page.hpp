@@ -24,7 +24,7 @@ struct PageLink {
   std::string text;  // of an `a` element, in UTF-8; see link_text()
 };
 
-// One answer. What it refers to lives until the handler has ended; copy what is to stay.
+// One answer. The objects it refers to live until the handler has ended; copy what is to stay.
 struct Page {
   const Url& url;
   const HttpResponse& response;  // status; headers, all of them in `fields`; body, decoded, in the charset it came in
@@ -41,7 +41,7 @@ struct Page {
   std::vector<PageLink> links() const;
 };
 
-// What to do with each page: a function of `const Page&` that returns nothing, or a coroutine, which is awaited.
+// The work on each page: a function of `const Page&` that returns nothing, or a coroutine, which is awaited.
 class PageHandler {
  public:
   PageHandler() = default;

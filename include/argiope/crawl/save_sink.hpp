@@ -19,7 +19,7 @@ namespace argiope {
 struct SaveOptions {
   // The mirror's folder: there is none yet, or it is empty, or a mirror of the same crawl.
   std::string path;
-  // What is kept survives a power cut.
+  // Kept files survive a power cut.
   bool sync = true;
   // Where the crawl begins. A mirror of a crawl that began on other hosts is not taken for this one's. Empty: that is not looked at.
   std::vector<Url> seeds;

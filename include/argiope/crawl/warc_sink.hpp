@@ -22,7 +22,7 @@ struct WarcOptions {
   std::string path;
   // A file that has so many bytes is followed by another: site-00001.warc.gz, site-00002.warc.gz …; 0: there is one.
   std::uint64_t most_bytes = 0;
-  // What is kept survives a power cut.
+  // Kept records survive a power cut.
   bool sync = true;
   // Fields of the warcinfo record: software, robots, who made it.
   std::vector<std::pair<std::string, std::string>> info;
@@ -31,7 +31,7 @@ struct WarcOptions {
 };
 
 // Writes pages and robots.txt: a response record for each, or a revisit record when the archive has the same payload already, and
-// a request record. What only asked whether a link works is no capture, nor is a body of a type that is not wanted. A thread of its own digests, packs and writes.
+// a request record. A check of a link is no capture, nor is a body of a type that is not wanted. A thread of its own digests, packs and writes.
 //
 //   auto archive = WarcSink::open({.path = "site"}, clock, random);
 //   options.sinks.push_back(*archive);
@@ -39,7 +39,7 @@ struct WarcOptions {
 // Threads: as CrawlSink.
 class WarcSink final : public CrawlSink {
  public:
-  // What a run that was killed has left behind the last whole record is cut off, and a warning says so. `clock` outlives the sink.
+  // The leavings of a killed run behind the last whole record are cut off, and a warning says so. `clock` outlives the sink.
   // Errors: io, disk_full, busy (another process writes the archive), wrong_format (a file of that name is no WARC file),
   // corrupt (a damaged record with others behind it).
   static Result<std::shared_ptr<WarcSink>> open(const WarcOptions& options, const Clock& clock, Random random);

@@ -25,8 +25,8 @@ namespace argiope {
 
 class Document;
 
-// What a document may need. Beyond it there is an error and no tree, because time and memory are spent before anyone asks
-// what a page is worth.
+// The limits of a document. Beyond them there is an error and no tree, because time and memory are spent before anyone
+// asks what a page is worth.
 struct DocumentLimits {
   std::size_t most_bytes = 10 * 1024 * 1024;
   std::size_t most_nodes = 300'000;
@@ -73,8 +73,8 @@ class Match {
   // Of an element or attribute, else empty.
   std::string_view name() const noexcept;
 
-  // What a reader sees of it, in one line: without what is not shown (script, style, template …), with space between blocks
-  // and cells, and with no more than one space anywhere.
+  // Its text as a reader sees it, in one line: without what is not shown (script, style, template …), with space
+  // between blocks and cells, and with no more than one space anywhere.
   std::string text() const;
   // The same with a line for each block, and an empty one between paragraphs; white space of `pre` stays.
   std::string lines() const;
@@ -110,8 +110,8 @@ class Match {
 // Threads: one at a time, its matches included.
 class Document {
  public:
-  // What `bytes` are is told by `content_type` and by themselves: HTML unless it says XML, in the encoding that detect_charset()
-  // finds.
+  // `content_type` and the bytes themselves tell what they are: HTML unless it says XML, in the encoding that
+  // detect_charset() finds.
   // Errors: too_large, naming the limit; invalid_input for XML without an element. Whatever else is wrong with a text, there is
   //         a tree of it.
   static Result<Document> parse(std::string_view bytes, std::string_view content_type,
@@ -135,9 +135,9 @@ class Document {
   std::optional<Match> element(std::uint32_t number) const noexcept;
   std::uint32_t most_number() const noexcept;
 
-  // Makes the addresses in it absolute, before anything is selected: `href` of a, area and link, `src` of img, script, iframe, source,
-  // audio and video, `action` of form. They are against its `base`, and that is against `page`, which may be null. What cannot be
-  // resolved stays as it is. How many bytes they have now.
+  // Makes the addresses in it absolute, before anything is selected: `href` of a, area and link, `src` of img, script,
+  // iframe, source, audio and video, `action` of form. They are against its `base`, and that is against `page`, which
+  // may be null. Addresses that cannot be resolved stay as they are. How many bytes they have now.
   // Errors: too_large where these would be more than kMostLinkBytes; then some are absolute, and some are not.
   Result<std::size_t> make_links_absolute(const Url* page);
   static constexpr std::size_t kMostLinkBytes = 64 * 1024 * 1024;
@@ -146,16 +146,16 @@ class Document {
   // as if there were nothing else, and an XPath expression begins at it ("//a" is everywhere, ".//a" in it).
   // Errors: too_large when the selector would take too long on this page (kMostSteps).
   Result<std::vector<Match>> select(const Selector& selector, const Match* within = nullptr) const;
-  // The same within several, which must be elements of this document: what is found in any of them, each once, and of it the first
-  // `most`. What an expression computes is there once for each of them, behind one another.
+  // The same within several, which must be elements of this document: what is found in any of them, each once, and of
+  // it the first `most`. Values that an expression computes are there once for each of them, behind one another.
   Result<std::vector<Match>> select(const Selector& selector, std::span<const Match> within,
                                     std::size_t most = static_cast<std::size_t>(-1)) const;
   // The same as of one, but only the first.
   Result<std::optional<Match>> select_first(const Selector& selector, const Match* within = nullptr) const;
 
-  // What one select() may cost: comparisons of nodes, and bytes of text by the dozen.
+  // The steps that one select() may take: comparisons of nodes, and bytes of text by the dozen.
   static constexpr std::uint64_t kMostSteps = 30'000'000;
-  // What it costs, in the same steps, to make a text or HTML of a match.
+  // The cost, in the same steps, of making a text or HTML of a match.
   std::uint64_t cost_of(const Match& match) const;
 
  private:

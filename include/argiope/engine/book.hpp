@@ -60,7 +60,7 @@ struct JobExplanation {
   std::string worker;
   double progress = 0;
   std::string progress_message;
-  // What may keep it besides, and only the owner of its queue could say: of a book beside the owner.
+  // Other reasons may keep it that only the owner of its queue could say: of a book beside the owner.
   std::vector<WaitReason> owner_knows;
 };
 // One sentence for people: `waits until 12:00:05Z: the bucket of key "example.org" is empty`.
@@ -68,13 +68,13 @@ std::string to_sentence(const JobExplanation& explanation);
 // One line; the reason in the words of to_string(WaitReason), times in RFC 3339 or null.
 std::string to_json(const JobExplanation& explanation);
 
-// What is known of a job's output already, and how long to wait for more.
+// The part of a job's output that is known already, and how long to wait for more.
 struct OutputLook {
   std::uint32_t run = 0;  // whose output that is, of which
   std::size_t after = 0;  // so many bytes are known
   Duration wait{};
 };
-// What the last run of a job has left from some byte on.
+// The output of a job's last run from some byte on.
 struct JobOutput {
   std::uint32_t run = 0;  // which one of the job's: JobTally::runs; 0: none has begun
   std::size_t after = 0;  // what was asked for, or 0 where another run has begun since
@@ -140,9 +140,9 @@ class Book {
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
 
   // --- requests that are done once, however often they come
-  // Puts or changes jobs unless a request of that key has come in the last day (kRequestsKept). A repetition of it gets the
-  // answer that it had and does nothing; another request under its key is a mismatch, and does nothing either. What each job
-  // has come to is in OnceReply. One transaction; a request that fails as a whole is not remembered, and may be tried again.
+  // Puts or changes jobs unless a request of that key has come in the last day (kRequestsKept). A repetition of it gets
+  // the answer that it had and does nothing; another request under its key is a mismatch, and does nothing. OnceReply
+  // holds each job's outcome. One transaction; a request that fails as a whole is not remembered, and may be retried.
   // Waits while there is no room for all of its jobs, where their queues' policies are to wait and they can hold so many.
   Coro<Result<OnceReply>> once(OnceCall call);
 

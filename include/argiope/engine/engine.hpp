@@ -1,5 +1,5 @@
 // Engine: the owner of a store. It hands out its jobs under leases when they are due and allowed, most important first,
-// stores how they ended, and fires its schedules. What anyone may do is in its book.
+// stores how they ended, and fires its schedules. Its book holds the calls that anyone may make.
 //
 // The store is the truth, this is the index: of each queue it keeps a bounded window in memory and reads on as the window
 // empties. A store has one owner at a time.
@@ -17,8 +17,8 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/engine/book.hpp"
+#include "argiope/engine/detail/lease.hpp"
 #include "argiope/engine/events.hpp"
-#include "argiope/engine/lease.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
@@ -53,8 +53,8 @@ struct EngineOptions {
   Duration owner_limit = std::chrono::seconds{1};
 };
 
-// Times that go in and come out are the calendar's. What the store holds may differ from them by what the calendar has
-// jumped since (the engine's time runs on through jumps, so that delays and leases keep their length).
+// Times that go in and come out are the calendar's. Times in the store may differ from them by the jumps of the
+// calendar since (the engine's time runs on through jumps, so that delays and leases keep their length).
 //
 // Suspends: where a Coro is returned, until the change is committed. Changes take effect in the order they are called.
 // Cancel:   cancelling the wait does not undo a change; a cancelled lease() takes nothing, or gives back.
@@ -64,9 +64,9 @@ struct EngineOptions {
 // Waits:    a store that is slow is waited for, and so is one that answers `busy`; meanwhile no lease runs out whose job has
 //           not been given yet, or whose end is on its way into the store.
 // Lifetime: may be moved, or destroyed at any moment, without close() and with calls under way, as when an exception
-//           unwinds. What is on its way into the store takes effect or does not, and every call that waits is answered: with
-//           its result, a lease with nothing, others with Errc::cancelled. Leases end as if the process had: the next owner
-//           ends them. No listener is called any more.
+//           unwinds. A call that is on its way into the store takes effect or does not, and every call that waits is
+//           answered: with its result, a lease with nothing, others with Errc::cancelled. Leases end as if the process
+//           had: the next owner ends them. No listener is called any more.
 // Threads:  the loop's own.
 class Engine {
  public:
@@ -83,7 +83,7 @@ class Engine {
   // store if it was opened by its name. To let runs of executors end first, call scheduler().shutdown().
   Coro<Result<void>> close();
 
-  // What anyone may do with the store's jobs and schedules, as this owner knows them. Stays where it is when the engine moves.
+  // The store's jobs and schedules for anyone, as this owner knows them. Stays where it is when the engine moves.
   Book& book() const noexcept;
   // Throws std::logic_error where `fires_schedules` is off.
   Scheduler& scheduler() const;

@@ -1,4 +1,4 @@
-// What happens to jobs, for listeners in the process.
+// The events of jobs, for listeners in the process.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct JobEvent {
   WallTime due_at{};
   std::string_view text;      // error, worker or progress message; done: JobContext::finding
   double fraction = 0;        // progress
-  // What ends a job that a schedule has put: whose run it was. 0: no schedule's, or the job goes on.
+  // Of an event that ends a job which a schedule has put: whose run it was. 0: no schedule's, or the job goes on.
   ScheduleId schedule = 0;
   std::uint64_t run = 0;
 };

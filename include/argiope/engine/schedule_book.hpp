@@ -19,9 +19,9 @@
 
 namespace argiope {
 
-// What ConflictPolicy means here: with replace the id, the history and the runs stay, a pause stays, and where the schedule
-// stands stays unless its trigger differs: a program may replace its schedules each time it starts and loses no run.
-// APScheduler 4 calls the policies exception, replace and do_nothing.
+// The meaning of ConflictPolicy here: with replace the id, the history and the runs stay, a pause stays, and where the
+// schedule stands stays unless its trigger differs: a program may replace its schedules each time it starts and loses
+// no run. APScheduler 4 calls the policies exception, replace and do_nothing.
 enum class AddOutcome : std::uint8_t {
   added,
   replaced,
@@ -139,9 +139,9 @@ class ScheduleBook {
   // Errors: too_large for a payload above the queue's limit; of the owner refused for a queue without room, and not_found when
   //         its executor or function is not there.
   Coro<Result<JobId>> run_now(std::string name);
-  // What became of its last planned times, the newest first; at most kRunsKept.
+  // The fates of its last planned times, the newest first; at most kRunsKept.
   Coro<Result<std::vector<ScheduleRun>>> history(std::string name, std::size_t limit = 20);
-  // What the last of its runs that left a result has left; nullopt when none has.
+  // The result of the last of its runs that left one; nullopt when none has.
   Coro<Result<std::optional<ScheduleOutput>>> output(std::string name);
   // Beside the owner: as far as the store tells.
   Coro<Result<ScheduleExplanation>> explain(std::string name);

@@ -1,4 +1,4 @@
-// What happens to a scheduler and its schedules, for listeners in the process.
+// The events of a scheduler and its schedules, for listeners in the process.
 #pragma once
 
 #include <cstdint>

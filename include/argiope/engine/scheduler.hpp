@@ -90,13 +90,13 @@ class Scheduler {
   // --- executors
   // An executor is a queue of that name with a Worker behind it. It works from its adding on, started or not.
   Coro<Result<void>> add_executor(std::string name, ExecutorOptions options = {});
-  // What runs jobs that name `function` or, when that is empty, name none. As long as a schedule names a function
+  // For jobs that name `function` or, when that is empty, name none. As long as a schedule names a function
   // that its executor has not, it is marked, and nothing of it is lost but what its misfire policy lets go. The executor
   // "default", whose queue a schedule's jobs go to if nothing else is said, is made if it is not there.
   Result<void> add_function(std::string executor, std::string function, JobFunction run);
   Coro<Result<void>> remove_executor(std::string name, bool wait = true);
   std::vector<std::string> executors() const;
-  // What a job was put for, or nullopt when it was no schedule's or its run is not in the history any more.
+  // The run that a job was put for, or nullopt when it was no schedule's or its run is not in the history any more.
   Coro<Result<std::optional<ScheduledRun>>> run_of(JobId job);
 
   // --- events

@@ -15,7 +15,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/executor.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 
 namespace argiope {
 
@@ -43,7 +43,7 @@ struct WorkerUnfit : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// What a function knows of the job it runs, and what it may say while it does. Ends with the run.
+// A function's view of the job it runs, and its way to report while it does. Ends with the run.
 // Threads: the loop's own.
 class JobContext {
  public:
@@ -89,8 +89,11 @@ struct WorkerOptions {
   std::size_t concurrency = 16;
   // How long stop() lets jobs run on before they are cancelled and given back.
   Duration drain_limit = std::chrono::seconds{10};
-  // Ends when there is nothing to lease and nothing runs.
+  // Ends when no job of the queues is ready or runs, here or at another worker, and none that has failed is due again within `linger`.
+  // Rates and limits are waited for; jobs that were put with a later time, and queues that are paused or have a rate of 0, are not:
+  // due_later() tells of them.
   bool until_empty = false;
+  Duration linger = std::chrono::seconds{60};
   // Judges exceptions that are none of the above; default: Outcome::retry with what() as the error, also when this
   // throws.
   std::function<Verdict(const JobRecord&, const std::exception_ptr&)> verdict;
@@ -114,7 +117,7 @@ class Worker {
   ~Worker();
   Worker(const Worker&) = delete;
 
-  // What runs jobs that name `function`, or, naming none, are in the queue of that name. Before run().
+  // For jobs that name `function`, or, naming none, are in the queue of that name. Before run().
   void add(std::string function, JobFunction run);
   // For jobs that name nothing known.
   void add_default(JobFunction run);
@@ -135,6 +138,13 @@ class Worker {
     std::size_t running = 0;
   };
   const Counts& counts() const noexcept;
+
+  // Of one that has ended by until_empty: jobs of its queues that wait for a time of their own. 10,000 of a queue are counted at most.
+  struct DueLater {
+    std::size_t jobs = 0;
+    WallTime first = WallTime::max();
+  };
+  DueLater due_later() const noexcept;
 
  private:
   struct State;

@@ -1,5 +1,5 @@
-// JobQueue: the in-memory heart of one partition. What is ready, what is due later, what is running, and what may run
-// next under the limits of the queue and of each key.
+// JobQueue: the in-memory heart of one partition. It knows which jobs are ready, due later or running, and which may
+// run next under the limits of the queue and of each key.
 //
 // pyspider's TaskQueue (priority queue, time queue, processing queue, token bucket) with keys. It keeps no payloads,
 // reads no clock and starts nothing: its owner asks for the next job, and asks again at next_wakeup().
@@ -18,8 +18,8 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/detail/indexed_heap.hpp"
 #include "argiope/jobs/detail/job_table.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/jobs/job.hpp"
-#include "argiope/jobs/token_level.hpp"
 
 namespace argiope {
 
@@ -104,11 +104,11 @@ struct JobCounts {
 // Order:   higher priority first; among equals, first put first served, whatever happened to them since. A key that
 //          must wait holds up no other key.
 // Cost:    put, lease and what settles a lease O(log jobs of the key + log keys). A million jobs take 58 bytes each, the
-//          payload number aside; a key some 150 and its name. What a burst made it take is kept for the next.
+//          payload number aside; a key some 150 and its name. Memory that a burst made it take is kept for the next.
 // Errors:  put, key and what moves a job may throw std::bad_alloc, and then that job is where it was. A KeyId that does
 //          not exist: std::invalid_argument. A stale token settles nothing: false.
-// Time:    comes with each call, on one clock that never steps back. What is due is found by the next lease() or
-//          tick(); counts are as of then.
+// Time:    comes with each call, on one clock that never steps back. Due jobs are found by the next lease() or tick();
+//          counts are as of then.
 // Threads: one at a time.
 class JobQueue {
  public:
@@ -194,7 +194,7 @@ class JobQueue {
   void set_due_log(std::vector<JobId>* log) noexcept { due_log_ = log; }
 
   // --- to look at
-  // What lease() would give, if the queue's own limits let it; after tick(now).
+  // The job that lease() would give, if the queue's own limits let it; after tick(now).
   std::optional<JobId> most_important() const noexcept;
   // The most important one of a key that is ready, whether or not it may start.
   std::optional<JobId> most_important(KeyId key) const;
@@ -274,7 +274,7 @@ class JobQueue {
   void forget(std::uint32_t index) noexcept;
   void update_key(KeyId key, TimePoint now) noexcept;
 
-  // --- moving between states. What may fail is asked for first (make_room); the moves themselves cannot.
+  // --- moving between states. Room is asked for first (make_room), which may fail; the moves cannot.
   ReadyRank rank_of(const Job& job) const noexcept;
   std::uint32_t next_sequence();
   void renumber();

@@ -18,7 +18,7 @@ namespace argiope {
 
 using ScheduleId = std::uint64_t;  // given by the store, from 1; never given to another
 
-// What a put comes to when a job of its queue with the same unique name is still to end. While that job waits:
+// The outcome of a put when a job of its queue with the same unique name is still to end. While that job waits:
 enum class UniquePolicy : std::uint8_t {
   keep,     // the old job stays as it is
   replace,  // the new payload, function, priority, key, lease time and due time take the place of the old ones
@@ -26,14 +26,14 @@ enum class UniquePolicy : std::uint8_t {
 };
 // And while it runs, `NewJob::run_again` decides: the put is dropped, or the job runs once more after this run.
 
-// What becomes of a job when one that it waits for fails for good, is cancelled or deleted, be it before the job was put
-// or after.
+// The fate of a job when one that it waits for fails for good, is cancelled or deleted, be it before the job was put or
+// after.
 enum class DependencyPolicy : std::uint8_t {
   run,     // it runs anyway: it waits for the ends, not for successes
   cancel,  // it is cancelled too, and so are those that wait for it
 };
 
-// Who asks for new jobs, and whose jobs these may name.
+// The caller that asks for new jobs, and the jobs that these may name.
 struct JobReach {
   std::string who;  // makes the queues that are not there yet; empty: the program itself
   // Whether jobs of the queue of that name are in reach. Called on the store's thread, at any time.
@@ -94,8 +94,8 @@ struct Attempt {
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
 
-// What has become of a job's runs since it was put. When a buried job is kicked, its attempts and expiries begin anew and these
-// go on. They stop counting at some thousands.
+// Counts of a job's runs since it was put, by their fates. When a buried job is kicked, its attempts and
+// expiries begin anew and these go on. They stop counting at some thousands.
 struct JobTally {
   std::uint32_t runs = 0;      // begun, the present one included
   std::uint32_t timeouts = 0;  // whose lease ran out

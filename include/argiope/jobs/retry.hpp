@@ -11,7 +11,7 @@
 namespace argiope {
 
 // After attempt n: first · factor^(n−1), at most `longest`; or, when there is a table, its n-th entry (the last one
-// from there on). What a store and a configuration hold of it are these fields.
+// from there on). A store and a configuration hold these fields of it.
 struct RetryPolicy {
   std::uint32_t max_attempts = 3;  // the first included
   Duration first = std::chrono::seconds{1};

@@ -37,7 +37,7 @@ enum class Coalesce : std::uint8_t {
   all,       // a run for each, in order; of more than most_catch_up the latest
 };
 
-// What happens to a planned time that comes while max_instances runs have not ended.
+// The fate of a planned time that comes while max_instances runs have not ended.
 enum class Overlap : std::uint8_t {
   skip,            // it is not run
   queue_one,       // it waits for one of them to end, unless another waits already
@@ -79,10 +79,10 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// What breaks no bound: invalid_input that names the member: `max_instances "0": a whole number, 1 to 1000000`, or
-// `job.queue "": 1 to 512 bytes`.
+// Checks that no bound is broken; else invalid_input that names the member: `max_instances "0": a whole number, 1 to
+// 1000000`, or `job.queue "": 1 to 512 bytes`.
 Result<void> check(const Schedule& schedule);
-// And whose first planned time from `now` on can be found (Trigger::search).
+// Also checks that its first planned time from `now` on can be found (Trigger::search).
 Result<void> check(const Schedule& schedule, WallTime now);
 
 // {"name":"backup","trigger":{"type":"cron","expression":"0 3 * * *","zone":"Europe/Berlin"},

@@ -1,5 +1,5 @@
-// What a store knows of schedules: where each of them stands, and what became of its last runs. What their texts mean is
-// the scheduler's business.
+// A store's knowledge of schedules: where each of them stands, and what became of its last runs. Only the scheduler
+// knows what their texts mean.
 #pragma once
 
 #include <cstdint>
@@ -68,8 +68,8 @@ struct ScheduleRun {
   friend bool operator==(const ScheduleRun&, const ScheduleRun&) = default;
 };
 
-// What the last run of a schedule that printed anything has left: kept for as long as the schedule, whatever becomes of the
-// run's job.
+// The output of the last run of a schedule that printed anything: kept for as long as the schedule, whatever becomes of
+// the run's job.
 struct ScheduleOutput {
   std::uint64_t run = 0;
   JobId job = 0;
@@ -89,7 +89,7 @@ struct EndedRun {
   friend bool operator==(const EndedRun&, const EndedRun&) = default;
 };
 
-// What a put of a schedule comes to when there is one of that name.
+// The outcome of a put of a schedule when there is one of that name.
 enum class ConflictPolicy : std::uint8_t {
   fail,     // PutScheduleOutcome::exists
   replace,  // the new one takes the old one's place, and keeps its id, its history and its active runs
@@ -119,7 +119,7 @@ struct PutScheduleReply {
   friend bool operator==(const PutScheduleReply&, const PutScheduleReply&) = default;
 };
 
-// What a step of a schedule is made from is looked at in one view, so that no run ends between two looks.
+// All facts that a step of a schedule needs are looked at in one view, so that no run ends between two looks.
 struct ScheduleLook {
   ScheduleId id = 0;
   // Which of its active runs are told of: all but so many of the newest, and at most so many.

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/jobs/token_level.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 
 namespace argiope {
 

@@ -34,7 +34,7 @@
 
 namespace argiope {
 
-// A page to be read. What is JSON is text; empty: none.
+// A page to be read. JSON is text here; empty: none.
 struct ProjectPage {
   std::string event;  // "fetch"; "start" and "finished" where the options name a rule for them
   std::string rule;   // which the page was asked for with
@@ -50,7 +50,7 @@ struct ProjectPage {
   std::string body;
 };
 
-// A page that is asked for. What is known and fresh is let be: see docs/projects.md.
+// A page that is asked for. Pages that are known and fresh are let be: see docs/projects.md.
 struct ProjectAsk {
   std::string url;      // absolute
   std::string rule;     // empty: `__call__`, as of scripts
@@ -70,7 +70,7 @@ struct ProjectResult {
   std::string part;
 };
 
-// What a reading came to.
+// The outcome of a reading.
 struct ProjectAnswer {
   std::vector<ProjectAsk> pages;
   // In place of the page's results of before; nullopt: those stay.
@@ -85,8 +85,8 @@ struct LocalProjectOptions {
   // `fields` find are the page's results where the answer has none.
   // It may have no sinks: read results() instead.
   std::string definition;
-  // Reads a page, on the loop; as many as `concurrency` at a time. What it throws is the page's failure. It is cancelled at the page's
-  // time limit (30 s), and when the project ends.
+  // Reads a page, on the loop; as many as `concurrency` at a time. An exception is the page's failure. It is cancelled
+  // at the page's time limit (30 s), and when the project ends.
   std::function<Coro<ProjectAnswer>(const ProjectPage&)> read;
   std::size_t concurrency = 100;
   std::string on_start;     // the rule of what is read when a round begins; empty: only the definition's starts are asked for

@@ -1,5 +1,5 @@
 // PageRenderer: what makes of a fetched page what its scripts make of it. ChromiumRenderer (chromium.hpp) does it with a
-// browser; tests do it without. Whoever renders opens no connection: all that a page asks for goes through PageParts.
+// browser; tests do it without. A renderer opens no connection: all that a page asks for goes through PageParts.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace argiope {
 
-// What a page asks for.
+// The kind of thing that a page asks for.
 enum class PartKind : std::uint8_t {
   script,
   style,
@@ -39,7 +39,7 @@ class PageParts {
   virtual std::vector<Cookie> cookies() const = 0;
 };
 
-// What is wanted of one page, beside what a renderer does for all.
+// The wishes for one page, beside what a renderer does for all.
 struct PageView {
   // A script of ours: a function, which is called, an expression, or statements with `return`. It runs in the page and has the page's
   // rights; a promise is waited for. Empty: none.
@@ -50,7 +50,7 @@ struct PageView {
   bool images = false;  // fetched, too
 };
 
-// What has become of a page.
+// The outcome of rendering a page.
 struct RenderedPage {
   std::string html;  // the document as it is now, in UTF-8, beginning with its doctype
   bool is_cut = false;  // `html` ends at HttpRequest::body_limit
@@ -62,7 +62,7 @@ struct RenderedPage {
   std::vector<std::string> own_urls;
   // All that the page's host would be sent now, those that scripts have set included.
   std::vector<Cookie> cookies;
-  // What PageView::script gave, as JSON: at most kMostScriptResult bytes, and of strangers as all of the page. Empty: nothing.
+  // PageView::script's result as JSON: at most kMostScriptResult bytes; of strangers as all of the page. Empty: none.
   std::string script_result;
 };
 

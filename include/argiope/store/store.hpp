@@ -15,7 +15,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "argiope/store/url_store.hpp"
 
 namespace argiope {
@@ -87,7 +87,7 @@ struct OldLease {
   friend bool operator==(const OldLease&, const OldLease&) = default;
 };
 
-// What other processes have done to a store that they share with its owner.
+// The changes that other processes have made to a store that they share with its owner.
 struct ChangedElsewhere {
   std::vector<JobId> jobs;            // put or changed; 0: a queue that they have made or configured
   std::vector<ScheduleId> schedules;  // put, fired or erased, or one of whose runs they have ended
@@ -110,7 +110,7 @@ struct StorePlace;  // where its calls are done
 //           or reads answer busy after StoreOptions::busy_limit, and nothing is done.
 //           io when a file has been removed or replaced while it was open: nothing more is acknowledged.
 //           After that, and after a failed write or sync, what the file holds is unknown: the store refuses every further
-//           write with that error until it is opened again. What was committed stays, and can be read.
+//           write with that error until it is opened again. Committed data stays, and can be read.
 //           cancelled once the store has been closed.
 // Threads:  any thread that runs an EventLoop; each call returns to its own. close() and the destructor: one at a time.
 // Lifetime: may be closed and destroyed at any moment, with calls under way: they are finished first, and answered when
@@ -146,7 +146,7 @@ class Store {
   virtual Coro<Result<PutAndLeaseReply>> put_and_lease(std::vector<PutRequest> jobs, WallTime now,
                                                        std::vector<PutLease> leases);
   virtual Coro<Result<void>> renew(std::vector<LeaseRequest> leases);  // stale ones are passed over
-  // What the job's run has left so far, in place of what its runs before have: until its settlement. A stale token writes nothing.
+  // Writes the run's output so far, in place of the output before: until its settlement. A stale token writes nothing.
   virtual Coro<Result<void>> write_output(JobId id, std::uint64_t token, std::string output);
   // Each by itself: one that is refused (SettleReply::refused) keeps no other back.
   virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements);
@@ -214,7 +214,7 @@ class Store {
   virtual std::uint64_t last_token() const;
   // Leases written down by owners before this one and neither settled nor renewed since.
   virtual Coro<Result<std::vector<OldLease>>> old_leases();
-  // What other processes have done since the last call (StoreAccess::share). Cheap when there is nothing.
+  // The changes of other processes since the last call (StoreAccess::share). Cheap when there is nothing.
   virtual Coro<Result<ChangedElsewhere>> changed_elsewhere();
   // One small number to keep for the owner.
   virtual Coro<Result<void>> remember(std::string name, std::int64_t value);

@@ -1,4 +1,4 @@
-// What is known of one URL, and what changes about it.
+// The facts known of one URL, and those that change about it.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/shelf.hpp"
+#include "argiope/jobs/detail/shelf.hpp"
 
 namespace argiope {
 
@@ -201,13 +201,13 @@ struct KeptLink {
   friend bool operator==(const KeptLink&, const KeptLink&) = default;
 };
 
-// All of one page, in its order. What is kept replaces what was kept of the page before; none take it away.
+// All of one page, in its order. Kept links replace those kept of the page before; no links take them away.
 struct KeptLinks {
   std::int64_t url_id = 0;
   std::vector<KeptLink> links;
 };
 
-// What was seen of an answer beside what a crawl goes by. Of crawls that keep it (CrawlOptions::keep_facts).
+// The facts seen of an answer beside those a crawl goes by. Of crawls that keep it (CrawlOptions::keep_facts).
 struct PageFacts {
   std::int64_t url_id = 0;
   Duration took{};              // from the request to the end of the answer; microseconds are kept
@@ -220,7 +220,7 @@ struct PageFacts {
   // How many words it has, and their simhash, where nearly equal pages are looked for; else 0.
   std::uint32_t words = 0;
   std::uint64_t simhash = 0;
-  // What fragments may name: fingerprint() of each id, ascending. nullopt: not asked for, or not all are known.
+  // Targets of fragments: fingerprint() of each id, ascending. nullopt: not asked for, or not all are known.
   std::optional<std::vector<std::uint64_t>> anchors{};
   friend bool operator==(const PageFacts&, const PageFacts&) = default;
 };
@@ -250,7 +250,7 @@ struct UrlRun {
   friend bool operator==(const UrlRun&, const UrlRun&) = default;
 };
 
-// What a fetch has found changed about a URL that was fetched before.
+// The change that a fetch has found in a URL that was fetched before.
 enum class UrlChangeKind : std::uint8_t {
   changed,  // other content
   moved,    // redirects now, or elsewhere than before
@@ -280,8 +280,8 @@ struct UrlPart {
   UrlReason reason = UrlReason::none;
 };
 
-// What is stored together or not at all: a page settled, and the links found on it. New URLs come first, then outcomes,
-// then moves, then depths; links replace those that were known of the same URL.
+// The things that are stored together or not at all: a page settled, and the links found on it. New URLs come first,
+// then outcomes, then moves, then depths; links replace those that were known of the same URL.
 struct UrlBatch {
   std::vector<UrlOutcome> outcomes;
   std::vector<NewUrl> discovered;
@@ -293,7 +293,7 @@ struct UrlBatch {
   // URLs that were assets alone, and to which a link leads now: what has reason `asset` is excluded as off_scope, or else
   // `checked`, so that a run which has it in scope fetches it.
   std::vector<std::int64_t> linked = {};
-  // What has another reason waits with this one, without validators. What has none stays a page.
+  // A URL with another reason waits with this one, without validators. One without a reason stays a page.
   std::vector<UrlPart> parts = {};
   std::vector<UrlNote> notes = {};
   std::vector<std::int64_t> taken = {};  // numbers of GivenUrls that are to be there no more

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/store/sync_mode.hpp"
+#include "argiope/store/detail/sync_mode.hpp"
 #include "argiope/store/url_record.hpp"
 
 namespace argiope {
 
-// Writes are submitted and committed later, in the order submitted, each batch whole or not at all. What a read sees is
-// what was committed; flush() in between makes it what was submitted.
+// Writes are submitted and committed later, in the order submitted, each batch whole or not at all. A read sees what
+// was committed; after a flush() in between it sees what was submitted.
 //
 // Other programs may put URLs into the table `inbox` of a file, or into `urls` without ctime, which leads there by a trigger.
 // They become URLs when the caller takes them (UrlBatch::taken).
@@ -26,7 +26,7 @@ namespace argiope {
 // stored twice is the caller's care (a FingerprintSet).
 //
 // Errors:  after a failed write the state of the store is unknown: it refuses all further writes with that error until
-//          it is opened again. What was committed stays. Another process that holds the file's write lock is no failure:
+//          it is opened again. Committed data stays. Another process that holds the file's write lock is no failure:
 //          the store waits, and logs it once; a flush() that has waited for `busy_limit` fails with `busy`. A file that
 //          was deleted or replaced since it was opened fails the next write, and close(), with `io`.
 // Threads: any, but close(). A visitor may submit, but not read.
@@ -46,15 +46,15 @@ class UrlStore {
   virtual std::size_t backlog() const = 0;
   virtual std::optional<Error> failure() const = 0;
 
-  // Visits the records with url_id >= `from` in order, until `visit` returns false. What a crawl needs to go on is all but
-  // ctime, status_code, content_type, size, etag, last_modified, digest and error, which may then be left empty: to read
-  // them all takes twice as long.
+  // Visits the records with url_id >= `from` in order, until `visit` returns false. To go on, a crawl needs all but
+  // ctime, status_code, content_type, size, etag, last_modified, digest and error, which may then be left empty: to
+  // read them all takes twice as long.
   using Visitor = std::function<bool(const UrlRecord&)>;
   enum class Fields : std::uint8_t { all, to_go_on };
   virtual Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) = 0;
-  // What a crawl must know of every URL before it goes on, in stretches by url_id, until `visit` returns false: the fingerprint
-  // of each, and the records that may matter. Several times as fast as scan(): other threads may read ahead. A visitor may
-  // submit and flush; whether it sees of a later stretch what was submitted meanwhile is not said.
+  // Visits the facts a crawl needs to go on, in stretches by url_id, until `visit` returns false: each URL's
+  // fingerprint, and the records that may matter. Several times as fast as scan(): other threads may read ahead. A
+  // visitor may submit and flush; whether it sees of a later stretch what was submitted meanwhile is not said.
   struct KnownQuestion {
     std::int64_t from = 1;
     std::uint64_t seed = 0;         // of the fingerprints
@@ -88,7 +88,7 @@ class UrlStore {
   virtual Result<std::optional<PageFacts>> facts(std::int64_t url_id) = 0;
   // Visits the notes whose names begin with `prefix`, by name.
   virtual Result<void> scan_notes(std::string_view prefix, const std::function<bool(const UrlNote&)>& visit) = 0;
-  // What other programs have put in and nobody has taken yet, in its order, at most `limit`. None in memory.
+  // The URLs that other programs have put in and nobody has taken yet, in its order, at most `limit`. None in memory.
   virtual Result<std::vector<GivenUrl>> read_given(std::size_t limit) = 0;
   // Visits the runs by their ids, and the changes of `from` and later in the order in which they were stored.
   virtual Result<void> scan_runs(const std::function<bool(const UrlRun&)>& visit) = 0;
@@ -126,8 +126,8 @@ Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const 
 // submitted is refused (failure()). Errors: as find_url().
 Result<std::unique_ptr<UrlStore>> open_url_store_to_look(const std::string& path);
 
-// What the database at `path` knows of `url`, as Url spells it, and the URL that first linked to it. Only looks, so
-// that a crawl that runs is not disturbed; reads the whole table. Errors: as open_url_store without
+// The record that the database at `path` has of `url`, as Url spells it, and the URL that first linked to it. Only
+// looks, so that a crawl that runs is not disturbed; reads the whole table. Errors: as open_url_store without
 // busy, and older_version of a database that open_url_store() would bring up to date.
 struct FoundUrl {
   UrlRecord record;

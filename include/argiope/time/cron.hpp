@@ -87,8 +87,8 @@ struct CronOptions {
   bool upper_case_names = false;  // `jan` is wrong
   bool refuse_never = false;      // an expression that no date matches is wrong, not just idle
 
-  // What the dialect's own program does; of daylight saving time, what it should do: next and vixie, but systemd skips
-  // and runs once, as it documents.
+  // The options by which the dialect's own program goes; of daylight saving time, what it should do: next and vixie,
+  // but systemd skips and runs once, as it documents.
   static CronOptions of(CronDialect dialect) noexcept;
 
   friend bool operator==(const CronOptions&, const CronOptions&) noexcept = default;
@@ -131,7 +131,7 @@ class CronExpression {
   static Result<CronExpression> from_fields(const CronFields& fields,
                                             const CronOptions& options = CronOptions::of(CronDialect::apscheduler));
 
-  // What parse() takes to make the same again; spaces are single, and an OnCalendar= is in systemd's normal form.
+  // The text of which parse() makes the same again; spaces are single, and an OnCalendar= is in systemd's normal form.
   const std::string& text() const noexcept;
   const CronOptions& options() const noexcept;
   // The zone that the expression itself names.
@@ -149,7 +149,7 @@ class CronExpression {
   std::shared_ptr<const detail::CompiledCron> compiled_;
 };
 
-// What APScheduler 4's from_crontab makes of five crontab fields: keywords, with Sunday 0 or 7 by name.
+// The fields that APScheduler 4's from_crontab makes of five crontab fields: keywords, with Sunday 0 or 7 by name.
 Result<CronFields> fields_of_crontab(std::string_view text);
 
 }  // namespace argiope

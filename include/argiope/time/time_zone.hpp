@@ -14,7 +14,7 @@
 
 namespace argiope {
 
-// What calendar and clock show somewhere; means an instant only together with a zone.
+// The time that calendar and clock show somewhere; means an instant only together with a zone.
 using LocalTime = std::chrono::local_time<Duration>;
 
 namespace detail {

@@ -46,8 +46,8 @@ struct Search {
 };
 }  // namespace detail
 
-// A value; immutable, copies share. What is planned is a set of instants and does not depend on what was asked before
-// or on restarts: no trigger remembers anything.
+// A value; immutable, copies share. The plan is a set of instants and does not depend on what was asked before or on
+// restarts: no trigger remembers anything.
 //
 // Range:   cron and calendar intervals come from 1970 to 2199; dates and intervals wherever WallTime reaches.
 // Errors:  Errc::invalid_input from what takes text or JSON, or parameters that make no sense.
@@ -74,8 +74,8 @@ class Trigger {
   // When any part is due. APScheduler's OrTrigger.
   static Result<Trigger> any_of(std::vector<Trigger> parts);
 
-  // What a person writes: a cron expression in the dialect of `options`, "@every 90s", or a JSON form (below). An
-  // @every counts from `anchor`, and first comes an interval after it.
+  // Reads the text that a person writes: a cron expression in the dialect of `options`, "@every 90s", or a JSON form
+  // (below). An @every counts from `anchor`, and first comes an interval after it.
   static Result<Trigger> parse(std::string_view text, const CronOptions& options = {}, const TimeZone& zone = {},
                                WallTime anchor = WallTime{});
 
@@ -126,7 +126,7 @@ class Trigger {
   const CronExpression* cron_expression() const noexcept;
   // The interval of a calendar trigger; nullptr for any other.
   const CalendarInterval* calendar_interval() const noexcept;
-  // What all_of() or any_of() was made of; nothing for any other. Valid as long as this trigger or a copy of it.
+  // The parts of an all_of() or any_of(); nothing for any other. Valid as long as this trigger or a copy of it.
   std::span<const Trigger> parts() const noexcept;
 
   // {"type":"cron","expression":"0 5 * * *","zone":"Europe/Berlin",…}; docs/cron.md lists the types and their members.

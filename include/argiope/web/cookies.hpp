@@ -59,8 +59,8 @@ class CookieJar {
   // Puts in a cookie as it stands, of a file or of an earlier run. False, and nothing happens: it has expired, its domain is no
   // host or a public suffix of others, or its name or value has control characters.
   bool put(Cookie cookie, WallTime now);
-  // What stands in the Cookie field of a request for `url`; empty: nothing. Longest paths first, then the oldest; what would make
-  // the field longer than servers read (8,000 bytes) is left out.
+  // The value of the Cookie field of a request for `url`; empty: nothing. Longest paths first, then the oldest; what
+  // would make the field longer than servers read (8,000 bytes) is left out.
   std::string field_for(const Url& url, WallTime now);
 
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }

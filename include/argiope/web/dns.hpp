@@ -30,7 +30,7 @@ class Resolver {
 struct ResolverOptions {
   Duration timeout = std::chrono::seconds{5};  // of one try
   int tries = 2;
-  // What a record's own time to live is clamped to.
+  // The bounds to which a record's own time to live is clamped.
   Duration min_ttl = std::chrono::seconds{10};
   Duration max_ttl = std::chrono::hours{1};
   Duration negative_ttl = std::chrono::seconds{30};

@@ -1,4 +1,4 @@
-// What an HTTP exchange is to the rest of Argiope: a request, a response, and a transport that turns one into the
+// An HTTP exchange as the rest of Argiope sees it: a request, a response, and a transport that turns one into the
 // other. HttpClient (http_client.hpp) does it over sockets; simulations do it without.
 #pragma once
 
@@ -63,16 +63,16 @@ struct HttpRequest {
   // Decoded bytes of the body that are kept; the rest is not read, and the response says `truncated`.
   std::size_t body_limit = 10 * 1024 * 1024;
   // Media types whose bodies are wanted, in lower case: "text/html", or "text/*". Empty: all. The body of another one is not
-  // read, and the response says `unwanted`. What they are must outlive send().
+  // read, and the response says `unwanted`. The types must outlive send().
   std::span<const std::string> wanted_types;
   // From the start, or from the end of the wait for a connection slot, to the last byte.
   Duration timeout = std::chrono::seconds{30};
   bool keep_fields = false;  // whether HttpResponse::fields is filled
   bool keep_wire = false;    // whether HttpResponse::wire is
-  // What comes is taken from it as it comes; once it is used up, an answer that is not whole yet ends with too_large. Null: no
-  // quota. What is no HttpClient may ignore it.
+  // Bytes that come are taken from it as they come; once it is used up, an answer that is not whole yet ends with too_large.
+  // Null: no quota. A transport that is no HttpClient may ignore it.
   ByteQuota* quota = nullptr;
-  // Null: that of all requests. What is no HttpClient may ignore it.
+  // Null: that of all requests. A transport that is no HttpClient may ignore it.
   std::shared_ptr<const HttpWay> way;
   // Sending it twice does no more than sending it once, though its method promises no such thing.
   bool is_repeatable = false;
@@ -110,7 +110,7 @@ struct HeaderFor {
   friend bool operator==(const HeaderFor&, const HeaderFor&) = default;
 };
 
-// What in a response broke RFC 9112 and was still read, as browsers do.
+// A trait of a response that broke RFC 9112 and was still read, as browsers do.
 enum class HttpOddity : std::uint8_t {
   blank_lines,        // before the status line
   status_line,        // "HTTP/1.1 200" without a reason or the space before it, "ICY 200 OK", "200OK"
@@ -131,14 +131,14 @@ std::string_view to_string(HttpOddity oddity) noexcept;
 // All that are in HttpResponse::oddities, for people: "bare line feeds, cut short".
 std::string describe_oddities(std::uint16_t oddities);
 
-// What is to be done about an answer with status 401.
+// The next step after an answer with status 401.
 enum class HttpChallenged : std::uint8_t {
   none,     // nothing: it was none, or nobody has a name and password for that server
   again,    // the same request, sent again, goes with an answer to the challenge
   refused,  // the name and password were not taken, and are not sent there any more
 };
 
-// An exchange as it went over the wire, for archives. What is no HTTP/1.1 is as that would have it, or `head` is empty.
+// An exchange as it went over the wire, for archives. One not of HTTP/1.1 is as that would have it, or `head` is empty.
 struct HttpWire {
   std::string request;  // head and body, as they were sent
   std::string head;     // of the response, from the status line to the blank line, as it came
@@ -165,8 +165,8 @@ struct HttpResponse {
   bool unwanted = false;
   // Bit `i` is HttpOddity(i).
   std::uint16_t oddities = 0;
-  // Why the body ends before its end, in words: the connection was closed or broke, or what came cannot be decoded. What
-  // came of it is in `body`. Empty when it is whole.
+  // Why the body ends before its end, in words: the connection was closed or broke, or what came cannot be decoded. The
+  // part that came of it is in `body`. Empty when it is whole.
   std::string damage;
   // Bytes received, headers and undecoded body.
   std::uint64_t wire_bytes = 0;

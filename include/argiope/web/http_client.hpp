@@ -11,10 +11,10 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
+#include "argiope/web/detail/http_versions.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/http_versions.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/tls.hpp"
@@ -58,11 +58,11 @@ struct HttpClientOptions {
 // wants by HTTP/1.1 is sent by that.
 //
 // A request on a kept connection that turns out to be closed before the first byte of a response is sent once more
-// on a new one (RFC 9112, 9.3.1). What must not be sent twice (POST, PATCH, unless HttpRequest::is_repeatable) never goes over
-// a kept connection of HTTP/1.1, and over one of HTTP/2 once: what is lost with that is an error.
+// on a new one (RFC 9112, 9.3.1). A request that must not be sent twice (POST, PATCH, unless HttpRequest::is_repeatable) never
+// goes over a kept connection of HTTP/1.1, and over one of HTTP/2 once: a request lost with that is an error.
 //
 // A proxy that fails (nothing accepts, no answer, 407) is refused or network, and names the proxy; another one is tried first
-// where there are several. What a proxy says of a server, 502 for one, is a response to http URLs and an error else.
+// where there are several. The word of a proxy on a server, 502 for one, is a response to http URLs and an error else.
 //
 // Errors:   the constructor throws std::invalid_argument when a header could split the request.
 // Threads:  the loop's own. Destroy it when no send() is under way.

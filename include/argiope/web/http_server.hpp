@@ -58,14 +58,14 @@ struct ServerRequest {
   std::optional<std::uint32_t> peer_user;
   // Whether it came by TLS.
   bool secure = false;
-  // What the parts of the router's pattern matched, decoded: {"id", "7"}.
+  // The texts that the parts of the router's pattern matched, decoded: {"id", "7"}.
   std::vector<std::pair<std::string, std::string>> path_values;
 
   // The first field of that name, in any case; empty when there is none.
   std::string_view header(std::string_view name) const noexcept;
   // The first value of that name in the query, with %XX and + decoded; nullopt when there is none. "?full" has an empty one.
   std::optional<std::string> query_value(std::string_view name) const;
-  // What the part {name} of the pattern matched; empty when the pattern has no such part.
+  // The text that the part {name} of the pattern matched; empty when the pattern has no such part.
   std::string_view path_value(std::string_view name) const noexcept;
   // The same as a number in decimal digits; nullopt when it is none, or more than 64 bits hold.
   std::optional<std::uint64_t> path_number(std::string_view name) const noexcept;
@@ -92,8 +92,8 @@ class BodyWriter {
   detail::HttpConnection& connection_;
 };
 
-// What a handler answers. The server adds Date, Content-Length or Transfer-Encoding, and Connection; it sends no body for
-// HEAD, 204 and 304.
+// The answer of a handler. The server adds Date, Content-Length or Transfer-Encoding, and Connection; it sends no body
+// for HEAD, 204 and 304.
 struct ServerResponse {
   // 200 to 599.
   int status = 200;
@@ -102,8 +102,8 @@ struct ServerResponse {
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
   // Where it is set, it writes the body instead, once the head has been sent: chunked, or up to the end of the connection
-  // for HTTP/1.0. It may refer to the request. What it throws is logged, and the client sees a body that was cut off.
-  // HEAD does not call it.
+  // for HTTP/1.0. It may refer to the request. An exception that it throws is logged, and the client sees a body that
+  // was cut off. HEAD does not call it.
   std::function<Coro<void>(BodyWriter& out)> stream;
   // Kept until the client has taken the answer, or cannot any more: for who counts what waits in memory. The connection
   // sends a body as the client takes it, and holds it that long.
@@ -131,7 +131,7 @@ using HttpHandler = std::function<Coro<ServerResponse>(ServerRequest& request)>;
 using HttpRefusal =
     std::function<ServerResponse(const ServerRequest& request, int status, std::string_view detail)>;
 
-// What one client may cost. A limit that is broken ends that client's connection and no other.
+// The costs that one client may cause. A limit that is broken ends that client's connection and no other.
 struct HttpServerOptions {
   // Of each address that is listened to. Further clients wait, unaccepted, until one of these has gone. When all but a 64th
   // part of so many are open, the one that has waited longest for a request, or for its rest, is closed for each that comes.

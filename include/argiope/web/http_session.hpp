@@ -15,7 +15,7 @@ namespace argiope {
 struct HttpSessionOptions {
   // For servers that ask by HTTP authentication (basic, digest).
   std::vector<HttpCredentials> credentials;
-  // What the transport sends by itself. Of these, fields named Cookie are joined with the jar's: a request has one such field.
+  // Fields of the transport itself. Those named Cookie are joined with the jar's: a request has one such field.
   std::vector<HeaderFor> headers_for;
 };
 

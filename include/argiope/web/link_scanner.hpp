@@ -1,8 +1,8 @@
 // The links of an HTML page, found in one pass over its bytes: no tree, no allocation once the result has grown.
 //
-// What lives here follows the HTML standard's tokeniser (section 13.2.5) where it matters to links: comments, raw-text
-// elements, attribute quoting, character references. What does not: resolving (url.hpp), encodings (charset.hpp), and
-// the tree. Called by the crawler's link harvester for every page, so it is the hot path.
+// The scanner here follows the HTML standard's tokeniser (section 13.2.5) where it matters to links: comments, raw-text
+// elements, attribute quoting, character references. These things do not: resolving (url.hpp), encodings (charset.hpp),
+// and the tree. Called by the crawler's link harvester for every page, so it is the hot path.
 //
 // Without a tree the scanner cannot know that a full parser would drop a tag where it stands: a `frame` outside a
 // frameset, anything but `option` in a `select` of the older standard, links in a frameset document. There it reports a
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/web/robots_meta.hpp"
+#include "argiope/web/detail/robots_meta.hpp"
 
 namespace argiope {
 
@@ -99,8 +99,8 @@ struct ScanResult {
 // Threads: any, with a result each.
 void scan_links(std::string_view html, const ScanOptions& options, ScanResult& result);
 
-// What stands in an `a` element whose start tag ends before byte `behind` of `html`: up to its end tag, to the next `a`, or
-// to the page's end; without tags, character references replaced, space collapsed, at most 1,000 bytes of it.
+// The text of an `a` element whose start tag ends before byte `behind` of `html`: up to its end tag, to the next `a`,
+// or to the page's end; without tags, character references replaced, space collapsed, at most 1,000 bytes of it.
 // Of an image it is the `alt`.
 std::string link_text(std::string_view html, std::size_t behind);
 

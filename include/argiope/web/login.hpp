@@ -19,8 +19,8 @@ namespace argiope {
 
 struct LoginStep {
   Url page;  // where the form is
-  // What to fill in, by the names that the form has for it; UTF-8. Everything else is sent as the page has it, hidden fields
-  // too. Values are in no message.
+  // The values to fill in, by the names that the form has for it; UTF-8. Everything else is sent as the page has it,
+  // hidden fields too. Values are in no message.
   std::vector<std::pair<std::string, std::string>> fields;
   // How to tell that it worked. Without either: the form does not come again, and there is a cookie.
   std::string expected_text;    // on the page that comes

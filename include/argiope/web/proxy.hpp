@@ -89,11 +89,11 @@ struct ProxySettings {
   // Whether we look up the name of this host ourselves, whatever the scheme.
   bool looks_up_here(std::string_view host) const;
 
-  // What a variable of the environment holds; nullopt: it is not set.
+  // The value of a variable of the environment; nullopt: it is not set.
   using Variable = std::function<std::optional<std::string>(const char* name)>;
   // As curl: http_proxy (not in capitals, which a web server sets for its CGI programs), https_proxy, HTTPS_PROXY, all_proxy,
-  // ALL_PROXY, no_proxy, NO_PROXY; lower case comes first, and what is empty is not set. Loopback is asked directly. What
-  // no_proxy has that is none of DirectHosts' entries is passed over, and what names no proxy is a trouble of its URLs.
+  // ALL_PROXY, no_proxy, NO_PROXY; lower case comes first, and what is empty is not set. Loopback is asked directly. An
+  // entry of no_proxy that is none of DirectHosts' is passed over, and what names no proxy is a trouble of its URLs.
   static ProxySettings from_environment(const Variable& variable);
   // no_proxy alone.
   static DirectHosts direct_from_environment(const Variable& variable);

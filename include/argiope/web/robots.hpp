@@ -14,7 +14,7 @@
 
 namespace argiope {
 
-// What the answer to a request for robots.txt means.
+// The meaning of the answer to a request for robots.txt.
 enum class RobotsVerdict : std::uint8_t { parse, allow_all, disallow_all };
 // RFC 9309, 2.3.1: success is parsed; a client error (4xx) allows everything, and so does a redirect that leads nowhere;
 // a server error, and what is no final status at all, disallows everything. So does 429, which is a plea for less, and 304,

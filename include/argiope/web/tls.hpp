@@ -26,7 +26,7 @@ struct TlsFiles {
   friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
 
-// What a client proves with who it is, to servers that ask. Files in PEM; without `certificate` there is none.
+// The means by which a client proves who it is, to servers that ask. Files in PEM; without `certificate` there is none.
 struct ClientCertificate {
   // The client's certificate first, then those that vouch for it.
   std::string certificate;

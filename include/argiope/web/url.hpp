@@ -63,7 +63,7 @@ class Url {
   // With its "?" or "#"; empty when there is nothing behind it.
   std::string_view search() const noexcept { return part_or_none(query_start_, hash_start_); }
   std::string_view hash() const noexcept { return part_or_none(hash_start_, size()); }
-  // What stands in the request line (RFC 9112, 3.2.1).
+  // The target in the request line (RFC 9112, 3.2.1).
   std::string_view path_and_query() const noexcept { return part(path_start_, hash_start_); }
   std::string_view without_fragment() const noexcept { return part(0, hash_start_); }
   // "scheme://host[:port]". Not a view, because credentials may stand in between.
@@ -105,10 +105,10 @@ class Url {
 //       that are not plain ASCII, queries that need the encoder.
 UrlStatus parse_into(Url& out, std::string_view input, const Url* base, const QueryEncoder* encoder = nullptr);
 
-// What looks like a URL, for messages: "…" stands for a name and password in it.
+// A text that looks like a URL, for messages: "…" stands for a name and password in it.
 std::string without_credentials(std::string_view text);
-// What may be shown of a webhook's URL, whose path and query are secrets, as credentials are: "https://host/…". One that has
-// neither is shown as it is. Text that is no URL with a host is cut at its first "/", "?" or "#" behind "//".
+// The part that may be shown of a webhook's URL, whose path and query are secrets, as credentials are: "https://host/…". One
+// that has neither is shown as it is. Text that is no URL with a host is cut at its first "/", "?" or "#" behind "//".
 std::string without_path(std::string_view text);
 
 // "scheme://host[:port]/path", for messages: a query may hold secrets.

@@ -10,7 +10,7 @@
 
 namespace argiope {
 
-// What `work` throws becomes Errc::internal with its text. CancelledError is passed on.
+// An exception of `work` becomes Errc::internal with its text. CancelledError is passed on.
 template <class T>
 Coro<Result<T>> as_error(Coro<Result<T>> work) {
   try {

@@ -21,8 +21,8 @@ class Background {
     ++state_->count;
     loop_.create_task(watched(state_, std::move(owner), std::move(work)), name_, start);
   }
-  // Runs `work` to its end, even when the caller is cancelled. What it throws reaches the caller, or the loop's handler
-  // if nobody waits any more.
+  // Runs `work` to its end, even when the caller is cancelled. An exception of it reaches the caller, or the loop's
+  // handler if nobody waits any more.
   template <class T>
   Coro<T> to_its_end(std::shared_ptr<const void> owner, Coro<T> work) {
     Future<T> answer = loop_.create_future<T>();

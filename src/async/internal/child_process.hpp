@@ -1,4 +1,4 @@
-// What those who start other programs do besides: the environment that a child gets, and its end.
+// The further work of those who start other programs: the environment that a child gets, and its end.
 #pragma once
 
 #include <unistd.h>

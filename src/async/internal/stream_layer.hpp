@@ -24,7 +24,7 @@ class StreamLayer {
   virtual bool receive(std::string_view came, std::string& plain, std::string& to_peer) = 0;
   // Appends to `to_peer` what `plain` becomes. To be called when the layer is ready.
   virtual void send(std::string_view plain, std::string& to_peer) = 0;
-  // What tells the peer that no more comes.
+  // The bytes that tell the peer that no more comes.
   virtual void end(std::string& to_peer) noexcept = 0;
   // Both sides have agreed on how they talk.
   virtual bool is_ready() const noexcept = 0;

@@ -116,7 +116,7 @@ void kill_tree() {
   for (int waited = 0; has_children && waited < kPatienceMs; waited += kLookAgainMs) {
     if (!ended) kill(-command, SIGKILL);
     kill_children();
-    // What has just been killed is mostly gone at once, and its children ours.
+    // A process that has just been killed is mostly gone at once, and its children are ours.
     for (int i = 0; i < 100 && has_children; ++i) {
       siginfo_t info{};
       if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) break;
@@ -185,7 +185,7 @@ void kill_tree() {
   }
 }
 
-// Whoever asked may be gone by now, which the next look at the socket shows.
+// The asker may be gone by now, which the next look at the socket shows.
 void tell(StartReport report) { (void)!send(kControl, &report, sizeof report, MSG_NOSIGNAL); }
 
 }  // namespace

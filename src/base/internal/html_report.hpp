@@ -1,5 +1,5 @@
-// What the reports in HTML have in common: one file that needs no other, without scripts, good on a phone, on paper and in the
-// dark; its tables, tiles and plots. What a report says is its own business.
+// The common part of the reports in HTML: one file that needs no other, without scripts, good on a phone, on paper and
+// in the dark; its tables, tiles and plots. Each report decides for itself what it says.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +76,7 @@ struct PlotColumn {
   double value = 0;
   std::string title = {};  // shown under the pointer; not of areas
 };
-// What stands under the axis at tick `i` of `canvas.ticks`.
+// The text under the axis at tick `i` of `canvas.ticks`.
 using PlotLabels = std::function<std::string(int tick)>;
 
 double plot_x(const PlotCanvas& canvas, double share);

@@ -24,16 +24,16 @@
 
 namespace argiope {
 
-// What is wrong goes to the errors of the object; the first counts, and what is given after it stands for nothing. A name
+// Mistakes go to the errors of the object; the first counts, and what is given after it stands for nothing. A name
 // that is there twice is refused by finish().
 //
 // Lifetime: the object's value outlives it.
 class JsonMembers {
  public:
-  // What a null stands for: itself, or that the member is not there (RFC 7396).
+  // The meaning of a null: itself, or that the member is not there (RFC 7396).
   enum class Nulls : std::uint8_t { are_values, are_missing };
 
-  // What is no object has no members.
+  // A value that is no object has no members.
   explicit JsonMembers(const JsonValue& object, Nulls nulls = Nulls::are_values);
 
   const JsonValue& object() const noexcept { return object_; }
@@ -45,7 +45,7 @@ class JsonMembers {
   std::string text(std::string_view name, std::string_view usual = {});
   std::int64_t whole(std::string_view name, std::int64_t most, std::int64_t least = 0, std::int64_t usual = 0);
   bool flag(std::string_view name, bool usual);
-  // What `parse(const std::string&)` makes of a string, and where a span of time is wanted, of a number.
+  // The value that `parse(const std::string&)` makes of a string, and where a span of time is wanted, of a number.
   template <class Value, class Parse>
   void parsed(std::string_view name, Value& out, Parse parse);
   // The place of the string among `words`, as a Value.

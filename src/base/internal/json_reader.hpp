@@ -48,7 +48,7 @@ class JsonErrors {
   const JsonPath& where() const noexcept { return where_; }
   // As it is shown; or empty.
   const std::string& given() const noexcept { return given_; }
-  // What would have been right, without place and value.
+  // The right kind of value, without place and value.
   const std::string& why() const noexcept { return *why_; }
   // `PATH GIVEN: WHY`.
   Error error() const;
@@ -102,7 +102,7 @@ class JsonValue {
   // The place of the string among `words`.
   std::size_t one_of(std::initializer_list<std::string_view> words) const;
 
-  // --- what is in it, until something is wrong. What is no list or no object has nothing in it
+  // --- what is in it, until something is wrong. A value that is no list or no object has nothing in it
 
   // each(const JsonValue&)
   template <class Each>

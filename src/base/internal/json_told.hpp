@@ -17,7 +17,7 @@
 
 namespace argiope {
 
-// What is wrong goes to the errors of the object.
+// Mistakes go to the errors of the object.
 //
 // Lifetime: the object's value outlives it.
 class ToldMembers {
@@ -101,7 +101,7 @@ class ToldMembers {
   }
 
  private:
-  // What is large is no null, and not written out to see that.
+  // A large value is no null, and it is not written out to see that.
   static bool is_null(const JsonValue& value) {
     return !value.if_text() && !value.is_list() && !value.is_object() && value.json() == "null";
   }

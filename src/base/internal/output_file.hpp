@@ -1,5 +1,5 @@
 // A file that is there whole or not at all: what is written goes beside its place first, and is moved there at the end.
-// What is no plain file stays what it is and is written into (output_place.hpp): a device, a pipe, /dev/stdout.
+// A place that is no plain file stays what it is and is written into (output_place.hpp): a device, a pipe, /dev/stdout.
 #pragma once
 
 #include <cstdio>
@@ -24,10 +24,10 @@ class OutputFile {
  public:
   // Whom the process lets read it, or its owner alone (mode 0600, or less if the file that is there has less).
   enum class Readers { all, owner };
-  // What the end of finish() survives: the end of this process, or the machine's.
+  // The end that a finished file survives: the end of this process, or the machine's.
   enum class Survives { process, machine };
-  // Whether one could be begun here: for who works long before there is anything to write. What is there already stays
-  // as it is.
+  // Whether one could be begun here: for who works long before there is anything to write. A file that is there already
+  // stays as it is.
   // Errors: those of finish().
   static Result<void> check(std::string_view what, const std::string& path);
   // Whether it may have others of similar names beside it: what is written into has no such place.

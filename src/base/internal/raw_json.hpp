@@ -9,6 +9,10 @@
 
 namespace argiope {
 
+// Where the string of JSON ends whose first byte behind the quote is at `begin`: the place of its other quote, or npos. Long strings are
+// searched as fast as memory is read.
+std::size_t end_of_json_string(std::string_view text, std::size_t begin) noexcept;
+
 // A value of a text that JsonText has parsed. Its text is looked for when it is asked for, and not before.
 //
 // Lifetime: the text, and the value it is in, outlive it.
@@ -29,7 +33,7 @@ class RawJson {
   RawJson* parent_ = nullptr;
   std::size_t place_ = 0;
   std::string_view text_;  // empty: not looked for yet
-  // What is behind the last value that was asked for, and its place.
+  // The text behind the last value that was asked for, and its place.
   std::string_view rest_;
   std::string_view last_;
   std::size_t next_ = 0;

@@ -25,7 +25,7 @@
 
 namespace argiope {
 
-// What was typed. Registered with CLI11 by add_to(), turned into CrawlOptions by options().
+// The options that were typed. Registered with CLI11 by add_to(), turned into CrawlOptions by options().
 struct CrawlArguments {
   std::vector<std::string> urls;
   std::vector<std::string> input_files;  // "-": standard input

@@ -19,7 +19,7 @@
 #include "argiope/crawl/extraction_sink.hpp"
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/crawl/warc_sink.hpp"
-#include "argiope/jobs/token_level.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/store/url_store.hpp"
 #include "argiope/warc/warc.hpp"
 #include "base/internal/counted.hpp"
@@ -158,7 +158,7 @@ class CrawlCommand {
     return status;
   }
 
-  // What answers instead of the net asks for no politeness, and what failed once fails again.
+  // An archive answers instead of the net. It asks for no politeness, and a request that failed once fails again.
   Result<void> open_archives(CrawlOptions& options, CrawlSetup& setup) {
     if (archives_.empty()) return {};
     if (options.login) return fail(Errc::invalid_input, "--login: there is nobody to log in to; argiope crawl replay asks no server");
@@ -248,7 +248,7 @@ class CrawlCommand {
     return setup;
   }
 
-  // What belongs to the process while it crawls: signals and the live line.
+  // The process's own work while it crawls: signals and the live line.
   Coro<void> watch(Crawler& crawler) {
     signals_.listen(EventLoop::current(), [this, &crawler] {
       const bool again = std::exchange(interrupted_, true);
@@ -268,7 +268,7 @@ class CrawlCommand {
   }
 
   // A crawl without end has no end at which its mirror is made. It is made when nothing has come for a while, or has come for long
-  // without a pause; and that takes a tenth of the time at most. What goes wrong with it is told at the end, which tries again.
+  // without a pause; and that takes a tenth of the time at most. Trouble with it is told at the end, which tries again.
   Coro<void> keep_browsable(Crawler& crawler) {
     const EventLoop& loop = EventLoop::current();
     std::uint64_t seen = 0, made_of = 0;
@@ -307,7 +307,7 @@ class CrawlCommand {
     }
     if (auto reported = write_reports(store); !reported) status = complain(reported.error().message, kExitNothing);
     const std::string nothing = nothing_worked(store, report);
-    // What is not told is not remembered as known.
+    // News that is not told is not remembered as known.
     if (status == kExitFinished && !interrupted_ && nothing.empty() && report.stopped_by != "store") {
       if (auto noted = note_news(store, report); !noted) status = complain(noted.error().message, kExitNothing);
     }
@@ -359,8 +359,8 @@ class CrawlCommand {
     return {};
   }
 
-  // What is written at the end of links and pages; what was found wrong is in check_ then. Rules and names were found right before
-  // the crawl began.
+  // Writes the reports of links and pages at the end; check_ has the findings then. Rules and names were found right
+  // before the crawl began.
   Result<void> write_reports(UrlStore& store) {
     const ReportArguments& wanted = arguments_.report;
     const CheckRules rules = *wanted.judge.rules();
@@ -393,7 +393,7 @@ class CrawlCommand {
     if (signals_.came()) return signals_.exit_status();
     if (report.stopped_by == "store") return kExitNothing;
     if (!nothing.empty()) return complain(nothing, kExitNothing);
-    // What was not asked for by --check-only does not count, here as in argiope crawl check.
+    // Findings that --check-only did not ask for do not count, here as in argiope crawl check.
     const bool counts_broken = arguments_.report.judge.rules()->wants(FindingKind::broken);
     const bool is_broken_somewhere = (counts_broken && report.broken_count > 0) || (check_ && !check_->is_good());
     is_found_broken_ = arguments_.fail_on_broken && is_broken_somewhere;

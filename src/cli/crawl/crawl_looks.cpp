@@ -89,7 +89,7 @@ int run_check(const CrawlCheckArguments& arguments) {
   const auto written = write_check(**store, *result, format.value_or(CheckFormat::text), arguments.output, kVersion);
   if (!written) return complain_about(written.error().message);
   const bool is_good = result->is_good() && !(arguments.strict && result->warnings() > 0);
-  // What people read ends with it. Whoever has only the exit status and standard error, as jobs do, hears of it, too.
+  // The text for people ends with it. Readers of exit status and standard error alone, such as jobs, hear of it, too.
   const bool is_told = arguments.output == "-" && format.value_or(CheckFormat::text) == CheckFormat::text;
   if (!is_good && !is_told) fmt::print(stderr, "argiope: {}\n", words_on_check(*result));
   return is_good ? kExitFinished : kExitBroken;

@@ -12,8 +12,8 @@
 
 namespace argiope {
 
-// Adds them below `crawl`. What is returned runs the one that was given and gives its exit status; it is to be called when one of
-// them was (`is_crawl_look()`).
+// Adds them below `crawl`. The returned function runs the one that was given and gives its exit status; it is to be called when
+// one of them was (`is_crawl_look()`).
 std::function<int()> add_crawl_looks(CLI::App& crawl);
 bool is_crawl_look(const CLI::App& crawl);
 

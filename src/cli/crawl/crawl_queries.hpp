@@ -13,7 +13,7 @@ std::function<int()> add_urls(CLI::App& crawl);
 std::function<int()> add_requeue(CLI::App& crawl);
 std::function<int()> add_crawl_explain(CLI::App& crawl);
 
-// What the crawl in `database` knows of the URL `text`, for people or as JSON; the exit status.
+// Prints all that the crawl in `database` knows of the URL `text`, for people or as JSON; the exit status.
 int print_url_explanation(const std::string& text, const std::string& database, bool json);
 
 }  // namespace argiope

@@ -43,7 +43,7 @@ Result<void> DuplicateArguments::apply(CrawlOptions& options) const {
   duplicates.learn_parameters = learn_parameters;
   duplicates.keep_parameters = keep_parameters;
   duplicates.trap_pages = traps;
-  // What is compared is compared with pages of earlier runs, too.
+  // Pages are compared with those of earlier runs, too.
   duplicates.keep_simhashes = note_near || duplicates.compares_words();
   options.keep_facts = options.keep_facts || duplicates.keep_simhashes;
   return {};

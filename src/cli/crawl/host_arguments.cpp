@@ -40,7 +40,7 @@ std::vector<std::string> names_in_files(const CLI::App& command) {
   return names;
 }
 
-// What the option does with it; what is wrong with it, or nothing.
+// Gives the option the member's values; returns the mistake in them, or nothing.
 std::string give(CLI::Option& option, const CrawlFileOption& member) {
   using Kind = CrawlFileOption::Kind;
   const bool is_flag = option.get_items_expected_max() == 0;

@@ -16,7 +16,7 @@ namespace {
 
 // How much the newest interval counts in the rate shown.
 constexpr double kSmoothing = 0.3;
-// What hosts rest in any case is not told.
+// Rests of hosts up to this long are usual and not told.
 constexpr Duration kShortRest = std::chrono::seconds{3};
 
 std::size_t terminal_width(std::FILE* out) {
@@ -44,7 +44,7 @@ std::string Progress::line(const CrawlStats& stats, double pages_per_second, dou
   if (stats.hosts_waiting > 0 && stats.resting_until - now > kShortRest) {
     waits += fmt::format(", {} for {}", printable(stats.resting_site), format_roughly(stats.resting_until - now));
   }
-  // What a crawl that goes on waits for.
+  // The URL that a crawl that goes on waits for.
   const Duration until_due = stats.next_due == kNever ? Duration{} : stats.next_due - now;
   if (stats.kept_fresh > 0) waits += fmt::format("  {} kept fresh", stats.kept_fresh);
   if (stats.kept_fresh > 0 && stats.in_flight == 0 && until_due > Duration{}) waits += fmt::format(", next in {}", format_roughly(until_due));

@@ -41,7 +41,7 @@ struct ReportArguments {
   // Errors: invalid_input naming the option and what is wrong with it.
   Result<void> apply(CrawlOptions& options) const;
 
-  // What is written at the end.
+  // The files that are written at the end.
   void name_files(CommandFiles& files) const;
 
   bool checks() const noexcept { return check_links || !check_outputs.empty(); }
@@ -49,7 +49,7 @@ struct ReportArguments {
   Result<std::vector<std::pair<std::string, CheckFormat>>> outputs() const;
 };
 
-// What --check-format and its like take.
+// The values of --check-format and its like.
 inline constexpr const char* kCheckFormats[] = {"text", "json", "csv", "junit", "sarif"};
 
 }  // namespace argiope

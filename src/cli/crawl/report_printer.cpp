@@ -49,7 +49,7 @@ std::string_view ending(const CrawlReport& report) {
   return "Stopped";
 }
 
-// What this run did not have to do, and what would make it.
+// The work that this run did not have to do, and the options that would make it.
 void print_known(std::FILE* out, const CrawlReport& report) {
   if (report.waiting > 0) {
     fmt::print(out, "  {} queued URL{} of other runs {} out of this one's scope and still wait{}\n", report.waiting,
@@ -99,7 +99,7 @@ void print_guards(std::FILE* out, const CrawlReport& report) {
   }
 }
 
-// What was not followed because it is there in another place, and the option that has had it so.
+// Pages that were not followed because they are there in another place, and the option that has had it so.
 void print_copies(std::FILE* out, const CrawlReport& report) {
   struct Copies {
     std::string_view reason, what, option;
@@ -364,7 +364,8 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
         for (std::size_t i = 0; i < kFindingKinds; ++i) json.member(to_string(static_cast<FindingKind>(i)), check->counts[i]);
       });
       json.member("findings_errors", check->errors());
-      json.member("findings_elsewhere", std::accumulate(check->elsewhere.begin(), check->elsewhere.end(), std::uint64_t{0}));
+      json.member("findings_elsewhere",
+                  std::accumulate(check->elsewhere.begin(), check->elsewhere.end(), std::uint64_t{0}));
       json.member("links", check->links);
       json.member("links_unread", check->unread);
     }

@@ -25,7 +25,7 @@ void print_files_hint(std::FILE* out, const CrawlReport& report);
 // where it is known, "findings_new"; `extraction`, where records were taken from pages, its object "extraction".
 void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble, const CheckResult* check = nullptr,
                    const ExtractionReport* extraction = nullptr, std::optional<std::uint64_t> fresh = std::nullopt);
-// What a check of links has found, in a line or two. `database` is named in the advice on how to see it.
+// The findings of a check of links, in a line or two. `database` is named in the advice on how to see it.
 void print_check(std::FILE* out, const CheckResult& check, std::string_view database);
 // Why a crawl with --fail-on-broken ends with 1, in one line. `check`: where links were checked.
 std::string words_on_findings(const CrawlReport& report, const CheckResult* check, const FindingNews& news);

@@ -34,7 +34,7 @@ struct RequestArguments {
   void add_pace_to(CLI::App& command, const char* group);
   void add_robots_to(CLI::App& command, const char* group);
   void add_to(CLI::App& command, const char* group);
-  // What add_to() adds of addresses that are asked, alone: --allow-private.
+  // Only the option of add_to() on the addresses that are asked: --allow-private.
   CLI::Option* add_guard_to(CLI::App& command);
   // The seeds are in `options` already: names and passwords are taken out of them, and go to their servers.
   // Errors: invalid_input naming the option and what is wrong with it.

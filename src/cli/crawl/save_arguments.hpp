@@ -17,14 +17,14 @@ struct SaveArguments {
   std::string assets;  // empty: all for a mirror, else none
 
   void add_to(CLI::App& command, const char* group);
-  // What pages are shown with is fetched for a mirror, and for an archive that asks for it.
+  // The assets that pages are shown with are fetched for a mirror, and for an archive that asks for them.
   void apply(CrawlOptions& options) const;
   // Opens the mirror and adds it to the sinks of `options`, whose seeds are known; null where none is asked for.
   // Errors: those of SaveSink::open(), naming the option.
   Result<std::shared_ptr<SaveSink>> open(CrawlOptions& options, bool sync, Random random) const;
 };
 
-// What became of it, for people.
+// The outcome of the mirror, for people.
 void print_mirror(std::FILE* out, const SaveSink& mirror, const SaveArguments& arguments, const std::vector<Url>& seeds);
 
 }  // namespace argiope

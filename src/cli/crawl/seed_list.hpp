@@ -32,7 +32,7 @@ struct SeedList {
 Result<void> read_seed_list(const std::string& path, SeedList& list);
 // The same of a stream; `name` is for what is told.
 Result<void> read_seed_list(std::istream& in, const std::string& name, SeedList& list);
-// What people call it: the path as it may be printed, or "standard input".
+// The list's name for people: the path as it may be printed, or "standard input".
 std::string name_of_list(const std::string& path);
 
 }  // namespace argiope

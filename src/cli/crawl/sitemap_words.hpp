@@ -1,4 +1,4 @@
-// What is told of a sitemap that was written, of a crawl and of a look at its database.
+// The words on a sitemap that was written, of a crawl and of a look at its database.
 #pragma once
 
 #include <fmt/format.h>

@@ -42,7 +42,7 @@ constexpr std::string_view kFiles =
 
 std::string bash_quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
-// What completes the option's value.
+// The shell command that completes the option's value.
 std::string value_action(const OptionHelp& option) {
   switch (option.kind) {
     case ValueKind::choice:

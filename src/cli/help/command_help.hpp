@@ -1,4 +1,4 @@
-// What the help of a command says, as facts: man pages and completions are made of them, so that all three say the same.
+// The help of a command, as facts: man pages and completions are made of them, so that all three say the same.
 #pragma once
 
 #include <CLI/CLI.hpp>

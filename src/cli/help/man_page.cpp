@@ -20,6 +20,7 @@ constexpr std::string_view kExitStatuses[][2] = {
     {"3", "Nothing could be fetched, or nothing stored."},
     {"129", "Ended because its terminal was closed (SIGHUP)."},
     {"130", "Interrupted by Ctrl-C, or ended by SIGTERM."},
+    {"141", "Ended because nobody reads its output any more (SIGPIPE)."},
 };
 
 std::string_view roff_character(char c) {
@@ -44,7 +45,7 @@ std::string macro_argument(std::string_view text) {
   return fmt::format("\"{}\"", escaped);
 }
 
-// What is between backquotes is bold.
+// Text between backquotes is bold.
 std::string prose(std::string_view text) {
   std::string out;
   if (std::ranges::count(text, '`') % 2 != 0) return roff_text(text);

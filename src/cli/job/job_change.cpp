@@ -1,4 +1,4 @@
-// What changes jobs that are there: `argiope job cancel`, `kick`, `retry` and `delete`.
+// The commands that change jobs that are there: `argiope job cancel`, `kick`, `retry` and `delete`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -168,7 +168,7 @@ std::function<int()> add_change(CLI::App& job, const Verb& verb, const std::stri
 
 // --- retry ---------------------------------------------------------------------------------------------------------
 
-// What to say, or the id that will run.
+// The id that will run, or the error to say.
 Coro<Result<JobId>> retry_one(Book& book, const JobRecord& record) {
   if (record.state == JobState::running) {
     co_return fail(Errc::refused, fmt::format("job {}: it runs; wait until it has ended", record.id));

@@ -20,7 +20,7 @@ namespace argiope {
 
 // Puts one job a line of `file`, and prints its id, one a line and in order, once it is committed. Reading, parsing
 // and committing go on at the same time: what came while the last commit ran goes into the next, so a single line is
-// answered at once and a million share their syncs. What waits in memory is bounded.
+// answered at once and a million share their syncs. The lines that wait in memory are bounded.
 //
 // A line that is refused is told of on standard error, and the rest goes on. Blank lines are passed over.
 class JobFeed {
@@ -56,7 +56,7 @@ class JobFeed {
   std::optional<Error> failure_;
 };
 
-// What became of a put, one line.
+// The outcome of a put, one line.
 std::string put_reply_json(const PutReply& reply, std::string_view name);
 
 }  // namespace argiope

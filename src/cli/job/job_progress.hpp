@@ -12,7 +12,7 @@
 
 namespace argiope {
 
-// What has happened to jobs since this worker began.
+// How many jobs came to each end since this worker began.
 struct WorkCounts {
   std::uint64_t done = 0;
   std::uint64_t retried = 0;  // failed, and will be tried again

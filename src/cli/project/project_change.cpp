@@ -32,7 +32,7 @@ struct ToldChange {
 };
 using ChangeByDaemon = std::function<ToldChange(const std::string& name)>;
 
-// What is to become of it: changes the record, and gives the sentence that says so.
+// The change of a project: changes the record, and gives the sentence that says so.
 using ChangeRecord = std::function<Result<std::string>(ProjectRecord& project, WallTime now)>;
 
 int change_project(const ProjectChangeArguments& arguments, const ChangeRecord& change, const ChangeByDaemon& by_daemon) {

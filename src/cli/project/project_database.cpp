@@ -17,6 +17,7 @@
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/standard_output.hpp"
 
 namespace argiope {
 namespace {
@@ -47,7 +48,7 @@ long locking_process(const std::string& file) {
 }  // namespace
 
 int complain_of_project(const Error& error, int status) {
-  fmt::print(stderr, "argiope: {}\n", printable_lines(error.message));
+  say(fmt::format("argiope: {}\n", printable_lines(error.message)));
   return status;
 }
 
@@ -78,7 +79,7 @@ Result<std::unique_ptr<PageStore>> own_pages(const std::string& database, const 
 }
 
 Result<std::unique_ptr<PageStore>> change_pages(const std::string& database) {
-  // What is no database of ours is told of before anything is opened to write.
+  // A file that is no database of ours is told of before anything is opened to write.
   if (auto looked = look_at_pages(database); !looked) return std::unexpected(std::move(looked.error()));
   return own_pages(database);
 }

@@ -1,4 +1,4 @@
-// What the commands on a database of projects share: opening it, to look beside its owner or to change it, and saying what went wrong.
+// Shared by the commands on a database of projects: opening it, to look beside its owner or to change it, and telling errors.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -27,7 +27,7 @@ Result<std::unique_ptr<PageStore>> own_pages(const std::string& database, const 
 // The same to change what is there: no file is made.
 Result<std::unique_ptr<PageStore>> change_pages(const std::string& database);
 
-// Who has the database open to write: "process 4711 (argiope)"; empty: nobody does.
+// The process that has the database open to write: "process 4711 (argiope)"; empty: nobody does.
 std::string owner_of_pages(const std::string& database);
 
 // Errors: not_found, with a name that is near; those of the store.

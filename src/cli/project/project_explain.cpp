@@ -25,7 +25,7 @@
 namespace argiope {
 namespace {
 
-// What is hopeless has more.
+// A hopeless page has more.
 constexpr std::uint32_t kMostRetriesTold = 1'000'000;
 
 struct ProjectExplainArguments {
@@ -52,7 +52,7 @@ Result<std::optional<PageRecord>> find_by_name_or_url(PageStore& store, const Pr
   return store.find_page(project.id, name);
 }
 
-// On which terms it would be asked for. What a script says of its rules only its owner knows.
+// On which terms it would be asked for. Only the process that runs a script knows what that says of its rules.
 PageTerms terms_of(const ProjectDefinition& definition, std::string_view rule) {
   for (const ProjectRule& one : definition.rules) {
     if (one.name() == rule) return one.terms;
@@ -195,7 +195,7 @@ StoredExplanation read_told_explanation(const JsonValue& answer) {
   return told;
 }
 
-// What is said of the page besides.
+// The rest that the daemon says of the page.
 void read_told_page(const JsonValue& answer, PageRecord& page) {
   ToldMembers in(answer);
   in.read("page", page.name);

@@ -1,4 +1,4 @@
-// What a PageEngine works with on this machine: what `argiope project run` and `argiope serve` share.
+// The means of a PageEngine on this machine: `argiope project run` and `argiope serve` share them.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace argiope {
 // With what is done at hosts, a browser that is started for the first page that wants it, and a seed of its own.
 PageEngineOptions page_engine_options(CrawlOptions hosts, const RenderArguments& render);
 
-// What lies beside a database for a project: "DATABASE-scripts/PROJECT". Absolute.
+// The folder beside a database for a project: "DATABASE-scripts/PROJECT". Absolute.
 std::string folder_beside(const std::string& database, std::string_view suffix, std::string_view project);
 
 // How scripts are run.
@@ -39,8 +39,8 @@ struct ScriptMeans {
   HttpTransport* webhooks = nullptr;  // who sends to webhooks, and knows which addresses they may have
 };
 
-// Who reads the pages of a project with a processor: a process of its own, confined, or a webhook. `folder`: of the project's file, absolute.
-// What it says is without the project's secrets.
+// The reader of a project's pages by its processor: a process of its own, confined, or a webhook. `folder`: of the project's file, absolute.
+// Its words are without the project's secrets.
 // Errors: those of confine(), with the option that is the way out; those of read_secret(); refused for a secret's file that did not come
 //         with the operator's.
 Result<std::unique_ptr<Processor>> make_script_processor(const ScriptMeans& means, const ProjectDefinition& project, const std::string& folder,
@@ -53,7 +53,7 @@ HttpClientOptions webhook_options(const HttpClientOptions& pages);
 using SayOfProject = std::function<void(const std::string& project, const PageLog& line)>;
 SinkMeans sink_means_in(const std::string& folder, const std::string& project, SayOfProject say);
 
-// What scripts and the engine say of a project, into the program's log. `before`, if there is one, is called before a line is written.
+// Logs what scripts and the engine say of a project. `before`, if there is one, is called before a line is written.
 void log_of_project(const std::string& project, const PageLog& line, const std::function<void()>& before = {});
 
 }  // namespace argiope

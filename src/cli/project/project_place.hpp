@@ -37,7 +37,7 @@ class ProjectDaemon {
   const std::string& name() { return store_.client().name(); }
   // The body of the answer. Errors: those of ApiClient::tell().
   Result<std::string> ask(HttpMethod method, std::string path, std::string body = {});
-  // What `read(const JsonValue&)` makes of the answer. Errors: also protocol.
+  // The answer, as `read(const JsonValue&)` reads it. Errors: also protocol.
   template <class Read>
   auto get(std::string path, Read read) -> decltype(read_answer(std::string(), read)) {
     const auto body = ask(HttpMethod::get, std::move(path));

@@ -37,7 +37,7 @@ struct ProjectStatusArguments {
   bool json = false;
 };
 
-// What is shown of a project, wherever it is.
+// The facts that are shown of a project, wherever it is.
 struct ShownStatus {
   std::string name, group, status, doing, trouble;
   std::optional<double> rate;
@@ -201,7 +201,7 @@ void print_statuses(const std::vector<ShownStatus>& statuses, WallTime now) {
                fmt::to_string(status.pages), fmt::to_string(status.results), counts_of(status, 0), counts_of(status, 1), counts_of(status, 2),
                counts_of(status, 3), round_of(status), to_rfc3339(status.changed_at)});
   }
-  fmt::print("{}", table.text());
+  table.print();
   for (const ShownStatus& status : statuses) {
     if (!status.trouble.empty()) fmt::print("{}: {}\n", printable(status.name), printable(status.trouble));
     if (status.until && *status.until > now && !status.deleted_at) {

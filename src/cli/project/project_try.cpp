@@ -48,7 +48,7 @@ struct ProjectTryArguments {
   bool is_json() const { return json || format == "json"; }
 };
 
-// What came of the request.
+// The outcome of the request.
 struct TriedFetch {
   std::optional<FetchedPage> page;
   std::optional<Duration> took;
@@ -132,7 +132,7 @@ bool has_own_request(const ProjectDefinition& project, const ProjectMap& map, co
 
 using KnownPages = std::map<std::string, KnownPage, std::less<>>;
 
-// What the database knows of the page and of the URLs it links to.
+// The database's knowledge of the page and of the URLs it links to.
 Result<KnownPages> known_to(const std::string& database, const ProjectDefinition& project, const Url& asked, const FetchedPage* page) {
   KnownPages known;
   if (database.empty()) return known;
@@ -195,7 +195,7 @@ void print_links(const ProjectDefinition& project, const PageTrial& trial) {
     const std::string_view rule = rule_name_of(project, link.ask);
     table.add({rule.empty() ? "-" : one_line(rule, kMostOfName), printable(link.url, kMostOfName), would_be(link)});
   }
-  fmt::print("{}", table.text());
+  table.print();
   if (trial.links.size() > kMostLinksShown) fmt::print("… {} more (--json has all)\n", trial.links.size() - kMostLinksShown);
 }
 
@@ -285,7 +285,7 @@ std::string trial_json(const ProjectDefinition& project, const Url& asked, const
 int run_project_try(const ProjectTryArguments& arguments) {
   const auto project = or_other_kind(read_project_file(arguments.file), arguments.file, FileKind::project);
   if (!project) return complain_of_project(project.error(), kExitUsage);
-  // What a page says of itself, its name and rule among it, only an engine knows to read.
+  // Only an engine knows to read what a page says of itself, its name and rule among it.
   if (!project->processor.empty() || !arguments.page.empty()) {
     return run_script_try({.file = arguments.file,
                            .url = arguments.url,

@@ -180,7 +180,7 @@ void print_versions(const std::vector<ShownVersion>& versions) {
     table.add({fmt::to_string(version.number), to_rfc3339(version.made_at), fmt::format("{} bytes", version.source_bytes),
                version.script_bytes == 0 ? "-" : fmt::format("{} bytes", version.script_bytes), one_line(version.note, kMostOfName)});
   }
-  fmt::print("{}", table.text());
+  table.print();
 }
 
 std::string versions_json(const std::string& name, const std::vector<ShownVersion>& versions) {
@@ -252,7 +252,7 @@ int roll_back(VersionsOfProject& project, const std::string& name, std::int64_t 
   return kExitFinished;
 }
 
-// What there is to say where it cannot be opened, is said; the exit status.
+// Where it cannot be opened, the reason is said; the error is the exit status.
 std::expected<std::unique_ptr<VersionsOfProject>, int> open_versions(const ProjectVersionsArguments& arguments) {
   if (!arguments.place.daemon.empty()) {
     auto daemon = ProjectDaemon::open(arguments.place.daemon);

@@ -45,7 +45,7 @@ struct ProjectRunArguments {
   void add_to(CLI::App& command);
   // All that are read and written, but for those that the projects name.
   void name_files(CommandFiles& into) const;
-  // What needs no look at any file. Errors: invalid_input naming the option and what is wrong with it.
+  // Checks all that needs no look at any file. Errors: invalid_input naming the option and what is wrong with it.
   Result<void> check() const;
   // `options.seeds` are the projects' starts already.
   // Errors: the same.

@@ -28,7 +28,7 @@ std::string script_of(const ProjectDefinition& definition, const std::string& fo
 Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files, FileReading reading = FileReading::first);
 // Their scripts, secrets and the files that their results go to.
 void name_project_files(const std::vector<RunProject>& projects, CommandFiles& files);
-// What the database has, in our own folder. Errors: not_found where there is none; those of the store.
+// The database's projects, in our own folder. Errors: not_found where there is none; those of the store.
 Result<std::vector<RunProject>> stored_run_projects(PageStore& store);
 
 }  // namespace argiope

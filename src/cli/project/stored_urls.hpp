@@ -1,4 +1,4 @@
-// URLs that a database knows already, whoever made it: a crawl, or projects. What `argiope project check` and `try` compare with.
+// URLs that a database knows already, whoever made it: a crawl, or projects. `argiope project check` and `try` compare with them.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What changes schedules that are there: `argiope schedule pause`, `resume`, `remove` and `run-now`.
+// The commands that change schedules that are there: `argiope schedule pause`, `resume`, `remove` and `run-now`.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ struct ScheduleChange {
   std::string from = "where-it-was";
 };
 
-// What was done to one schedule: a sentence, or a line of JSON.
+// Changes one schedule, and tells what was done: a sentence, or a line of JSON.
 using ChangeOne = std::function<Coro<Result<std::string>>(ScheduleBook& book, const std::string& name)>;
 
 Coro<Result<int>> change_each(const ScheduleChange& arguments, ScheduleBook& book, const ChangeOne& change) {

@@ -1,4 +1,4 @@
-// What the subcommands of `argiope schedule` share: which store, how it is opened, how a schedule is looked up.
+// The shared part of the subcommands of `argiope schedule`: which store, how it is opened, how a schedule is looked up.
 #pragma once
 
 #include <CLI/CLI.hpp>

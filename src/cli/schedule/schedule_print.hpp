@@ -28,7 +28,7 @@ std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone);
 // `run 7, done 2026-03-29T03:00:04+02:00, job 12`
 std::string output_heading(const ScheduleOutput& output, const TimeZone& zone);
 
-// What became of an addition: "added", and with the schedule's name as a line of text or JSON.
+// The outcome of an addition: "added", and with the schedule's name as a line of text or JSON.
 std::string_view to_string(AddOutcome outcome);
 std::string reply_line(const std::string& name, const AddReply& reply);
 std::string reply_json(const std::string& name, const AddReply& reply);

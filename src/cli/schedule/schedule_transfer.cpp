@@ -67,7 +67,7 @@ struct Entry {
   Schedule schedule;
 };
 
-// What the file has. What is wrong is said at once, each by its place; nothing is stored then.
+// The schedules of the file. Mistakes are said at once, each by its place; nothing is stored then.
 class Reader {
  public:
   Reader(const std::string& file, WallTime now) : now_(now), file_(file == "-" ? "standard input" : printable(file)) {}
@@ -202,13 +202,20 @@ std::function<int()> add_schedule_import(CLI::App& schedule) {
       "A mistake is named by FILE:line, or by its place in the list, before anything is changed.\n"
       "Example: argiope schedule import schedules.jsonl --replace");
   return [arguments] {
-    // What is wrong is said before there is a store.
+    // Mistakes are said before there is a store.
     if (const auto other = other_kind(arguments->file, FileKind::json)) return complain(*other);
     const auto text = read_import(arguments->file);
     if (!text) return complain(text.error().message, kExitUsage);
     Reader reader(arguments->file, SystemClock().wall_now());
     reader.read(*text);
     if (!reader.is_good()) return refused();
+    const auto good = rehearse(arguments->store, [&](Book& book) -> Coro<Result<int>> {
+      std::vector<Schedule> schedules;
+      for (const Entry& entry : reader.entries()) schedules.push_back(entry.schedule);
+      co_await or_return(book.schedules().add_all(std::move(schedules), ConflictPolicy::fail));
+      co_return kExitFinished;
+    });
+    if (!good) return complain(good.error());
     return run_on_book(arguments->store, StoreAccess::share, IfMissing::make,
                        [&](Book& book) { return import_schedules(*arguments, reader, book.schedules()); });
   };

@@ -1,5 +1,5 @@
-// `argiope beanstalkd`: beanstalkd's own flags, for those who put this in its place. What each of them means here is said in
-// its help and in docs/from-beanstalkd.md.
+// `argiope beanstalkd`: beanstalkd's own flags, for those who put this in its place. Its help and docs/from-beanstalkd.md
+// say what each of them means here.
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
@@ -23,6 +23,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_store.hpp"
 #include "cli/number_option.hpp"
+#include "cli/serve/daemon_places.hpp"
 #include "cli/serve/daemon_run.hpp"
 #include "cli/version.hpp"
 #include "serve/internal/serve_options.hpp"
@@ -71,6 +72,8 @@ void add_options(CLI::App& command, BeanstalkdArguments& beanstalkd) {
       "  argiope beanstalkd -l 127.0.0.1 -p 11300 -b /var/lib/beanstalkd -u nobody -z 1048576");
 }
 // clang-format on
+
+const PlaceNames kPlaces{.file = {}, .store = "-b", .pages = {}, .tokens = {}, .certificate = {}, .key = {}, .audit = "-b", .listen = {}, .beanstalkd = "-l"};
 
 bool is_binlog(std::string_view name) {
   constexpr std::string_view kPrefix = "binlog.";
@@ -121,6 +124,7 @@ class BeanstalkdCommand {
     }
     auto options = serve_options();
     if (!options) return complain(options.error());
+    if (const auto good = check_places(*options, {}, kPlaces); !good) return complain(good.error());
     say_what_differs(*options);
     DaemonSettings settings;
     const DaemonRunOptions run{.read_again = {},

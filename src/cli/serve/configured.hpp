@@ -14,7 +14,7 @@
 
 namespace argiope {
 
-// What runs the commands and requests that jobs name, and how many at once: "default", and queues whose workers the file counts. Where
+// The queues whose jobs name commands or requests, and how many run at once: "default", and those whose workers the file counts. Where
 // beanstalkd's protocol is spoken, "default" is the tube of its clients, and they run what is in it.
 std::map<std::string, std::size_t> executors_of(const Configuration& configuration, bool speaks_beanstalkd);
 
@@ -27,9 +27,9 @@ class Configured {
       : engine_(engine), transport_(transport), private_too_(private_too), speaks_beanstalkd_(speaks_beanstalkd) {}
 
   // Queues get their policy, schedules are added or replaced (where one stands stays, unless its trigger is another), and
-  // those that the configuration before named, and this one does not, are removed. What it does not name stays as it is.
-  // Errors: of the store, naming the queue or schedule. What was done until then stays, and what either configuration names
-  //         is locked, until put_back().
+  // those that the configuration before named, and this one does not, are removed. Others stay as they are.
+  // Errors: of the store, naming the queue or schedule. The changes until then stay, and all that either configuration
+  //         names is locked, until put_back().
   Coro<Result<void>> apply(const Configuration& configuration);
   // After an apply() that has failed: to `before`, which was applied before that; what neither of them names is again as it was, too.
   // A queue that was made stays where jobs are in it. Errors: as above.
@@ -53,7 +53,7 @@ class Configured {
   Coro<Result<void>> set_executors(std::map<std::string, std::size_t> wanted);
   Coro<Result<void>> add_executor(std::string name, std::size_t concurrency);
 
-  // What the last apply() has replaced or removed, as it was; nullopt: it has made it.
+  // The queues and schedules that the last apply() has replaced or removed, as they were; nullopt: it has made it.
   struct Replaced {
     std::map<std::string, std::optional<QueueConfig>> queues;
     std::map<std::string, std::optional<Schedule>> schedules;

@@ -1,4 +1,4 @@
-// What the commands that run a daemon share, `argiope serve` and `argiope beanstalkd`: its life from start to stop.
+// Shared by the commands that run a daemon, `argiope serve` and `argiope beanstalkd`: its life from start to stop.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct DaemonRunOptions {
   std::function<Result<DaemonSettings>()> read_again;
   // Logged once it listens.
   std::vector<std::string> notes;
-  // What the sockets that a supervisor hands over speak, "http" or "beanstalkd". Empty: their names say it.
+  // The protocol of the sockets that a supervisor hands over, "http" or "beanstalkd". Empty: their names say it.
   std::string inherited_speak;
   bool allow_private = false;  // requests of schedules and queues may connect to private addresses
   std::string user_agent = "argiope";

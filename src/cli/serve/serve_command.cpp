@@ -145,7 +145,7 @@ class ServeCommand {
     if (!identity) return std::unexpected(std::move(identity.error()));
     auto projects = read_projects(*configuration, reading);
     if (!projects) return std::unexpected(std::move(projects.error()));
-    // What a reload says of places is taken at the next start.
+    // Places that a reload changes are taken at the next start.
     const auto places = starts ? check_places(configuration->serve, *projects, place_names()) : Result<void>{};
     if (!places) return std::unexpected(places.error());
     auto visits = read_visits(configuration->visits);
@@ -167,7 +167,7 @@ class ServeCommand {
             .listen = said(!arguments_.listen.empty(), "--listen", "listen"),
             .beanstalkd = said(!arguments_.beanstalkd.empty(), "--beanstalkd", "beanstalkd")};
   }
-  // What the configuration says under [projects], in the words of `argiope project run`, behind our own options.
+  // The configuration's options under [projects], in the words of `argiope project run`, behind our own options.
   Result<ProjectRunArguments> read_visits(const ConfiguredVisits& said) const {
     ProjectRunArguments visits;
     visits.requests.user_agent = arguments_.user_agent;
@@ -204,6 +204,7 @@ class ServeCommand {
     const auto executors = executors_of(configuration, !configuration.serve.beanstalkd.empty());
     const auto executes = [&](std::string_view queue) { return executors.contains(std::string(queue)); };
     if (auto good = check_calls(configuration, executes); !good) return std::unexpected(std::move(good.error()));
+    for (const std::string& call : calls_without_workers(configuration, executes)) spdlog::warn("{}", call);
     if (!arguments_.allow_private) {
       for (const std::string& push : private_pushes(configuration)) {
         spdlog::warn("{}; its jobs wait until it has allow_private = true", push);

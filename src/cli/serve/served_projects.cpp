@@ -119,7 +119,7 @@ ServedProjects::ServedProjects(ServedProjectsOptions options, AsioBackend& backe
 
 ServedProjects::~ServedProjects() = default;
 
-// What is left of tries where the daemon was killed.
+// Removes the folders that tries have left where the daemon was killed.
 void ServedProjects::forget_tried() const {
   std::error_code ignored;
   for (auto entry = std::filesystem::directory_iterator(scripts_folder(), ignored); entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
@@ -305,7 +305,7 @@ Result<void> ServedProjects::apply_one(RunProject project) {
     error.message = fmt::format("project {}: {}", in_quotes(project.name), error.message);
     return std::unexpected(std::move(error));
   };
-  // Whoever deleted it: the configuration has it.
+  // The configuration has it, no matter who deleted it.
   if (!engine_->project(project.name)) (void)engine_->restore(project.name);
   project.draft->note = "the configuration's";
   if (auto put = engine_->put_project(std::move(*project.draft)); !put) return named(std::move(put.error()));

@@ -40,9 +40,9 @@ class ServedProjects {
   static Result<std::unique_ptr<ServedProjects>> open(ServedProjectsOptions options, AsioBackend& backend, Engine& jobs);
   ~ServedProjects();
 
-  // What the configuration's projects are, before apply() puts them: for what the database has of them already. Before begin().
+  // Tells of the configuration's projects before apply() puts them: for what the database has of them already. Before begin().
   void expect(const std::vector<RunProject>& projects);
-  // Visits from now on. What ends that before stop() is failure()'s.
+  // Visits from now on. An error that ends that before stop() is failure()'s.
   void begin();
   // The configuration's projects, as read_run_projects() read them: new ones and new versions of them. One that was deleted comes back;
   // one that never ran starts. Those that the configuration named before and names no more go on, and are nobody's but the API's.

@@ -1,4 +1,4 @@
-// What systemd and its like give a daemon they have started, and want to hear of it (sd_listen_fds(3), sd_notify(3)).
+// The sockets that systemd and its like give a daemon, and the news they want of it (sd_listen_fds(3), sd_notify(3)).
 #pragma once
 
 #include <optional>

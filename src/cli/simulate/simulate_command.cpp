@@ -44,7 +44,7 @@ struct SimulateArguments {
   bool quiet = false;
 };
 
-// How far it is, on standard error. What the library logs meanwhile is of times that are not now, and in the report.
+// How far it is, on standard error. The library's log meanwhile is of times that are not now, and in the report.
 class SimulationProgress {
  public:
   SimulationProgress(const SimulationOptions& options, bool quiet)
@@ -126,7 +126,7 @@ Coro<Result<int>> take_from(Book& book, Configuration& into) {
   }
 }
 
-// What to simulate, and how long its jobs take. nullopt: the reason why not has been told; `status` is that of the command.
+// The configuration to simulate, and how long its jobs take. nullopt: the reason is told; `status` is the command's.
 std::optional<Configuration> configuration_of(const SimulateArguments& arguments, int& status) {
   const bool of_store = !arguments.store.store.empty();
   status = kExitUsage;
@@ -150,7 +150,7 @@ std::optional<Configuration> configuration_of(const SimulateArguments& arguments
 CommandFiles files_of(const SimulateArguments& arguments) {
   CommandFiles files;
   files.reads("FILE", arguments.file);
-  files.reads_database("--store", arguments.store.file());
+  if (!arguments.store.store.empty()) files.reads_database("--store", arguments.store.file());
   files.writes("--html", arguments.html);
   return files;
 }

@@ -20,7 +20,7 @@ constexpr std::size_t kRowsShown = 40;
 constexpr std::size_t kLinesShown = 12;
 constexpr std::array<const char*, 9> kEighths = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-// What is more than nothing can be seen.
+// A value above nothing can be seen.
 int eighths(double value, double most, int of) {
   if (value <= 0 || most <= 0) return 0;
   return std::clamp(static_cast<int>(std::lround(value / most * of)), 1, of);

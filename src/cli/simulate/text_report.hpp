@@ -1,4 +1,4 @@
-// What a simulation has found, for a terminal.
+// The findings of a simulation, for a terminal.
 #pragma once
 
 #include <string>

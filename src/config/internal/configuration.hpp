@@ -33,7 +33,7 @@ struct ConfiguredQueue {
   // Jobs of it that this process works on at once; 0: others work it off.
   std::size_t workers = 16;
   bool says_workers = false;  // the file says how many
-  // What the daemon does with its jobs; neither: it waits for workers.
+  // The command that the daemon runs for its jobs; neither: it waits for workers.
   std::optional<CommandOptions> command;
   std::optional<HttpPush> push;
   std::string target_text;  // the same as the file says it: equal texts are equal targets
@@ -56,7 +56,7 @@ struct SimulatedDuration {
   Duration draw(std::uint64_t number, Random& random) const;
 };
 
-// What jobs do in a simulation: those of one schedule, queue or function, or of several of them together.
+// The behaviour of jobs in a simulation: those of one schedule, queue or function, or of several of them together.
 struct SimulatedJobs {
   std::optional<std::string> schedule, queue, function;
   SimulatedDuration duration;
@@ -112,7 +112,11 @@ Result<void> check_targets(const Configuration& configuration);
 // Whether the calls that schedules put into queues can be run there. `executes`: whether the daemon runs what jobs of that queue name.
 // Errors: invalid_input, naming file, line and member.
 Result<void> check_calls(const Configuration& configuration, const std::function<bool(std::string_view queue)>& executes);
-// What pushes need `allow_private` for: those whose URL has a private address, each with its place. Names are not looked up.
+// The schedules whose command or request nobody runs, each with its place: their queue has no target and no workers, and the file does not say
+// `workers = 0` either, which is that others run it. `executes`: as above.
+std::vector<std::string> calls_without_workers(const Configuration& configuration,
+                                               const std::function<bool(std::string_view queue)>& executes);
+// Pushes that need `allow_private`: URLs with private addresses, each with its place. Names are not looked up.
 std::vector<std::string> private_pushes(const Configuration& configuration);
 // The same of the requests of schedules, which need that of [serve].
 std::vector<std::string> private_calls(const Configuration& configuration);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/host_settings.hpp"
+#include "argiope/crawl/detail/host_settings.hpp"
 #include "base/internal/json_reader.hpp"
 
 namespace argiope {
@@ -29,8 +29,8 @@ struct CrawlFile {
   std::vector<HostSettings> hosts;
 };
 
-// Of a table that has options of a command, and settings of hosts as "host". The options have no lines yet. What is wrong goes to the
-// errors of `table`.
+// Of a table that has options of a command, and settings of hosts as "host". The options have no lines yet. Mistakes go
+// to the errors of `table`.
 void read_options_and_hosts(const JsonValue& table, std::vector<CrawlFileOption>& options, std::vector<HostSettings>& hosts);
 
 inline constexpr std::size_t kMostCrawlFileBytes = 4 * 1024 * 1024;

@@ -1,4 +1,4 @@
-// What a reload has changed, for the audit.
+// The changes of a reload, for the audit.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace argiope {
 
-// What a daemon has read of its files and goes by, as far as a reload takes it. [serve] of `configuration` is passed over.
+// The settings of files that a daemon goes by, as far as a reload takes it. [serve] of `configuration` is passed over.
 struct SettingsInForce {
   const Configuration& configuration;
   const std::vector<Token>& tokens;

@@ -1,4 +1,4 @@
-// What the shards of a crawl know together of URLs that are only checked, as long as more may be asked of one than was at
+// The shards' common knowledge of URLs that are only checked, as long as more may be asked of one than was at
 // first: an asset to which a link leads is a page after all, and a page elsewhere to which a fragment leads must be read.
 #pragma once
 
@@ -20,7 +20,7 @@ class CheckBook {
     bool wants_ids = false;  // a link leads to a fragment of it
     bool settled = false;    // dealt with in this run, or left alone
   };
-  // What must be done about a URL of which more is asked.
+  // The work that is due on a URL of which more is asked.
   enum class Upgrade : std::uint8_t {
     none,     // nothing: it is not here, or was asked for as much before
     waiting,  // it is not settled: whoever settles it will see

@@ -1,5 +1,5 @@
-// What has failed in a run, for its report: how many URLs for which reason, which hosts were given up, and what the crawl cannot do
-// without.
+// The failures of a run, for its report: how many URLs for which reason, which hosts were given up, and what the crawl
+// cannot do without.
 #pragma once
 
 #include <fmt/format.h>

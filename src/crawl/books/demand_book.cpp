@@ -39,7 +39,7 @@ Result<void> DemandBook::open(UrlStore& store, std::optional<WallTime> first_run
   for (Demand& demand : demands_) {
     const auto found = known.extract(demand.name);
     if (found && !demand.begins_anew) demand.seen = std::move(found.mapped());
-    // What a mirror of an earlier version has, it says itself.
+    // A mirror of an earlier version says itself what it has.
     if (!found && demand.knows_itself) demand.seen.begin(WallTime{});
     const bool goes_on = found && demand.seen.is_open();
     demand.seen.begin(now);
@@ -47,7 +47,7 @@ Result<void> DemandBook::open(UrlStore& store, std::optional<WallTime> first_run
     demand.may_miss = store.next_id() > 1 && !demand.seen.is_open_since(first_run.value_or(WallTime{}));
     may_miss_ = may_miss_ || demand.may_miss;
   }
-  // What this run does not demand has not seen what it will be answered.
+  // A demand that this run does not make will not have seen this run's answers.
   std::vector<std::pair<std::int64_t, std::string>> ended;
   for (auto& [name, seen] : known) {
     if (seen.is_open()) {
@@ -66,7 +66,7 @@ Result<void> DemandBook::open(UrlStore& store, std::optional<WallTime> first_run
 
 bool DemandBook::Demand::misses(const UrlRecord& record) const noexcept {
   if (!may_miss || record.mtime == WallTime{} || seen.contains(record.mtime)) return false;
-  // What has failed may have its last answer yet.
+  // A URL that has failed may have its last answer yet.
   return !is_kept || record.state == UrlState::failed || is_answer_for(name, record);
 }
 

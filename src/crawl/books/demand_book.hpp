@@ -1,5 +1,5 @@
-// What a run is to make of answers beside its URLs, and of which URLs it has not seen the last answer: these are asked without
-// validators, since a 304 would tell nothing. Filled when a run opens; after that any thread may ask.
+// A run's demands on answers, beside its URLs, and the URLs whose last answer a demand has not seen: these are asked
+// without validators, since a 304 would tell nothing. Filled when a run opens; after that any thread may ask.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class DemandBook {
  public:
   explicit DemandBook(const CrawlOptions& options);
 
-  // `first_run`: when the first run on the store began; nullopt: there was none. What is to be remembered goes to `batch`, before
-  // anything that this run stores. Errors: the store's.
+  // `first_run`: when the first run on the store began; nullopt: there was none. Notes to be remembered go to `batch`,
+  // before anything that this run stores. Errors: the store's.
   Result<void> open(UrlStore& store, std::optional<WallTime> first_run, WallTime now, UrlBatch& batch);
 
   // Whether anything may be missing: else nothing below finds anything.

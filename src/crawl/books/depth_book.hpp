@@ -26,7 +26,7 @@ class DepthBook {
     std::int64_t id = 0;
     std::uint32_t depth = 0;
   };
-  // URLs that were met for the first time, or pages of an earlier run that are read. What is there already stays.
+  // URLs that were met for the first time, or pages of an earlier run that are read. Those already there stay.
   void found(std::span<const FoundUrl> urls);
   // From one that was found to others, by their fingerprints; those that were not found are passed over. A redirect is no link, and leads to the same depth.
   void linked(std::uint64_t from, std::span<const std::uint64_t> targets, bool is_redirect);

@@ -1,5 +1,5 @@
-// What the shards of a crawl that saves assets know together of URLs whose part may still change: a link that is not followed is
-// an asset after all, and an asset is a page of the crawl because a link leads there.
+// The shards' common knowledge of URLs whose part may still change, in a crawl that saves assets: a link that is not
+// followed is an asset after all, and an asset is a page of the crawl because a link leads there.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What the shards of a crawl know together of the sitemaps and feeds that it reads.
+// The knowledge that a crawl's shards share of the sitemaps and feeds that it reads.
 #pragma once
 
 #include <atomic>

@@ -24,7 +24,7 @@ void open_case(OutputFile& file, std::string_view url, std::string_view ending) 
   file.write(fmt::format("<testcase classname=\"{}\" name=\"{}\"{}", xml_escaped(class_of(url)), xml_escaped(url), ending));
 }
 
-// What is wrong, and where, in lines.
+// The fault, and where it is, in lines.
 Result<std::string> finding_in_words(UrlStore& store, const LinkFinding& finding) {
   std::string text = finding.message + '\n';
   if (!finding.advice.empty()) text += "link to " + finding.advice + '\n';
@@ -69,7 +69,9 @@ class JUnitCases {
   const std::vector<Findings>& all() const noexcept { return cases_; }
   bool has(std::string_view url) const { return places_.contains(url); }
   std::uint64_t failures() const {
-    const auto has_failed = [](const Findings& one) { return !std::ranges::all_of(one, is_warning, &LinkFinding::kind); };
+    const auto has_failed = [](const Findings& one) {
+      return !std::ranges::all_of(one, is_warning, &LinkFinding::kind);
+    };
     return static_cast<std::uint64_t>(std::ranges::count_if(cases_, has_failed));
   }
 
@@ -82,8 +84,8 @@ class JUnitCases {
 
 Result<void> write_check_junit(UrlStore& store, const CheckResult& result, OutputFile& file) {
   const JUnitCases found(result.findings);
-  // What was asked and has no finding is a case that has passed, but for what is broken all the same. Counted first, because the
-  // numbers stand in front.
+  // A URL that was asked and has no finding is a case that has passed, but for URLs that are broken all the same.
+  // Counted first, because the numbers stand in front.
   const auto for_each_good = [&](auto visit) {
     return store.scan(1, [&](const UrlRecord& record) {
       const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
@@ -94,8 +96,8 @@ Result<void> write_check_junit(UrlStore& store, const CheckResult& result, Outpu
   std::uint64_t good = 0;
   if (auto counted_all = for_each_good([&](const UrlRecord&) { ++good; }); !counted_all) return counted_all;
   const std::size_t unread = result.unread > 0 ? 1 : 0;
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"", good + found.all().size() + unread,
-                                         found.failures(), unread);
+  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
+                                         good + found.all().size() + unread, found.failures(), unread);
   file.write(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"argiope\" {0}>\n"
                          "<testsuite name=\"links\" {0}>\n", counts));
   for (const JUnitCases::Findings& findings : found.all()) {

@@ -54,7 +54,7 @@ void write_driver(JsonWriter& json, std::string_view version) {
 }
 
 // 3.27. GitHub takes a place of a result only as a path in a repository, and refuses a whole file for one URL with a scheme
-// (3.4.4 allows both): the scheme is left out of the place, and the page's whole URL is in the message. What is the same finding in two runs has the same fingerprint, whatever its line.
+// (3.4.4 allows both): the scheme is left out of the place, and the page's whole URL is in the message. The same finding in two runs has the same fingerprint, whatever its line.
 std::string sarif_result(const LinkFinding& finding, const std::string& page, const KeptLink& link) {
   const SarifRule& rule = kSarifRules[static_cast<std::size_t>(finding.kind)];
   const std::string& where = page.empty() ? finding.url : page;

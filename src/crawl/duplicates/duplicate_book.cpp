@@ -123,7 +123,7 @@ DuplicateBook::Copy DuplicateBook::find_copy(const Content& content, std::string
   const auto group = static_cast<std::uint32_t>(fingerprint(site));
   if (const auto match = words_->find(*content.simhash, group, counts)) return {UrlReason::near_duplicate, id_in(match->value)};
   const auto is_own = [&](std::uint64_t other) { return id_in(other) == content.page.id; };
-  // What is fetched again and again is there once, as long as it says nearly the same.
+  // A page that is fetched again and again is there once, as long as it says nearly the same.
   if (!words_->find(*content.simhash, group, is_own)) words_->add(*content.simhash, group, word);
   return {};
 }

@@ -1,4 +1,4 @@
-// What the shards of a crawl know together of pages that are there in several places: which contents were met, which pages are
+// The shards' common knowledge of pages that are there in several places: which contents were met, which pages are
 // aliases of others, which parameters say nothing, and which URLs are of a trap. Made where DuplicateOptions asks for something.
 #pragma once
 
@@ -43,7 +43,7 @@ class DuplicateBook {
   bool strips(std::string_view href) const;
   // Whether nothing has been stripped to the URL of this fingerprint yet.
   bool is_first_variant(std::uint64_t fingerprint);
-  // A page of `site` says this (PageWords::digest). What it taught, to be stored.
+  // A page of `site` says this (PageWords::digest). The notes of what it taught, to be stored.
   std::vector<UrlNote> learn(std::string_view href, std::string_view site, std::uint64_t words);
 
   // --- contents

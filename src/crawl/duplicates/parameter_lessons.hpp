@@ -15,7 +15,7 @@ namespace argiope {
 // A parameter is learned when kPagesToLearn pages were met under two URLs that differ in it alone, by its value or by whether it
 // is there, and said the same words each time. One page that says something else ends that for good.
 //
-// What is remembered of pages is bounded: where there are many, the oldest are forgotten, and less is learned.
+// The memory of pages is bounded: where there are many, the oldest are forgotten, and less is learned.
 //
 // Memory:  3 MiB, and some 200 bytes for each parameter of each site, at most kMostCandidates of them.
 // Threads: one at a time.
@@ -26,7 +26,7 @@ class ParameterLessons {
 
   ParameterLessons();
 
-  // What an observation has changed: `name` of `site` is learned, or, `learned` no more, it matters after all.
+  // The change that an observation has made: `name` of `site` is learned, or, `learned` no more, it matters after all.
   struct News {
     std::string name;
     bool learned = false;
@@ -40,7 +40,7 @@ class ParameterLessons {
 
   // Of another run.
   void restore(std::string_view site, std::string_view name, bool learned);
-  // What is learned, by site and name.
+  // The learned parameters, by site and name.
   std::vector<LearnedParameter> learned() const;
   void count_stripped(std::string_view site, std::string_view name);
 

@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// What URLs of one kind have in common: "#" for each number, each segment of the path once, and the names of parameters, sorted and
-// each once. "http://h/a/2026-05/a/7?y=1&x=2&y=3" is of the shape "http://h/a/#-#/#?x&y".
+// The form that URLs of one kind have in common: "#" for each number, each segment of the path once, and the names of
+// parameters, sorted and each once. "http://h/a/2026-05/a/7?y=1&x=2&y=3" is of the shape "http://h/a/#-#/#?x&y".
 std::string shape_of(std::string_view href);
 
 // Counts, for each shape, how many of its pages in a row were copies of pages met before. When it is `most`, the shape is a trap

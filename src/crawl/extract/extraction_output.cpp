@@ -318,7 +318,7 @@ bool ExtractionOutput::note_hole_in_front(std::string_view front, std::string_vi
   return true;
 }
 
-// From the end to the front, line by line. What is behind the last line break is a line that was torn, or has lost its end alone.
+// From the end to the front, line by line. Behind the last line break is a torn line, or one that has lost its end alone.
 Result<void> ExtractionOutput::check_jsonl() {
   bool failed = false;
   const std::string front = read_at(0, std::min<std::uint64_t>(size_, kJsonFront.size()), failed);
@@ -339,7 +339,7 @@ Result<void> ExtractionOutput::check_jsonl() {
       text.resize(kept);
       is_end_known = true;
     }
-    // What is before the first line break may be the rest of a longer line.
+    // Text before the first line break may be the rest of a longer line.
     while (more && !text.empty()) {
       const std::size_t before = text.rfind('\n', text.size() - 2);
       if (text.size() < 2 || (before == std::string::npos && begin > 0)) break;
@@ -472,7 +472,7 @@ Result<void> ExtractionOutput::write_locked(std::string_view bytes) {
     if (count < 0) {
       auto failure = trouble("writing");
       failed_ = failure.error();
-      // What is there of the record is no record.
+      // The part of the record that is there is no record.
       if (is_file_) (void)!ftruncate(file_, static_cast<off_t>(size_));
       return failure;
     }

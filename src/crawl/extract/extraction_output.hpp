@@ -64,7 +64,7 @@ inline constexpr std::int64_t kNotDone =
 // file, or others have written behind it, only the file's last page can be torn.
 class ExtractionOutput {
  public:
-  // Opens or creates the file, and reads which pages the last records are of. What is there stays as it is until
+  // Opens or creates the file, and reads which pages the last records are of. Its text stays as it is until
   // go_on() or write().
   // Errors: as Extraction::open.
   static Result<std::unique_ptr<ExtractionOutput>> open(const std::string& path, const RecordWriter& writer);
@@ -90,7 +90,7 @@ class ExtractionOutput {
   // Appends the records of whole pages in one piece. After a failure nothing more is written. Without go_on() a line that is
   // torn is cut off first, and nothing else. Any thread.
   Result<void> write(std::string_view records);
-  // What goes to a pipe or a device waits for who reads it no longer than so from now on; then writing fails. Any thread.
+  // Output to a pipe or a device waits for its reader no longer than so from now on; then writing fails. Any thread.
   void give_up(Duration after) noexcept;
   // Whether what was written is in the file that has the name, and, with `sync`, on the disk. Any thread.
   Result<void> keep(bool sync);

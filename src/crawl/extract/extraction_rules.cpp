@@ -197,7 +197,7 @@ bool is_json_body(std::string_view content_type, std::string_view body) {
 
 // --- one value -----------------------------------------------------------------------------------------------------------
 
-// What a source that is no selector has found, before the field says what it wants of it.
+// The find of a source that is no selector, before the field says what it wants of it.
 struct FoundPiece {
   std::string text;
   bool is_json = false;
@@ -205,7 +205,7 @@ struct FoundPiece {
   bool has_lines = false;             // its lines are what was asked for
 };
 
-// What of an element is its value where it has no text of its own, as microdata takes it (HTML standard, 5.2.4).
+// The value of an element where it has no text of its own, as microdata takes it (HTML standard, 5.2.4).
 std::optional<std::string_view> machine_value(const Match& match, FieldType type) {
   const std::string_view name = match.name();
   if (name == "meta") return match.attribute("content");
@@ -294,7 +294,7 @@ std::string headings_json(const Document& document) {
 
 // --- one page ------------------------------------------------------------------------------------------------------------
 
-// Applies a rule to a page. What several fields may ask is found once.
+// Applies a rule to a page. Data that several fields may ask for are found once.
 class PageExtraction {
  public:
   PageExtraction(const CompiledRule& rule, std::size_t columns, const ExtractedPage& page)
@@ -316,7 +316,7 @@ class PageExtraction {
   }
 
  private:
-  // What the fields of a record look within; null: in the whole page.
+  // The place within which the fields of a record look; null: in the whole page.
   struct Within {
     const Match* element = nullptr;
     const JsonValue* json = nullptr;

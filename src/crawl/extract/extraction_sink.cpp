@@ -45,7 +45,7 @@ std::int64_t in_milliseconds(WallTime time) {
   return std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// What makes other records of a page, in one text.
+// The parts of rules that make other records of a page when they change, in one text.
 std::string text_of(const ExtractionRules& rules) {
   std::string text;
   const auto add = [&](std::string_view part) { (text += part) += '\0'; };

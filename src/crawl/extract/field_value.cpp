@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostDigits = 40;
 
-// What may stand between the digits of one number.
+// A separator that may stand between the digits of one number.
 struct Separator {
   char kind;  // '.', ',', '\'' or ' '
   std::size_t length;

@@ -1,5 +1,5 @@
-// Where a file of records ends as far as a database knows it: a note that each commit takes along. What is behind it after
-// a crash belongs to pages that are fetched again. Private to Extraction.
+// Where a file of records ends as far as a database knows it: a note that each commit takes along. All that is behind
+// it after a crash belongs to pages that are fetched again. Private to Extraction.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct OutputMark {
   std::string identity;    // of the file, as file_identity_of()
   std::uint64_t size = 0;  // so much of it are records of whole pages, on the disk as the commit is
   std::string tail;        // content_digest() of its last kTailBytes
-  // Before this byte are pages that were done when the run began. What became of those since then is no matter of theirs.
+  // Before this byte are pages that were done when the run began. Their later state is no matter of these bytes.
   std::uint64_t done_before = 0;
   // The run has ended in order: what is behind was written by others.
   bool is_ended = false;

@@ -1,4 +1,4 @@
-// What is known of one scheme, host and port while it has something to do, and the little that is kept when it has not.
+// The knowledge of one scheme, host and port while it has something to do, and the little that is kept when it has not.
 #pragma once
 
 #include <cstdint>

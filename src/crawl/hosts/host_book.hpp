@@ -13,7 +13,7 @@
 
 namespace argiope {
 
-// What is kept of hosts that have nothing to do, by the fingerprint of their site.
+// The notes that are kept of hosts that have nothing to do, by the fingerprint of their site.
 //
 // Two sites of one fingerprint, which an attacker might make on purpose, share what is kept: a count and a verdict on both,
 // and nothing that politeness depends on.

@@ -42,7 +42,7 @@ class HostRests {
   static constexpr Duration kLongest = std::chrono::hours{48};
 
   static UrlNote note_of(std::string_view site, const HostRest& rest);
-  // What the store knows of one site. Errors: those of the store.
+  // The store's knowledge of one site. Errors: those of the store.
   static Result<std::optional<HostRest>> find(UrlStore& store, std::string_view site);
 
   // Reads those that are not over at `now`, and has the store forget the others. Errors: those of the store.

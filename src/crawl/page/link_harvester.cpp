@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "crawl/page/page_in_utf8.hpp"
-
 namespace argiope {
 
 LinkHarvester::LinkHarvester(std::string agent, std::size_t max_links)
@@ -21,9 +19,8 @@ std::string_view LinkHarvester::directory_of(const Url& url) noexcept {
   return text.substr(0, text.rfind('/') + 1);
 }
 
-LinkHarvester::Summary LinkHarvester::scan(const Url& page, std::string_view body, std::string_view content_type, PageReferences* references) {
-  const CharsetDecision charset = detect_charset(body, content_type);
-  html_ = page_in_utf8(body, charset, transcoded_);
+LinkHarvester::Summary LinkHarvester::scan(const Url& page, PageText& text, PageReferences* references) {
+  html_ = text.utf8();
   ScanOptions options;
   options.agent = agent_;
   options.max_links = max_links_;
@@ -38,7 +35,7 @@ LinkHarvester::Summary LinkHarvester::scan(const Url& page, std::string_view bod
   summary.dropped = scan_.dropped;
   summary.noindex = scan_.robots.noindex;
   summary.nofollow = scan_.robots.nofollow;
-  links_.begin(page, scan_.base_href, charset.name);
+  links_.begin(page, scan_.base_href, text.charset().name);
   return summary;
 }
 

@@ -1,4 +1,4 @@
-// What an answer's body is, and its text for who scans it, mostly as it stands.
+// The kind of an answer's body, and its text for scanners, mostly as it stands.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ inline bool is_style_sheet(const HttpResponse& response) noexcept {
   return equals_lower(parse_content_type(response.headers.content_type).type, "text/css");
 }
 
-// `body` without its byte order mark, in UTF-8: itself, where that is what it is or all is ASCII, else `transcoded`. What is no
-// UTF-8 in a page that says it is stays as it is.
+// `body` without its byte order mark, in UTF-8: itself, where that is what it is or all is ASCII, else `transcoded`.
+// Text that is no UTF-8 in a page that says it is stays as it is.
 inline std::string_view page_in_utf8(std::string_view body, const CharsetDecision& charset, std::string& transcoded) {
   body.remove_prefix(charset.bom_length);
   if (charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(body))) return body;

@@ -1,5 +1,5 @@
-// What the store remembers of runs that made more of answers than URLs: in which of them each such demand was made. So a later run,
-// a report or a check knows of which pages nobody with that demand has seen the last answer.
+// The store's memory of runs that made more of answers than URLs: in which of them each such demand was made. So a
+// later run, a report or a check knows of which pages nobody with that demand has seen the last answer.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,7 @@ Duration lifetime_of(const HttpResponse& response) {
   return std::min(lifetime, kLongestLifetime);
 }
 
-// What is allowed to one origin may not be to another, and what came to who we are is not for pages of other sites.
+// A part for one origin may be barred to another, and one that came to who we are is not for pages of other sites.
 std::string PartCache::key_of(const HttpRequest& request) {
   std::string key = request.url.href();
   if (request.is_anonymous) key += " anonymous";

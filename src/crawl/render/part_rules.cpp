@@ -19,7 +19,7 @@ constexpr std::size_t kMostPartFields = 64;
 constexpr std::size_t kMostPartFieldBytes = 16 * 1024;
 constexpr std::size_t kMostPartBodyBytes = 1024 * 1024;
 
-// What the client says itself, what is about the connection, and what says who we are.
+// Fields that the client sends itself, that are about the connection, or that say who we are.
 constexpr std::array<std::string_view, 15> kClientFields = {
     "accept-encoding", "connection", "content-length", "cookie", "expect",     "host",    "keep-alive", "purpose",
     "te",              "trailer",    "upgrade",        "via",    "user-agent", "x-forwarded-for", "transfer-encoding"};
@@ -34,7 +34,7 @@ bool is_pages_own_field(std::string_view name, std::string_view value) {
          lower != "upgrade-insecure-requests";
 }
 
-// Who may be sent the cookies of who; as browsers have it, but for the scheme: what a page of https asks for by http, they refuse.
+// Whether a part's host may be sent the page's cookies; as browsers have it, but for the scheme: they refuse http within https.
 bool share_domain(const Url& page, const Url& part) {
   return registrable_domain(page.host()) == registrable_domain(part.host());
 }

@@ -67,7 +67,7 @@ Result<bool> keeps_links(UrlStore& store) {
 using IdFlags = std::vector<bool>;
 bool has_flag(const IdFlags& flags, std::int64_t id) { return id > 0 && id < std::ssize(flags) && flags[static_cast<std::size_t>(id)]; }
 
-// What a sitemap lists is stored as if it redirected there, at the same depth.
+// A sitemap is stored as if it redirected to what it lists, at the same depth.
 Result<IdFlags> read_redirecting(UrlStore& store) {
   IdFlags redirecting(static_cast<std::size_t>(store.next_id()), false);
   auto scanned = store.scan_redirects([&](const UrlRecord& record) {
@@ -86,7 +86,7 @@ void visit_edges(const UrlLinks& links, const IdFlags& redirecting, const EdgeVi
   }
 }
 
-// What the crawl goes by. `visit` may not read the store.
+// Visits the edges that the crawl goes by. `visit` may not read the store.
 Result<void> for_each_edge(UrlStore& store, const EdgeVisitor& visit) {
   const auto redirecting = read_redirecting(store);
   if (!redirecting) return std::unexpected(redirecting.error());

@@ -123,7 +123,7 @@ class GraphReader {
       for (const GraphPage& page : pages) unlinked += page.outbound == 0 ? page.rank : 0;
       std::ranges::fill(next, (1 - kDamping + kDamping * unlinked) / count);
       auto passed_on = for_each_page_links([&](std::uint32_t from, const std::vector<std::uint32_t>& targets) {
-        // What has changed in the store since the first pass does not make rank out of nothing.
+        // Changes in the store since the first pass do not make rank out of nothing.
         const double share = kDamping * pages[from].rank / std::max<double>(pages[from].outbound, 1);
         for (const std::uint32_t to : targets) next[to] += share;
       });

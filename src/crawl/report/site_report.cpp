@@ -107,7 +107,7 @@ class ReportGatherer {
   }
 
  private:
-  // What the store has seen of an answer, in a few bytes.
+  // The facts that the store has of an answer, in a few bytes.
   struct Seen {
     Duration took{};
     std::uint64_t title = 0, description = 0;  // 0: none

@@ -10,7 +10,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {

@@ -1,4 +1,4 @@
-// What servers know a crawl by: its cookies, its names and passwords, and whether it has logged in. Shared by the shards.
+// How servers know a crawl: its cookies, its names and passwords, and whether it has logged in. Shared by the shards.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class CrawlSession {
   void save(UrlStore& store, WallTime now);
   std::vector<Cookie> cookies(WallTime now) const;
 
-  // What stands in the Cookie field of a request; empty: nothing.
+  // The value of a request's Cookie field; empty: nothing.
   std::string cookie_field(const Url& url, WallTime now) const;
   // Takes those that a page of `url` has now and did not have `before`, if they are for its host. Whether there were some.
   bool take_cookies(const Url& url, const std::vector<Cookie>& before, std::vector<Cookie> now_there, WallTime now);
@@ -45,7 +45,7 @@ class CrawlSession {
   // The login step of the options; without one, nothing. Errors: those of argiope::log_in().
   Coro<Result<void>> log_in(HttpTransport& below);
 
-  // What an answer tells about who we are to that server: warns where a name is not taken, and where the login is lost.
+  // Learns from an answer who we are to that server: warns where a name is not taken, and where the login is lost.
   void note(const HttpRequest& request, const HttpResponse& response, WallTime now);
 
   // A redirect from one URL, `id`, to another, by their fingerprints. Where the redirects have led back to where they began,

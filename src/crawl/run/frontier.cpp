@@ -262,7 +262,7 @@ void Frontier::note_depth(const Ticket& ticket, TimePoint now) {
 
 // --- the store -------------------------------------------------------------------------------------------------------
 
-// What the window does not keep goes to the shelf it names, but for what was fetched while it was read once more.
+// URLs that the window does not keep go to the shelf it names, but for those fetched while they were read once more.
 void Frontier::write_down_moves() {
   for (const QueueWindow::Move& moved : window_.take_moves()) {
     const UrlTask& task = tasks_.at(static_cast<std::int64_t>(moved.id));
@@ -278,7 +278,7 @@ bool Frontier::wants_read(TimePoint now) {
   write_down_moves();
   const bool wanted = !reading_ && window_.wants_load(now);
   write_down_moves();
-  // Who has something to do can wait until more is wanted; a read makes the store commit.
+  // A shard with something to do can wait until more is wanted; a read makes the store commit.
   return wanted && (now >= next_read_at_ || !window_.top_is_certain_but_for_keys());
 }
 

@@ -28,15 +28,15 @@ namespace argiope {
 // Of what pages are shown with: before all pages, so that a crawl that is stopped has few pages without.
 inline constexpr std::int32_t kRequisitePriority = std::numeric_limits<std::int32_t>::max();
 
-// What no run has asked has no lower priority. All that was asked before comes behind, so that runs with a limit get on
-// whatever they have to ask again.
+// URLs that no run has asked have no lower priority. All that were asked before come behind, so that runs with a limit
+// get on whatever they have to ask again.
 inline constexpr std::int32_t kLeastPriority = -(1 << 30);
 
 // One URL that is to be fetched.
 struct UrlTask {
   std::uint64_t fingerprint = 0;
   std::int64_t id = 0;  // 0: known already, and found once more; has fingerprint and depth alone
-  std::string url;
+  Url url;              // empty: the store has no URL under that id
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;
   std::uint8_t redirects = 0;  // hops that led here; of `is_stored` perhaps not all
@@ -91,8 +91,8 @@ class Frontier {
   // Queues a URL that is on no shelf, due at `due`. If it does not belong to what is kept in memory, take_moves() tells to which
   // shelf it must go. False: it is queued already. One that has been settled and waits for its next visit is due now then.
   bool put(UrlTask task, Host& host, TimePoint due, TimePoint now);
-  // Before the crawl begins: a record of the store that is to be fetched, and its URL if it has been parsed. What lies on a
-  // shelf stays there.
+  // Before the crawl begins: a record of the store that is to be fetched, and its URL if it has been parsed. A record
+  // on a shelf stays there.
   void resume(const UrlRecord& record, Host& host, UrlTask task);
   // The same for one that stays there: quicker.
   void resume_on_shelf(const UrlRecord& record, Host& host);
@@ -110,7 +110,7 @@ class Frontier {
 
   // The most important URL that is due and whose host may be asked.
   std::optional<Ticket> next(TimePoint now);
-  // What a ticket is for, until it is given back.
+  // The task that a ticket is for, until the ticket is given back.
   UrlTask& task(const Ticket& ticket) noexcept { return *ticket.task; }
   // When next() or wants_read() may give something they do not give now; kNever without a call in between.
   TimePoint next_wakeup(TimePoint now);
@@ -153,7 +153,7 @@ class Frontier {
   void note_latency(Host& host, Duration latency, bool is_error, TimePoint now);
 
   // --- the store
-  // What has changed about where URLs are; to be submitted after whatever is known of them.
+  // Changes of where URLs are; to be submitted after whatever is known of them.
   std::vector<UrlMove> take_moves() { return std::exchange(moves_, {}); }
   std::size_t moves_waiting() const noexcept { return moves_.size(); }
   // A stretch of a shelf that is wanted, and what was found there.
@@ -168,8 +168,8 @@ class Frontier {
   };
   // Whether something should be read now.
   bool wants_read(TimePoint now);
-  // What. To be read when take_moves() and all that was submitted before is visible, and answered by end_read(). Nothing,
-  // and no answer, where it only had to move what it has.
+  // These stretches: to be read when take_moves() and all that was submitted before is visible, and answered by
+  // end_read(). Nothing, and no answer, where it only had to move what it has.
   std::vector<Read> begin_read(TimePoint now);
   void take_rows(const Read& read, std::vector<Row> rows, TimePoint now);
   void end_read(TimePoint now);
@@ -183,7 +183,7 @@ class Frontier {
  private:
   std::int32_t priority_of(const UrlTask& task) const {
     if (task.late != 0) return task.late;
-    return task.purpose == Purpose::requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url);
+    return task.purpose == Purpose::requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url.href());
   }
   // At the opening of a run.
   std::int32_t priority_of(const UrlRecord& record) const;

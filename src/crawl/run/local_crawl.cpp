@@ -17,7 +17,7 @@
 namespace argiope {
 namespace {
 
-// What one thread of a crawl runs on.
+// The things that one thread of a crawl runs on.
 struct Part {
   Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard, std::unique_ptr<HttpTransport> other)
       : wire(clock, http, guard), instead(std::move(other)) {}
@@ -37,8 +37,8 @@ bool lets_in(std::string_view name) {
   return std::ranges::any_of(kWords, [&](std::string_view word) { return lower.contains(word); });
 }
 
-// Whether servers are shown something that others do not have. What they answer then, and the cookies of who has logged in, are
-// nobody else's business either.
+// Whether servers are shown something that others do not have. Their answers then, and the cookies of who has logged
+// in, are nobody else's business either.
 bool has_secrets(const CrawlOptions& options, const CrawlSetup& setup) {
   if (options.login || !options.credentials.empty() || !options.given_cookies.empty()) return true;
   if (!setup.client_certificate.certificate.empty()) return true;
@@ -140,6 +140,11 @@ Result<void> LocalCrawl::log_in() {
 
 Result<CrawlReport> LocalCrawl::run(Coro<void> beside) {
   State& state = *state_;
+  // Where the crawl cannot begin, nobody has forgotten it.
+  struct Closed {
+    Coro<void>& beside;
+    ~Closed() { beside.close(); }
+  } const closed{beside};
   if (auto logged_in = log_in(); !logged_in) return std::unexpected(std::move(logged_in.error()));
   const TimePoint start = state.clock.now();
   {

@@ -1,4 +1,4 @@
-// What a shard knows of pages that are rendered: see shard_render.cpp.
+// A shard's knowledge of pages that are rendered: see RenderDesk.
 #pragma once
 
 #include <string>

@@ -3,30 +3,63 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "argiope/async/sleep.hpp"
+#include "crawl/run/answer_notes.hpp"
+#include "crawl/run/discovery.hpp"
+#include "crawl/run/given_desk.hpp"
+#include "crawl/run/host_desk.hpp"
+#include "crawl/run/host_hops.hpp"
+#include "crawl/run/host_questions.hpp"
+#include "crawl/run/page_reader.hpp"
+#include "crawl/run/render_desk.hpp"
+#include "crawl/run/settler.hpp"
+#include "crawl/run/sitemap_desk.hpp"
+#include "crawl/run/visitor.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostBacklog = 100'000;  // records the store may lag behind before fetching pauses
+constexpr std::size_t kMostBacklog = 100'000;             // records the store may lag behind before fetching pauses
 constexpr Duration kSavePause = std::chrono::seconds{1};  // between two times that changed cookies are written down
-constexpr Duration kRestLook = std::chrono::seconds{1};  // between two looks which host rests longest
 constexpr Duration kBacklogPause = std::chrono::milliseconds{20};
 
 }  // namespace
 
 Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
-    : shared_(shared),
+    : core_{.shard = *this,
+            .shared = shared,
+            .options = shared.options,
+            .index = index,
+            .frontier =
+                Frontier(shared.options, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(shards))},
+      shared_(shared),
       options_(shared.options),
-      index_(index),
+      frontier_(core_.frontier),
+      counters_(core_.counters),
       most_visits_((shared.options.concurrency + shards - 1) / shards),
-      frontier_(shared.options, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(shards)),
-      lanes_(most_visits_),
-      harvester_(shared.options.product_token, shared.options.max_links_per_page),
-      random_(mix64(shared.seed + index)) {
-  retry_policy_.max_attempts = std::numeric_limits<std::uint32_t>::max();  // how many there are depends on the host
+      discovery_(std::make_unique<Discovery>(core_)),
+      given_(std::make_unique<GivenDesk>(core_, *discovery_)),
+      desk_(std::make_unique<HostDesk>(core_, most_visits_)),
+      hops_(std::make_unique<HostHops>(core_, *desk_)),
+      sitemaps_(std::make_unique<SitemapDesk>(core_, *discovery_, *hops_)),
+      questions_(std::make_unique<HostQuestions>(core_, *desk_, *hops_, *sitemaps_)),
+      render_(std::make_unique<RenderDesk>(core_, *desk_, *questions_)),
+      reader_(std::make_unique<PageReader>(core_, *discovery_, *sitemaps_)),
+      notes_(std::make_unique<AnswerNotes>(core_, *discovery_, *reader_)),
+      settler_(std::make_unique<Settler>(core_, *discovery_, *sitemaps_, *reader_, *notes_)),
+      visitor_(std::make_unique<Visitor>(core_, *desk_, *questions_, *render_, *discovery_, *sitemaps_, *reader_,
+                                         *notes_, *settler_)) {
+  core_.alive = alive_;
+}
+
+Crawler::Shard::~Shard() = default;
+
+void Crawler::Shard::Part::note_part(UrlOutcome& outcome, UrlReason reason, std::uint64_t limit) {
+  if (outcome.reason != UrlReason::none) return;
+  shared_.count_left_out(reason);
+  outcome.reason = reason;
+  outcome.limit = static_cast<std::int64_t>(limit);
 }
 
 // --- what is queued --------------------------------------------------------------------------------------------
@@ -34,7 +67,7 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
 // Settles a URL that its host may not have any more.
 bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
   if (host.urls < host.policy->max_pages || task.attempts > 0 || task.counted) return false;
-  count(Exclusion::pages_per_host);
+  ShardCounters::add(counters_.excluded[static_cast<std::size_t>(Exclusion::pages_per_host)]);
   shared_.count_left_out(UrlReason::pages_per_host);
   UrlBatch batch;
   UrlOutcome outcome;
@@ -50,13 +83,13 @@ bool Crawler::Shard::is_one_too_many(const UrlTask& task, const Host& host) {
   return true;
 }
 
-void Crawler::Shard::put(UrlTask task, const Url& url, TimePoint due, TimePoint now) {
-  Host& host = frontier_.host_of(url);
+void Crawler::Shard::put(UrlTask task, TimePoint due, TimePoint now) {
+  Host& host = frontier_.host_of(task.url);
   if (is_one_too_many(task, host)) return;
   if (!frontier_.put(std::move(task), host, due, now)) shared_.ending.end(1);
 }
 
-void Crawler::Shard::prepare_task(UrlTask task, const Url& url) { put(std::move(task), url, TimePoint{}, TimePoint{}); }
+void Crawler::Shard::prepare_task(UrlTask task) { put(std::move(task), TimePoint{}, TimePoint{}); }
 
 Result<void> Crawler::Shard::resume(const UrlRecord& record) {
   // Of what stays where it is, nothing but its site matters, and nearly always that has been met before.
@@ -68,10 +101,10 @@ Result<void> Crawler::Shard::resume(const UrlRecord& record) {
       return {};
     }
   }
-  const auto url = Url::parse(record.url);
+  auto url = Url::parse(record.url);
   if (!url) return std::unexpected(url.error());
   Host& host = frontier_.host_of(*url);
-  UrlTask task = shared_.task_of(record);
+  UrlTask task = shared_.task_of(record, std::move(*url));
   if (Frontier::stays_on_shelf(record) || !is_one_too_many(task, host)) {
     frontier_.resume(record, host, std::move(task));
   }
@@ -88,7 +121,7 @@ void Crawler::Shard::post(std::vector<UrlTask> tasks) {
 
 void Crawler::Shard::wake() {
   if (!working_.load(std::memory_order_acquire)) return;  // work() looks at everything when it begins
-  loop_->call_soon_threadsafe([this, alive = std::weak_ptr(alive_)] {
+  core_.loop->call_soon_threadsafe([this, alive = core_.alive] {
     if (!alive.expired()) pump();
   });
 }
@@ -99,15 +132,15 @@ void Crawler::Shard::take_inbox() {
     std::lock_guard lock(inbox_mutex_);
     tasks.swap(inbox_);
   }
-  take_found(tasks, loop_->time());
+  take_found(tasks, core_.loop->time());
 }
 
 void Crawler::Shard::take_found(std::vector<UrlTask>& tasks, TimePoint now) {
   for (UrlTask& task : tasks) {
     if (task.id == 0) {
       frontier_.found_nearer(task.fingerprint, task.depth, now);
-    } else if (auto url = Url::parse(task.url)) {
-      put(std::move(task), *url, now, now);
+    } else {
+      put(std::move(task), now, now);
     }
   }
   tasks.clear();
@@ -137,11 +170,11 @@ Result<void> Crawler::Shard::read(const Frontier::Read& wanted, TimePoint now) {
   rows.reserve(wanted.load.read.limit);
   auto done = shared_.store.read_shelf(wanted.load.read, wanted.sites, [&](const UrlRecord& record) {
     auto url = Url::parse(record.url);
-    // What is no URL will fail when it is fetched, as any other that cannot be.
-    if (!url) url = Url::parse("http://invalid/");
-    UrlTask task = shared_.task_of(record);
+    // A text that is no URL will fail when it is fetched, as any other URL that cannot be.
+    Host& host = url ? frontier_.host_of(*url) : frontier_.host_of(*Url::parse("http://invalid/"));
+    UrlTask task = shared_.task_of(record, url ? std::move(*url) : Url());
     const WallTime due = Frontier::is_delayed(record, task) ? record.due : WallTime{};
-    rows.push_back({std::move(task), &frontier_.host_of(*url), due});
+    rows.push_back({std::move(task), &host, due});
     return true;
   });
   if (done) frontier_.take_rows(wanted, std::move(rows), now);
@@ -158,19 +191,18 @@ void Crawler::Shard::submit_moves() {
 // --- the driver ------------------------------------------------------------------------------------------------
 
 Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
-  loop_ = &EventLoop::current();
-  ticker_.emplace(*loop_, [this] { pump(); });
-  session_ = shared_.session.over(transport, index_);
-  transport_ = session_ != nullptr ? session_.get() : &transport;
-  resolver_ = resolver;
-  last_fetch_ = loop_->time();
-  frontier_.start_clock(loop_->time(), wall(), &shared_.host_rests);
-  found_.resize(shared_.shards.size());
+  core_.loop = &EventLoop::current();
+  ticker_.emplace(*core_.loop, [this] { pump(); });
+  desk_->start(transport);
+  questions_->start(resolver);
+  core_.last_fetch = core_.loop->time();
+  frontier_.start_clock(core_.loop->time(), core_.wall(), &shared_.host_rests);
+  discovery_->start();
   working_.store(true, std::memory_order_release);
   bool cancelled = false;
   try {
-    if (index_ == 0 && !options_.sitemap_urls.empty()) add_given_sitemaps();
-    if (options_.renderer) co_await open_renderer();
+    if (core_.index == 0 && !options_.sitemap_urls.empty()) sitemaps_->add_given_sitemaps();
+    if (options_.renderer) co_await render_->open();
     pump();
     co_await ended_.wait();
   } catch (const CancelledError&) {
@@ -181,18 +213,19 @@ Coro<void> Crawler::Shard::work(HttpTransport& transport, Resolver* resolver) {
     co_await drain();
   }
   if (options_.renderer) co_await options_.renderer->close();
-  shared_.session.save(shared_.store, wall());
-  keep_rests(loop_->time());
-  shared_.ending.note_end(wall());
+  shared_.session.save(shared_.store, core_.wall());
+  desk_->keep_rests(core_.loop->time());
+  shared_.ending.note_end(core_.wall());
   working_.store(false, std::memory_order_release);
   ticker_->stop();
   if (cancelled) throw CancelledError();
 }
 
 Coro<void> Crawler::Shard::drain() {
-  refuse_hops();
-  for (const TimePoint limit = saturating_add(loop_->time(), options_.drain_limit); active_ > 0 || !served_hops_.empty();) {
-    if (shared_.ending.stopping_at_once() || loop_->time() >= limit) {
+  hops_->refuse_hops();
+  for (const TimePoint limit = saturating_add(core_.loop->time(), options_.drain_limit);
+       active_ > 0 || hops_->is_serving();) {
+    if (shared_.ending.stopping_at_once() || core_.loop->time() >= limit) {
       for (auto& visit : visits_) {
         if (visit->running) visit->task.cancel();
       }
@@ -204,72 +237,54 @@ Coro<void> Crawler::Shard::drain() {
 }
 
 void Crawler::Shard::save_session(TimePoint now) {
-  if (index_ != 0 || now < next_save_) return;
+  if (core_.index != 0 || now < next_save_) return;
   next_save_ = now + kSavePause;
-  shared_.session.save(shared_.store, wall());
+  shared_.session.save(shared_.store, core_.wall());
 }
 
 void Crawler::Shard::check_limits(TimePoint now) {
   if (shared_.store.failure()) shared_.ending.stop("store", true);
-  if (options_.max_idle && active_ == 0 && now - last_fetch_ >= *options_.max_idle) shared_.ending.stop("idle", false);
+  if (options_.max_idle && active_ == 0 && now - core_.last_fetch >= *options_.max_idle)
+    shared_.ending.stop("idle", false);
 }
 
 void Crawler::Shard::pump() {
-  const TimePoint now = loop_->time();
+  const TimePoint now = core_.loop->time();
   take_inbox();
-  take_hops();
-  take_given(now);
+  hops_->take_hops();
+  given_->take_given(now);
   check_limits(now);
-  if (options_.forever) shared_.look_for_more(index_, now);
-  if (shared_.ending.stopping() || shared_.is_complete(index_, !awaits_given(now))) {
+  if (options_.forever) shared_.look_for_more(core_.index, now);
+  if (shared_.ending.stopping() || shared_.is_complete(core_.index, !given_->awaits_given(now))) {
     if (!std::exchange(drain_started_, true)) {
-      loop_->create_task(drain(), "drain");
+      core_.loop->create_task(drain(), "drain");
     }
     return;
   }
   read_on(now);
   save_session(now);
   if (shared_.store.backlog() > kMostBacklog || shared_.sinks.are_behind()) return ticker_->at(now + kBacklogPause);
-  lanes_.wake([&](Host& host) {
-    --host.pins;
-    if (!host.is_held()) frontier_.let_go(host, now);
-  });
+  desk_->wake_lanes(now);
   while (active_ < most_visits_) {
     auto ticket = frontier_.next(now);
     if (!ticket) break;
     start(*ticket);
   }
-  counters.in_memory.store(frontier_.size(), std::memory_order_relaxed);
-  counters.hosts.store(frontier_.host_count(), std::memory_order_relaxed);
-  counters.hosts_waiting.store(frontier_.hosts_waiting(), std::memory_order_relaxed);
-  note_longest_rest(now);
+  counters_.in_memory.store(frontier_.size(), std::memory_order_relaxed);
+  counters_.hosts.store(frontier_.host_count(), std::memory_order_relaxed);
+  counters_.hosts_waiting.store(frontier_.hosts_waiting(), std::memory_order_relaxed);
+  desk_->note_longest_rest(now);
   TimePoint next = saturating_add(now, options_.schedule_interval);
-  if (may_be_given_more(now)) next = now + kBacklogPause;
+  if (given_->may_be_given_more(now)) next = now + kBacklogPause;
   if (active_ < most_visits_) next = std::min(next, frontier_.next_wakeup(now));  // else the end of a visit wakes
   ticker_->at(next);
   if (options_.forever) {
     const TimePoint due = active_ == 0 ? frontier_.next_wakeup(now) : kNever;
-    counters.next_due.store(due.time_since_epoch().count(), std::memory_order_relaxed);
+    counters_.next_due.store(due.time_since_epoch().count(), std::memory_order_relaxed);
   }
 }
 
-// A look at each host that has something to do: milliseconds, if they are very many.
-void Crawler::Shard::note_longest_rest(TimePoint now) {
-  if (now < next_rest_look_) return;
-  next_rest_look_ = now + kRestLook;
-  const Host* longest = nullptr;
-  frontier_.each_resting(now, [&](const Host& host) {
-    if ((longest == nullptr || host.rest_until > longest->rest_until) && frontier_.has_waiting(host)) longest = &host;
-  });
-  std::lock_guard lock(resting_mutex_);
-  resting_.site = longest == nullptr ? std::string{} : longest->site;
-  resting_.until = longest == nullptr ? TimePoint{} : longest->rest_until;
-}
-
-Crawler::Shard::Resting Crawler::Shard::longest_rest() const {
-  std::lock_guard lock(resting_mutex_);
-  return resting_;
-}
+Crawler::Shard::Resting Crawler::Shard::longest_rest() const { return desk_->longest_rest(); }
 
 void Crawler::Shard::start(Frontier::Ticket ticket) {
   if (idle_visits_.empty()) {
@@ -284,27 +299,27 @@ void Crawler::Shard::start(Frontier::Ticket ticket) {
   chosen.before.reset();
   ++ticket.host->pins;
   ++active_;
-  counters.in_flight.store(active_, std::memory_order_relaxed);
-  chosen.task = loop_->create_task(visit(chosen), "visit");
+  counters_.in_flight.store(active_, std::memory_order_relaxed);
+  chosen.task = core_.loop->create_task(visit(chosen), "visit");
 }
 
 Coro<void> Crawler::Shard::visit(Visit& visit) {
   bool cancelled = false;
   try {
-    co_await visit_now(visit);
+    co_await visitor_->visit_now(visit);
   } catch (const CancelledError&) {
     cancelled = true;  // stays queued in the store: the next run fetches it
-    note_asked(visit);
+    visitor_->note_asked(visit);
   } catch (const std::exception& error) {
-    spdlog::error("{}: {}", task_of(visit).url, error.what());
-    on_error(visit, {Errc::internal, error.what()}, loop_->time());
+    spdlog::error("{}: {}", visit.ticket.task->url.href(), error.what());
+    visitor_->on_error(visit, {Errc::internal, error.what()}, core_.loop->time());
   }
   --visit.ticket.host->pins;
   visit.running = false;
   visit.task = Task<void>{};
   idle_visits_.push_back(&visit);
   --active_;
-  counters.in_flight.store(active_, std::memory_order_relaxed);
+  counters_.in_flight.store(active_, std::memory_order_relaxed);
   if (!cancelled) ticker_->soon();
 }
 

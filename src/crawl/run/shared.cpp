@@ -54,7 +54,7 @@ Purpose purpose_of(const UrlRecord& record, UrlWork work) noexcept {
   return is_requisite ? Purpose::part : record.reason == UrlReason::asset ? Purpose::asset : Purpose::link;
 }
 
-// What the store has once it is queued anew.
+// The record that the store has once the URL is queued anew.
 UrlRecord as_queued(UrlRecord record, const UrlOutcome& outcome) {
   record.state = UrlState::queued;
   record.reason = outcome.reason;
@@ -149,8 +149,8 @@ Result<void> Crawler::Shared::load() {
                      options.requeue == Requeue::all || reads_sitemaps || plans_visits;
   UrlBatch batch;
   std::size_t moves = 0;
-  // What has to go to a shelf, or to another place on it. That may be all there is, when the database is of the first version
-  // or the order is not that of the last run.
+  // Writes down URLs that have to go to a shelf, or to another place on it. They may be all there are, when the
+  // database is of the first version or the order is not that of the last run.
   const auto write_down = [&]() -> Result<void> {
     for (auto& shard : shards) std::ranges::move(shard->take_moves(), std::back_inserter(batch.moves));
     moves = 0;
@@ -174,7 +174,7 @@ Result<void> Crawler::Shared::load() {
   return written ? write_down() : written;
 }
 
-// What decide() looks at: whether a type is accepted only where some are not; and contents where they are compared.
+// Fields for decide(): whether a type is accepted only where some are not; and contents where they are compared.
 UrlStore::Fields Crawler::Shared::fields_to_decide() const noexcept {
   const bool to_go_on = options.accept_types.empty() && !duplicates && !sinks.can_lack() && !demands.may_miss();
   return to_go_on ? UrlStore::Fields::to_go_on : UrlStore::Fields::all;
@@ -206,7 +206,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   }
   if (!is_requeued(record, options.requeue)) {
     if (work == UrlWork::fetch && demands.asks(record)) ++asked_for_outputs_;
-    // What such a run has left has a due, but what was to be tried again soon.
+    // A due marks a URL that such a run has left to rest, but for one that was to be tried again soon.
     const bool has_rested = record.state != UrlState::queued && record.due != WallTime{};
     const bool rests = options.forever && work != UrlWork::check && (work == UrlWork::ask_if_changed || has_rested);
     if (rests) return let_rest(record, batch);
@@ -217,7 +217,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
     }
     return waits_for_its_turn(record, options) ? resume(record) : resume_now(record, batch);
   }
-  // What waits already, and what the options have kept out so far, is fetched anew as well.
+  // URLs that wait already, and those that the options have kept out so far, are fetched anew as well.
   UrlOutcome outcome = queued_anew(record);
   if (record.reason == UrlReason::requisite) {
     outcome.reason = UrlReason::requisite;
@@ -233,7 +233,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
   return resume(queued);
 }
 
-// What a crawl that goes on has left to wait is asked for now, by one that does not.
+// A URL that a crawl that goes on has left to wait is asked for now, by a crawl that does not.
 std::size_t Crawler::Shared::resume_now(const UrlRecord& record, UrlBatch& batch) {
   UrlRecord taken = record;
   taken.shelf.reset();
@@ -241,10 +241,10 @@ std::size_t Crawler::Shared::resume_now(const UrlRecord& record, UrlBatch& batch
   return resume(taken);
 }
 
-// What was fetched waits until it is due, in a crawl that goes on. The store must know when, because it may lie on a shelf.
+// A fetched URL waits until it is due, in a crawl that goes on. The store must know when, as it may lie on a shelf.
 std::size_t Crawler::Shared::let_rest(const UrlRecord& record, UrlBatch& batch) {
   UrlRecord resting = record;
-  // What has failed keeps the time that it was given, if it is not that of a clock that was wrong.
+  // A URL that has failed keeps the time that it was given, if it is not that of a clock that was wrong.
   if (record.state == UrlState::done || record.mtime > opened_at_) {
     resting.due = std::chrono::floor<std::chrono::milliseconds>(std::max(plan.due_of(record, opened_at_), WallTime{std::chrono::milliseconds{1}}));
   }
@@ -258,7 +258,7 @@ std::size_t Crawler::Shared::let_rest(const UrlRecord& record, UrlBatch& batch) 
   return resume(resting);
 }
 
-// What was to be tried again in years, by a clock that was wrong, is tried now.
+// URLs that were to be tried again in years, by a clock that was wrong, are tried now.
 Result<void> Crawler::Shared::wait_no_more(UrlBatch& batch) {
   for (const std::int64_t id : std::exchange(put_off_, {})) {
     auto record = store.get(id);
@@ -274,7 +274,7 @@ Result<void> Crawler::Shared::wait_no_more(UrlBatch& batch) {
   return {};
 }
 
-// What was only checked is known again to those who may ask more of it.
+// URLs that were only checked are known again to those who may ask more of them.
 void Crawler::Shared::note_checked(const UrlRecord& record, UrlWork work) {
   const bool is_unsaved = record.reason == UrlReason::requisite && options.check_assets && work != UrlWork::fetch &&
                           (work == UrlWork::check || options.requisites == Requisites::none);
@@ -285,7 +285,7 @@ void Crawler::Shared::note_checked(const UrlRecord& record, UrlWork work) {
              {.id = record.url_id, .is_asset = is_asset, .settled = work == UrlWork::leave});
 }
 
-// What earlier runs have learned, unless this one asks anew for what it has left out.
+// Loads what earlier runs have learned, unless this one asks anew for what it has left out.
 Result<void> Crawler::Shared::load_duplicates() {
   UrlBatch forgotten;
   const bool forgets = options.requeue == Requeue::excluded || options.requeue == Requeue::all;
@@ -304,7 +304,7 @@ Result<void> Crawler::Shared::load_duplicates() {
   });
 }
 
-// What earlier runs have met goes on to count.
+// Contents that earlier runs have met go on to count.
 void Crawler::Shared::note_content(const UrlRecord& record) {
   Url stripped;
   const auto url = Url::parse(record.url);
@@ -353,7 +353,7 @@ std::size_t Crawler::Shared::resume(const UrlRecord& record) {
   const std::size_t before = shard.moves_waiting();
   ending.begin(1);
   if (record.reason == UrlReason::requisite && work_on(record, Stage::opening) != UrlWork::check) ending.begin_part();
-  // What robots.txt forbids is only asked about.
+  // A URL that robots.txt forbids is only asked about.
   if (record.reason != UrlReason::robots) taken_up_.fetch_add(1, std::memory_order_relaxed);
   if (auto resumed = shard.resume(record); !resumed) {
     ending.end(1);
@@ -390,7 +390,7 @@ bool Crawler::Shared::is_lacking(const UrlRecord& record, UrlWork work) const {
   return sinks.lacks(record.url);
 }
 
-// What is lacking is fetched whole.
+// A URL that is lacking is fetched whole.
 UrlWork Crawler::Shared::work_for_outputs(const UrlRecord& record, UrlWork work, Stage stage) const {
   const bool is_open = work == UrlWork::leave || work == UrlWork::ask_if_changed;
   if (!is_open || stage != Stage::opening || record.state != UrlState::done) return work;
@@ -404,7 +404,7 @@ UrlWork Crawler::Shared::work_for_outputs(const UrlRecord& record, UrlWork work,
   return anew == UrlWork::fetch || (is_of_pages && anew == UrlWork::check) ? anew : work;
 }
 
-// What is left where it is, and would be told of.
+// Counts a URL that is left where it is, and would be told of.
 void Crawler::Shared::count_left(const UrlRecord& record, std::int64_t by) {
   if (record.state == UrlState::queued) {
     waiting_.fetch_add(by, std::memory_order_relaxed);
@@ -413,22 +413,22 @@ void Crawler::Shared::count_left(const UrlRecord& record, std::int64_t by) {
   }
 }
 
-// What a seed redirects to belongs to the crawl as the seed does, and so on along the chain. A target with a smaller id has
-// been looked at already; it is taken up in the end.
+// The target of a seed's redirect belongs to the crawl as the seed does, and so on along the chain. A target with a
+// smaller id has been looked at already; it is taken up in the end.
 void Crawler::Shared::follow_stored_seed(const UrlRecord& record) {
   if (record.redirect_to.empty() || !scope.is_seed(record.url)) return;
   if (auto target = Url::parse(record.redirect_to)) follow_seed(record.url, *target);
 }
 
-UrlTask Crawler::Shared::task_of(const UrlRecord& record) const {
+UrlTask Crawler::Shared::task_of(const UrlRecord& record, Url url) const {
   const UrlWork work = work_on(record, Stage::opening);
   UrlTask task;
   task.fingerprint = fingerprint_of(record.url);
   task.id = record.url_id;
-  task.url = record.url;
+  task.url = std::move(url);
   task.depth = record.depth;
   task.purpose = purpose_of(record, work);
-  // Also what waits and was fetched before. What is to be fetched whole has no validators to ask with.
+  // Also a URL that waits and was fetched before. One that is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
   task.known = record.state == UrlState::done;
   task.revisit = work == UrlWork::ask_if_changed || was_fetched || (task.purpose == Purpose::sitemap && task.known);
@@ -455,12 +455,12 @@ void Crawler::Shared::add_seeds(WallTime now) {
     UrlTask task;
     task.fingerprint = seed_fingerprint;
     task.id = claimed.id;
-    task.url = url.href();
-    batch.discovered.push_back({task.id, task.url, 0, crawl_priority(options, 0, task.url), 0, now});
+    task.url = url;
+    batch.discovered.push_back({task.id, url.href(), 0, crawl_priority(options, 0, url.href()), 0, now});
     depth_book.found({{{task.fingerprint, task.id, 0}}});
     ending.begin(1);
     taken_up_.fetch_add(1, std::memory_order_relaxed);
-    shards[shard_of(url)]->prepare_task(std::move(task), url);
+    shards[shard_of(url)]->prepare_task(std::move(task));
   }
   if (!batch.discovered.empty()) store.submit(std::move(batch));
 }
@@ -496,12 +496,13 @@ std::optional<Crawler::Shared::Anew> Crawler::Shared::begin_anew(const UrlRecord
   count_left(record, -1);
   // Whatever is no page is known to other books than this, which have done with it.
   const bool is_page = queued.reason == UrlReason::none;
-  if (!is_page || work_on(queued, Stage::opening) != UrlWork::fetch) {
+  auto url = Url::parse(record.url);
+  if (!is_page || !url || work_on(queued, Stage::opening) != UrlWork::fetch) {
     count_left(queued, 1);
     return anew;
   }
   ending.begin(1);
-  anew.task = task_of(queued);
+  anew.task = task_of(queued, std::move(*url));
   anew.task->counted = record.state == UrlState::done || record.state == UrlState::failed;
   return anew;
 }
@@ -582,9 +583,11 @@ Result<std::size_t> Crawler::Shared::take_up_more() {
         follow_stored_seed(record);
         const bool passed_over = passed_over_.contains(record.url_id);
         const UrlWork work = work_on(record, passed_over ? Stage::opening : Stage::going_on);
-        if (work == UrlWork::leave || !Url::parse(record.url)) return true;
+        if (work == UrlWork::leave) return true;
+        auto url = Url::parse(record.url);
+        if (!url) return true;
         passed_over_.erase(record.url_id);
-        UrlTask task = task_of(record);
+        UrlTask task = task_of(record, std::move(*url));
         task.purpose = purpose_of(record, work);
         if (task.rotates) rotating.fetch_add(1, std::memory_order_relaxed);
         if (task.purpose == Purpose::requisite) ending.begin_part();
@@ -612,7 +615,7 @@ void Crawler::Shared::wake_shards() {
 CrawlStats Crawler::Shared::stats() const {
   CrawlStats stats;
   for (const auto& shard : shards) {
-    const ShardCounters& counters = shard->counters;
+    const ShardCounters& counters = shard->counters();
     stats.pages += counters.pages.load(std::memory_order_relaxed);
     stats.fetched += counters.fetched.load(std::memory_order_relaxed);
     stats.requisites += counters.requisites.load(std::memory_order_relaxed);
@@ -667,8 +670,8 @@ Result<CrawlReport> Crawler::Shared::report() {
   report.finished = !has_failed && ending.outstanding() == 0 && (ending.is_complete() || !may_take_up_more());
   if (report.finished) report.stopped_by.clear();
   for (const auto& shard : shards) {
-    for (std::size_t status = 0; status < shard->counters.statuses.size(); ++status) {
-      if (const std::uint64_t count = shard->counters.statuses[status].load()) {
+    for (std::size_t status = 0; status < shard->counters().statuses.size(); ++status) {
+      if (const std::uint64_t count = shard->counters().statuses[status].load()) {
         report.statuses[static_cast<int>(status)] += count;
       }
     }
@@ -759,8 +762,10 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   });
   if (!scanned) return scanned;
   const std::size_t room = std::min(CrawlReport::kMostBroken - report.broken.size(), elsewhere.size());
-  std::move(elsewhere.begin(), elsewhere.begin() + static_cast<std::ptrdiff_t>(room), std::back_inserter(report.broken));
-  referrers.insert(referrers.end(), referrers_elsewhere.begin(), referrers_elsewhere.begin() + static_cast<std::ptrdiff_t>(room));
+  std::move(elsewhere.begin(), elsewhere.begin() + static_cast<std::ptrdiff_t>(room),
+            std::back_inserter(report.broken));
+  referrers.insert(referrers.end(), referrers_elsewhere.begin(),
+                   referrers_elsewhere.begin() + static_cast<std::ptrdiff_t>(room));
   for (std::size_t i = 0; i < referrers.size(); ++i) {
     auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
     if (!page) return std::unexpected(std::move(page.error()));

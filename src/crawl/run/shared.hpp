@@ -1,4 +1,4 @@
-// What the shards of one crawl share: options, scope, the set of URLs seen, ids, counters and the ending.
+// The state that the shards of one crawl share: options, scope, the set of URLs seen, ids, counters and the ending.
 #pragma once
 
 #include <array>
@@ -68,8 +68,8 @@ class Crawler::Shared {
 
   Result<void> open(WallTime now);
 
-  // URLs of the store's that decide() has found worth fetching.
-  UrlTask task_of(const UrlRecord& record) const;
+  // URLs of the store's that decide() has found worth fetching. `url`: that of the record; an empty one where it has none.
+  UrlTask task_of(const UrlRecord& record, Url url) const;
 
   // Of a URL. Seeded, so that nobody can make a URL that passes for another's.
   std::uint64_t fingerprint_of(std::string_view href) const noexcept { return fingerprint(href, seed); }
@@ -78,12 +78,12 @@ class Crawler::Shared {
   // Where a URL of http or https stands now; see Scope.
   Exclusion place_of(std::string_view href, std::uint32_t depth) const;
   bool is_in_scope(const Url& url) const;
-  // What makes a record of the store be fetched again while the crawl runs.
+  // The outcome and the task by which a record of the store is fetched again while the crawl runs.
   struct Anew {
     UrlOutcome outcome;
     std::optional<UrlTask> task;  // nullopt: it waits for a run that has it in its scope
   };
-  // nullopt: it is under way, or due again by itself, or is none that may be asked for. What was submitted of it must be visible.
+  // nullopt: it is under way, or due again by itself, or may not be asked for. All submitted of it must be visible.
   std::optional<Anew> begin_anew(const UrlRecord& record);
   // Whether a record of an earlier run, or of this one, waits or is being dealt with.
   bool is_under_way(const UrlRecord& record) const;
@@ -176,7 +176,7 @@ class Crawler::Shared {
   Result<void> shorten_depths();
   Result<std::vector<std::uint32_t>> depths_by_links();
   bool may_take_up_more() const noexcept;
-  // What waits or is excluded and may be fetched now goes to its shard; how many.
+  // URLs that wait or are excluded and may be fetched now go to their shards; how many.
   Result<std::size_t> take_up_more();
   Result<void> finish_sinks() const;
   Result<void> list_broken(CrawlReport& report);
@@ -191,8 +191,8 @@ class Crawler::Shared {
   std::array<std::atomic<std::int64_t>, kUrlReasons> left_out_{};
   std::atomic<std::int64_t> waiting_{0};  // queued, and out of this run's scope
   std::atomic<std::uint64_t> taken_up_{0};
-  // What opening left because of its place alone and going_on would leave in any case: if its place changes, it
-  // is as if it had been there at the opening. Of shard 0.
+  // URLs that opening left because of their place alone and going_on would leave in any case: if the place of one
+  // changes, it is as if it had been there at the opening. Of shard 0.
   IdSet passed_over_;
   std::unordered_map<std::int64_t, std::uint64_t> simhashes_;  // of pages of earlier runs, while it opens
   std::vector<std::int64_t> put_off_;  // to be tried again in years; while it opens

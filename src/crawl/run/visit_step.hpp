@@ -11,7 +11,7 @@
 
 namespace argiope {
 
-// What a URL is visited for.
+// The purpose of a visit to a URL.
 enum class Purpose : std::uint8_t {
   page,       // read for its links, which are followed
   requisite,  // a page is shown with it: fetched whole, and not followed
@@ -32,8 +32,8 @@ constexpr bool is_of_pages(Purpose purpose) noexcept { return purpose == Purpose
 // The reason for which the store keeps what is visited for this.
 UrlReason reason_of(Purpose purpose) noexcept;
 
-// What can be asked of a URL. With the validators of its last answer each of them also asks whether that has changed:
-// 304 says no.
+// The questions that can be asked of a URL. With the validators of its last answer each of them also asks whether that
+// has changed: 304 says no.
 enum class UrlAsk : std::uint8_t {
   page,  // GET, whole
   head,  // HEAD: of what is only checked, and of a page whose name says that its type is not accepted
@@ -41,7 +41,7 @@ enum class UrlAsk : std::uint8_t {
   body,  // GET, of what is only checked: whole, for what is in it
 };
 
-// What is asked first. `looks_unwanted`: its name says that its type is not accepted.
+// The first question. `looks_unwanted`: its name says that its type is not accepted.
 UrlAsk first_ask(Purpose purpose, bool looks_unwanted) noexcept;
 
 // A request of a visit.
@@ -52,7 +52,7 @@ struct VisitRequest {
   bool is_last_attempt = false;  // as many as the host's policy allows
 };
 
-// What has come of it.
+// The answer to such a request.
 struct VisitAnswer {
   int status = 0;                 // 0: no answer has come
   std::optional<Errc> failure{};  // why not; or why the page of the answer could not be rendered
@@ -90,7 +90,7 @@ constexpr bool is_of_server(Errc failure) noexcept {
 
 // --- when a URL is dealt with ----------------------------------------------------------------------------------------
 
-// What it is visited for next, because of what pages have made of it meanwhile. The same: no more than it was.
+// The purpose of its next visit, because of what pages have made of it meanwhile. The same: no more than it was.
 Purpose purpose_among_requisites(Purpose purpose, RequisiteBook::Part known) noexcept;
 // Of what is only checked. `is_linked`: a link leads there; `is_in_scope`: such a link is followed.
 Purpose purpose_among_checks(Purpose purpose, bool is_linked, bool is_in_scope) noexcept;

@@ -165,7 +165,7 @@ bool is_visible(std::string_view character) noexcept {
   return (U_MASK(u_charType(c)) & kHidden) == 0;
 }
 
-// What is percent-encoded in a URL, as a part of a file name. Escapes of what is safe are undone.
+// Percent-encoded text of a URL, as a part of a file name. Escapes of what is safe are undone.
 std::string as_name(std::string_view encoded) {
   const std::string bytes = percent_decode(encoded);
   std::string name;
@@ -212,7 +212,7 @@ std::string cut_part(std::string_view name, std::string_view behind) {
   return fmt::format("{}{}{}", kept, hash, behind);
 }
 
-// What no file system refuses, and no program takes for something else.
+// A name that no file system refuses, and no program takes for something else.
 std::string sound_part(std::string name) {
   if (name.empty()) return "_";
   const auto escape_at = [&name](std::size_t at) {
@@ -257,7 +257,7 @@ std::string folders_of(const Url& url) {
   return folders;
 }
 
-// What of too many folders is kept: the first ones, and a hash that stands for all.
+// The folders that are kept of too many: the first ones, and a hash that stands for all.
 std::string shortened_folders(const std::string& folders) {
   std::size_t end = 0;
   for (std::size_t slash = 0; (slash = folders.find('/', slash)) != std::string::npos && slash <= kLongestFolders; ++slash) {

@@ -1,7 +1,7 @@
 // How what a URL leads to is called as a file: the path below a folder of its own, safe on Linux, Windows and macOS, and
 // readable; and how one such file names another.
 //
-// What lives here is pure and knows one URL at a time. That no two URLs get one path is the care of who keeps many.
+// The functions here are pure and know one URL at a time. That no two URLs get one path is the care of who keeps many.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace argiope {
 
-// What a file is, as far as its name has to say so: a browser that opens a file has no Content-Type.
+// The kind of a file, as far as its name has to say so: a browser that opens a file has no Content-Type.
 enum class FileKind : std::uint8_t { html, xhtml, css, script, svg, picture, media, font, data };
 
 struct FileType {
@@ -26,8 +26,8 @@ struct FileType {
 
 // By the Content-Type of an answer; without one by the first bytes, then by the URL.
 FileType type_of_answer(const Url& url, std::string_view content_type, std::string_view body);
-// What is likely to be at a URL that has not been asked: by its extension, or by what it is wanted for. None where neither says
-// anything. A link without an extension is a page.
+// The type that is likely at a URL that has not been asked: by its extension, or by what it is wanted for. None where
+// neither says anything. A link without an extension is a page.
 std::optional<FileType> guess_type(const Url& url, ReferenceRole role);
 
 // "host/folder/name.html": where what is at `url` belongs if it is of that type. Of parts of letters, digits and a few signs,

@@ -98,8 +98,8 @@ class MirrorBuilder {
     return {};
   }
 
-  // What the files were made of, when they were last all in their places. After another start of the machine that counts for
-  // nothing, as the system may not have brought them to the disk: all are compared.
+  // The state that the files were made of, when they were last all in their places. After another start of the machine
+  // that counts for nothing, as the system may not have brought them to the disk: all are compared.
   std::string built_front() const { return fmt::format("{} {} {} ", kMirrorFormat, boot_id_, index_->pages_name()); }
   static std::string built_back(std::uint64_t plan) { return fmt::format(" {:016x}\n", plan); }
   std::string built_text(std::uint64_t index_end, std::uint64_t plan) const {
@@ -184,7 +184,7 @@ class MirrorBuilder {
     if (!failure_) failure_ = std::move(done.error());
   }
 
-  // What one thread needs.
+  // The tools that one thread needs.
   class Maker {
    public:
     Maker(MirrorBuilder& builder, unsigned number)

@@ -20,8 +20,8 @@ struct MirrorTotals {
 enum class MirrorMoment : std::uint8_t { running, end };
 
 // Brings the files in order with the log. Those that are right already stay untouched, whatever was done before and by whom; so
-// a process that is killed here begins again. What is gone from the log is removed. A file that is not the mirror's own stays: in the way
-// of one that is, it is an error.
+// a process that is killed here begins again. A file that is gone from the log is removed. A file that is not the
+// mirror's own stays: in the way of one that is, it is an error.
 // Errors: io, disk_full, corrupt, wrong_format (a file in the way).
 // `sync`: the list of what may be its files is on the disk before they are made. They are not brought there themselves: the
 // next run on another start of the machine compares all with the log.

@@ -113,7 +113,7 @@ Result<bool> MirrorFolder::is_bare() const {
   return found->empty();
 }
 
-// What a process that was killed had not finished.
+// Removes the files that a killed process had not finished.
 void MirrorFolder::remove_leavings() const {
   for (const int folder : {own(), blobs()}) {
     std::vector<std::string> left;

@@ -1,5 +1,5 @@
-// The folder of a mirror by its descriptors: nothing is read or written outside of it, whatever names and links say. What the
-// mirror keeps for itself is in a folder of its own in there, which is also the mark by which a mirror is known.
+// The folder of a mirror by its descriptors: nothing is read or written outside of it, whatever names and links say.
+// Its own files are in a folder of their own in there, which is also the mark by which a mirror is known.
 //
 //   DIR/host/path/name.html     a page or an asset, see file_names.hpp
 //   DIR/.argiope-mirror/index   what was fetched, and the lock: see mirror_log.hpp
@@ -95,7 +95,7 @@ class MirrorFiles {
   Result<void> write(std::string_view path, std::string_view bytes);
   // The file is a link to what is kept by that digest, or a copy where the file system knows no links. False: it was so before.
   Result<bool> place_blob(std::string_view path, std::string_view digest);
-  // The file, and the folders that are empty without it. What is not there is no error.
+  // The file, and the folders that are empty without it. A file that is not there is no error.
   Result<void> remove(std::string_view path);
 
  private:

@@ -26,7 +26,7 @@ constexpr std::string_view kIndexVersion = "2", kOldIndexVersion = "1";
 static_assert(kIndexVersion.size() == kOldIndexVersion.size());  // it is written in the other's place
 constexpr std::size_t kRecordHead = 8;  // length and check of what follows
 constexpr std::size_t kRecordFixed = 3 + 4 * 4 + 3 * 8;
-// What a record is, and how its bytes are packed, are the halves of its first byte.
+// The kind of a record, and how its bytes are packed, are the halves of its first byte.
 constexpr unsigned kPackingShift = 4;
 constexpr unsigned kWhatMask = 15;
 constexpr int kPackingHurry = 1;                               // pages become a quarter, faster than they come
@@ -48,7 +48,7 @@ Number record_number(const char* p) noexcept {
 
 std::uint32_t record_check(std::string_view bytes) noexcept { return static_cast<std::uint32_t>(fingerprint(bytes)); }
 
-// What follows a record's head; nullopt where it is no record.
+// The record in the bytes behind its head; nullopt where they are no record.
 std::optional<MirrorRecord> parse_record(std::string_view bytes) noexcept {
   if (bytes.size() < kRecordFixed) return std::nullopt;
   const char* const p = bytes.data();
@@ -248,7 +248,7 @@ Result<std::unique_ptr<MirrorLog>> MirrorLog::open(const MirrorFolder& folder, s
 Result<void> MirrorLog::open_files(std::uint64_t chance) {
   index_ = std::make_unique<MirrorIndex>();
   if (auto read = index_->read(folder_.index(), shown("index")); !read) {
-    // Whoever made it was killed before its first line was whole.
+    // The process that made it was killed before its first line was whole.
     const bool is_begun = read.error().code == Errc::wrong_format && index_->end() == 0;
     const auto size = size_of_log_file(folder_.index(), shown("index"));
     if (!is_begun || !size || *size >= index_header(0, "pages-1").size()) return read;
@@ -274,7 +274,7 @@ Result<void> MirrorLog::open_pages() {
   const std::string name = index_->pages_name();
   pages_ = Descriptor(::openat(folder_.own(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!pages_) return file_trouble(shown(name), "opened");
-  // What compact() has left when it was killed.
+  // Removes what compact() has left when it was killed.
   const unsigned number = number_of_pages(name);
   for (const unsigned other : {number - 1, number + 1}) {
     ::unlinkat(folder_.own(), fmt::format("pages-{}", other).c_str(), 0);
@@ -282,7 +282,7 @@ Result<void> MirrorLog::open_pages() {
   return {};
 }
 
-// What is not whole, and records whose texts are not there: a process that is killed leaves the former, a power cut both.
+// Cuts off torn records, and those whose texts are not there: a killed process leaves the former, a power cut both.
 Result<void> MirrorLog::cut_off_leavings() {
   const std::string pages_name = shown(index_->pages_name());
   const auto index_size = size_of_log_file(folder_.index(), shown("index"));

@@ -1,5 +1,5 @@
-// What a mirror knows of each URL that was fetched, and pages as they came: two files that only grow. The mirror is made of them,
-// and can be made again at any time.
+// A mirror's knowledge of each URL that was fetched, and pages as they came: two files that only grow. The mirror is
+// made of them, and can be made again at any time.
 //
 //   index     "argiope-mirror 2 SEED PAGES\n", then records; the last one of a URL counts
 //   pages-N   the bytes of pages, style sheets and small files, each packed by LZ4 where that makes it smaller, one after the other;
@@ -130,7 +130,7 @@ class MirrorLog {
   Result<void> sync() const;
   // Whether both are still those that others find in the folder, and as long as they were written. Errors: io.
   Result<void> expect_in_place() const;
-  // What reads one text after the other. Threads: one at a time.
+  // Reads one text after the other. Threads: one at a time.
   class Reader {
    public:
     Reader();
@@ -162,7 +162,7 @@ class MirrorLog {
   std::unique_ptr<MirrorIndex> index_;
   Descriptor other_index_;  // the one that has taken the place of the folder's
   Descriptor pages_;
-  // What the files have: expect_in_place() reads them in any thread.
+  // The sizes of the files: expect_in_place() reads them in any thread.
   std::atomic<std::uint64_t> index_end_ = 0;
   std::atomic<std::uint64_t> texts_end_ = 0;
   std::string packed_, records_;  // to be written

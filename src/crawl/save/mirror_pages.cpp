@@ -106,7 +106,7 @@ Rewritten MirrorPages::rewrite(std::string_view url, ReferenceRole role, std::st
   const std::size_t hash = std::min(url.find('#'), url.size());
   const std::string_view text = url.substr(0, hash);
   if (text.empty() && !has_base_) return Rewritten::as_it_was;
-  // What has a fragment, or is resolved against more than the folder, is decided for itself.
+  // A URL that has a fragment, or is resolved against more than the folder, is decided for itself.
   if (hash != url.size() || text.empty() || text.front() == '?') {
     Known decided = decide(url, role);
     out += decided.text;
@@ -136,7 +136,7 @@ MirrorPages::Known MirrorPages::decide(std::string_view url, ReferenceRole role)
   if (file.empty()) return {Rewritten::elsewhere, target_.href()};
   const std::string reference = relative_reference(path_, file);
   const std::string_view written = url.substr(0, url.find('#'));
-  // What leads there already stays as it is.
+  // A reference that leads there already stays as it is.
   if (target_.hash() == fragment && is_same_reference(written, reference)) return {Rewritten::here, std::string(url)};
   return {Rewritten::here, reference + fragment};
 }

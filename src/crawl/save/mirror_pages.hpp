@@ -27,7 +27,7 @@ class MirrorPages {
               std::string& out);
 
  private:
-  // What a link's text is replaced by, for all pages of a folder.
+  // The text that replaces a link's, for all pages of a folder.
   struct Known {
     Rewritten what = Rewritten::as_it_was;
     std::string text;

@@ -162,7 +162,7 @@ class SaveSink::Impl {
   struct Blob {
     std::string digest, bytes;
   };
-  // What the thread has to write.
+  // The work that the thread has to write.
   struct Work {
     std::string texts, records;
     std::vector<Blob> blobs;
@@ -229,7 +229,7 @@ class SaveSink::Impl {
     return {};
   }
 
-  // What an earlier run has taken just so needs no record again, unless this one has taken another meanwhile.
+  // An answer that an earlier run has taken just so needs no record again, unless this one has taken another meanwhile.
   bool is_known(const MirrorRecord& record) {
     if (is_empty_) return false;
     const std::uint64_t url = log_->index().fingerprint_of(record.url);

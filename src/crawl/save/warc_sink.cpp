@@ -45,8 +45,8 @@ class WarcSink::Impl {
   ~Impl() { end(); }
 
   Result<void> take(const Exchange& exchange) {
-    // Whoever checks a link, or asks whether a host lives, captures no page; nor is one there whose body is not wanted,
-    // or was not asked for: it would stand before the page that an earlier run has captured.
+    // An exchange that checks a link, or asks whether a host lives, captures no page; nor is one there whose body is
+    // not wanted, or was not asked for: it would stand before the page that an earlier run has captured.
     if (exchange.kind == ExchangeKind::check || exchange.kind == ExchangeKind::probe) return {};
     if (exchange.response.unwanted || exchange.request.method == HttpMethod::head) return {};
     auto copy = spare();

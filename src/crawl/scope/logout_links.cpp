@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kLogoutWords[] = {"logout",    "logoff",      "signout",      "signoff",   "endsession",
                                              "ausloggen", "deconnexion", "cerrarsesion", "uitloggen", "wyloguj"};
-// What may stand before one: "Special:UserLogout", "auth-signout", "do_logout". Of two that begin alike the longer one comes first.
+// Prefixes of one: "Special:UserLogout", "auth-signout", "do_logout". Of two that begin alike the longer comes first.
 constexpr std::string_view kLogoutPrefixes[] = {"users",   "user",     "accounts", "account", "members", "member",
                                                 "admin",   "customer", "auth",     "session", "sso",     "saml",
                                                 "oauth2",  "oauth",    "oidc",     "do",      "perform", "special",

@@ -13,7 +13,7 @@ namespace argiope {
 // The words are in docs/crawl-sessions.md. Parses nothing, allocates nothing.
 bool reads_as_logout(std::string_view href) noexcept;
 
-// What a crawl that has logged in does not follow.
+// The logout links, which a crawl that has logged in does not follow.
 //
 // Threads: any.
 class LogoutGuard {

@@ -26,7 +26,7 @@ class RevisitPlan {
     // A first visit is told by what was stored before.
     return intervals_.next(last_of(*before), visit == Visit::first ? Visit::same : visit);
   }
-  // What was fetched later than `now`, by a clock that was wrong, is due at once.
+  // A URL that was fetched later than `now`, by a clock that was wrong, is due at once.
   WallTime due_of(const UrlRecord& record, WallTime now) const noexcept {
     return record.mtime > now ? now : later(record.mtime, interval_of(record));
   }

@@ -101,7 +101,7 @@ Scope::~Scope() = default;
 
 void Scope::guard_login(const std::vector<std::string>& include) { logout_ = std::make_unique<LogoutGuard>(include); }
 
-// Whether it was not known. What a seed redirects to counts as a seed does, so that folders only become more.
+// Whether it was not known. The target of a seed's redirect counts as a seed does, so that folders only become more.
 bool Scope::add_folder(const Url& seed) {
   if (!no_parent_) return false;
   const std::string_view path = seed.pathname();

@@ -39,7 +39,7 @@ std::optional<UrlChange> change_between(const UrlRecord& before, const UrlOutcom
                                                                              : answer_class(after.state, after.status_code, after.error);
   if (was == is) {
     const bool same_target = was == AnswerClass::redirect && before.redirect_to == after.redirect_to;
-    // What was only asked by HEAD has no digest, and an empty body none either.
+    // A URL that was only asked by HEAD has no digest, and an empty body none either.
     const bool same_content =
         was == AnswerClass::good && (after.not_modified || before.digest.empty() || after.digest.empty() || before.digest == after.digest);
     if (same_target || same_content || (was != AnswerClass::good && was != AnswerClass::redirect)) return std::nullopt;

@@ -1,4 +1,4 @@
-// What a fetch says about a URL that was fetched before. Pure.
+// The change that a fetch tells of a URL that was fetched before. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class AnswerClass : std::uint8_t { good, redirect, gone, broken };
 // `status` 0: no answer, which is broken.
 AnswerClass class_of_status(int status) noexcept;
 
-// What has changed from what is stored to what has come of a fetch; nullopt: nothing, or there was no answer before. `at` and
+// The change from what is stored to what has come of a fetch; nullopt: nothing, or there was no answer before. `at` and
 // `url_id` are the outcome's.
 std::optional<UrlChange> change_between(const UrlRecord& before, const UrlOutcome& after);
 

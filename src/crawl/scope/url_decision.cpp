@@ -62,7 +62,7 @@ UrlWork decide_inside(const UrlRecord& record, const RunView& run) noexcept {
   const bool opening = run.stage == Stage::opening;
   if (opening && is_requeued(record, run.options.requeue)) return UrlWork::fetch;
   switch (record.state) {
-    // What is still queued when nothing is left to fetch was passed over, with its host.
+    // A URL that is still queued when nothing is left to fetch was passed over, with its host.
     case UrlState::queued: return opening ? UrlWork::fetch : UrlWork::leave;
     case UrlState::failed:
       // Failed when it was only checked, and in scope now: it has not been fetched.
@@ -90,7 +90,7 @@ bool is_check_due(const UrlRecord& record, const RunView& run) noexcept {
   return is_old_verdict(record, run) || is_requeued(record, run.options.requeue);
 }
 
-// Only what was met as a link to another host is checked. What waits for a crawl with another scope goes on waiting.
+// Only what was met as a link to another host is checked. One that waits for a crawl with another scope waits on.
 UrlWork decide_outside(const UrlRecord& record, const RunView& run) noexcept {
   if (!run.options.check_links) return UrlWork::leave;
   const bool met_as_link = record.reason == UrlReason::checked ||

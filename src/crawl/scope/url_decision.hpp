@@ -1,5 +1,5 @@
-// What a run does about a URL that the store knows: a pure function of what is stored and of the run's options. The table
-// is in tests/crawl/url_decision_test.cpp.
+// The decision of a run about a URL that the store knows: a pure function of what is stored and of the run's options.
+// The table is in tests/crawl/url_decision_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct RunView {
   const CrawlOptions& options;
   std::optional<WallTime> refetch_before;  // done URLs last fetched before this are fetched again
   Stage stage = Stage::opening;
-  // What was only checked before this, or is broken, is checked again; nullopt: by refetch_before.
+  // A URL that was only checked before this, or is broken, is checked again; nullopt: by refetch_before.
   std::optional<WallTime> recheck_before{};
   // Where hosts have settings of their own; null: all are as the options say.
   HostPolicies* hosts = nullptr;

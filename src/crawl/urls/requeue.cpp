@@ -23,7 +23,7 @@ UrlOutcome queued_anew(const UrlRecord& record) {
   outcome.url_id = record.url_id;
   outcome.state = UrlState::queued;
   outcome.mtime = record.mtime;
-  // What the next answer is compared with; without etag and last_modified nobody asks whether that is still so.
+  // Facts to compare the next answer with; without etag and last_modified nobody asks whether they still hold.
   if (!is_redirect_to_nowhere(record)) {
     outcome.status_code = record.status_code;
     outcome.content_type = record.content_type;

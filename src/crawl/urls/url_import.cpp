@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kRowsInABatch = 1000;
 constexpr std::size_t kMostRowsBehind = 50'000;
 
-// What is fetched of it, as a link to it would be; or why nothing is.
+// The URL that is fetched for it, as for a link to it; or why none is.
 Result<Url> fetchable(const std::string& text) {
   auto url = Url::parse(text);
   if (!url) return url;

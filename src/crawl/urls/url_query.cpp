@@ -49,7 +49,7 @@ Result<UrlMatcher> UrlMatcher::compile(UrlQuery query) {
   return matcher;
 }
 
-// What costs least is asked first.
+// The cheapest question is asked first.
 bool UrlMatcher::operator()(const UrlRecord& record) const {
   if (!has(query_.states, record.state) || !has(query_.reasons, record.reason)) return false;
   const auto is_in = [&](const StatusRange& range) {

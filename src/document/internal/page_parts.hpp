@@ -1,5 +1,5 @@
-// What pages say of themselves, in elements that all of them write alike: title, meta elements (OpenGraph's among them), the
-// canonical URL, headings.
+// The statements of pages about themselves, in elements that all of them write alike: title, meta elements (OpenGraph's
+// among them), the canonical URL, headings.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ std::string page_title(const Document& document);
 std::vector<std::string> meta_values(const Document& document, std::string_view name);
 // As `html lang` has it; empty when it has none.
 std::string page_language(const Document& document);
-// What the first `base` with a href says, resolved against `page`; else `page`.
+// The href of the first `base` that has one, resolved against `page`; else `page`.
 Url base_url(const Document& document, const Url& page);
 // The first `link rel=canonical`, resolved, without fragment.
 std::optional<Url> canonical_url(const Document& document, const Url& page);

@@ -1,4 +1,4 @@
-// What of a page a person came to read: its article, without navigation, advertisements and comments.
+// The part of a page that a person came to read: its article, without navigation, advertisements and comments.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct ReadableArticle {
 
 // How it is found: paragraphs give points to the elements around them, by length and commas; names of elements, classes and ids
 // that tell articles or what stands beside them add or take some; links take a share. The best element wins, with those of its
-// siblings that are much like it, or an element around it that has much more text. What is beside the text within it is left out.
+// siblings that are much like it, or an element around it with much more text. Parts beside the text are left out.
 // Where little is found, it is looked for again with fewer rules; of a page with next to no text that is all of it.
 //
 // nullopt where there is no text but in links.

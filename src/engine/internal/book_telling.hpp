@@ -1,4 +1,4 @@
-// What a book tells as JSON, read back: the other direction of its to_json() and write_members(). What is wrong goes to the
+// Reads back the JSON that a book tells: the other direction of its to_json() and write_members(). Mistakes go to the
 // value's errors.
 #pragma once
 

@@ -92,7 +92,7 @@ class QueueWindow {
   TimePoint next_load_time() const {
     return !keys_known_ || delayed_.has_read_all() ? kNever : clock_.to_monotonic(delayed_.first_unread().due_at);
   }
-  // What to read now; empty: nothing. Jobs may have to go to a shelf before: see take_moves().
+  // The loads to read now; empty: nothing. Jobs may have to go to a shelf before: see take_moves().
   std::vector<Load> loads(TimePoint now);
   // The answers to loads(): of each, or of some, at once or after other calls; what was not answered is asked for again.
   void loaded(const Load& load, const std::vector<WaitingJob>& jobs, TimePoint now);
@@ -121,7 +121,7 @@ class QueueWindow {
   void drop(JobId id, const JobInfo& info, TimePoint now);
   // A job that was on one shelf, or is kept here as if it were, belongs on another, or leaves memory.
   void move(JobId id, Shelf from, Shelf to);
-  // What a key may have in memory when so many have to share.
+  // The share of memory for a key when so many have to share.
   std::size_t share_of(std::size_t keys) const noexcept;
   std::size_t key_cap() const noexcept;
 

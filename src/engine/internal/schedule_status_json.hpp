@@ -1,4 +1,4 @@
-// What there is to tell of schedules as JSON, for callers that have more members to tell.
+// The members to tell of schedules as JSON, for callers that have more members to tell.
 #pragma once
 
 #include "argiope/engine/schedule_book.hpp"

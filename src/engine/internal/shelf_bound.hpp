@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <optional>
 
-#include "argiope/jobs/shelf.hpp"
+#include "argiope/jobs/detail/shelf.hpp"
 
 namespace argiope {
 
 // The bound is the first place, in the shelf's order, whose row may not be in memory: all rows before it are. It may be too
 // early, at the cost of reading rows again that are known; it is never too late. Place: Rank or DueRank.
 //
-// What a read brings may be older than what happened while it was under way. A row that was passed by meanwhile may be
-// missing in it, so the answer moves the bound no further than to the first of those.
+// The rows that a read brings may be older than what happened while it was under way. A row that was passed by
+// meanwhile may be missing in it, so the answer moves the bound no further than to the first of those.
 template <class Place>
 class ShelfBound {
  public:

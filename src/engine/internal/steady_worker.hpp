@@ -1,5 +1,5 @@
-// SteadyWorker: a worker that nobody watches. What ends it (its program is gone, there are no descriptors) is told in
-// the log at once, and after a while it tries again.
+// SteadyWorker: a worker that nobody watches. A failure that ends it (its program is gone, there are no descriptors) is
+// told in the log at once, and after a while it tries again.
 #pragma once
 
 #include <chrono>

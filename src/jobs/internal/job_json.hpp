@@ -9,8 +9,8 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "argiope/jobs/job_record.hpp"
-#include "argiope/jobs/requests.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/raw_json.hpp"
@@ -51,8 +51,8 @@ struct JobNames {
 //         double or 64 bits. too_large: above kMostJobJsonBytes.
 Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* names = nullptr);
 
-// The same of a value within a larger text, whose own text is `raw`. What is wrong goes to the value's errors, and the job then
-// stands for nothing.
+// The same of a value within a larger text, whose own text is `raw`. Mistakes go to the value's errors, and the job
+// then stands for nothing.
 NewJob read_new_job(const JsonValue& object, WallTime now, JobNames* names, RawJson& raw);
 
 // One line. Times are RFC 3339 in UTC, those that are not set null. Where a payload or result is not UTF-8, what is broken in

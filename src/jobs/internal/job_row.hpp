@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 
@@ -39,7 +39,7 @@ constexpr JobState state_of(RowState state) noexcept {
   return JobState::buried;
 }
 
-// What the rules read of a job. What else is known of it (payload, result, error …) they only write.
+// The part of a job that the rules read. The rest of it (payload, result, error …) they only write.
 struct JobRow {
   JobId id = 0;
   QueueId queue = 0;
@@ -61,7 +61,7 @@ struct JobRow {
   std::uint64_t run = 0;
   std::uint64_t tally = 0;  // packed: job_tally.hpp
 
-  // They are in files. What a row does not have need not be looked for.
+  // They are in files. Things that a row does not have need not be looked for.
   static constexpr std::int64_t kHasDependants = 1;
   static constexpr std::int64_t kHasHistory = 2;
   static constexpr std::int64_t kHasNames = 4;  // a name, a unique one, or both
@@ -74,7 +74,7 @@ struct JobRow {
   JobState shown_state() const noexcept { return runs() ? JobState::running : state_of(state); }
 };
 
-// What is left of a job whose record went when it was done.
+// The rest of a job whose record went when it was done.
 struct ErasedJob {
   bool has_dependants = false;
   ScheduleId schedule = 0;

@@ -1,5 +1,5 @@
-// What all stores of jobs agree on: how times are kept, which requests are well formed, where a job that waits belongs.
-// Pure functions; how jobs are kept is each store's own.
+// The rules that all stores of jobs agree on: how times are kept, which requests are well formed, where a job that
+// waits belongs. Pure functions; how jobs are kept is each store's own.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "jobs/internal/stored_time.hpp"
 
 namespace argiope::job_rules {
@@ -79,7 +79,7 @@ class LeasedBytes {
   bool is_full_ = false;
 };
 
-// What can be said of a request without looking at what is stored.
+// The check of a request that needs no look at the store.
 Result<void> check(const PutRequest& request);
 // The same of one that is no run of a schedule.
 Result<void> check_plain(const PutRequest& request);

@@ -1,4 +1,4 @@
-// What a row keeps so that a JobTally can be told of it, in one number that is 0 for nearly all jobs.
+// The tally of a row, from which a JobTally can be told, in one number that is 0 for nearly all jobs.
 #pragma once
 
 #include <algorithm>

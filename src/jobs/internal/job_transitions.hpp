@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "jobs/internal/store_rows.hpp"
 
 namespace argiope {
@@ -94,7 +94,7 @@ class JobTransitions {
 
   std::vector<Result<PutReply>> put_good(const OnceRequest& request);
   SettleReply settle_one(const Settlement& asked);
-  // What its dependants are to be told.
+  // The news for its dependants.
   struct News {
     std::vector<JobId> dependants;
     std::string_view how;
@@ -119,7 +119,7 @@ class JobTransitions {
   const StoreRows& rows_;
 };
 
-// What the rows will be asked for. A plain put, a lease and an end as done without a record to keep need none.
+// The rows that will be asked for. A plain put, a lease and an end as done without a record to keep need none.
 NeededRows needed_by(std::span<const PutRequest> puts);
 NeededRows needed_by(std::span<const LeaseRequest> leases);
 NeededRows needed_by(std::span<const Settlement> settlements);

@@ -1,4 +1,4 @@
-// What a look at a schedule does: from what it is, where it stands, what runs and what time it is, to what to write.
+// A look at a schedule: from its definition, its place, its runs and the time, to the rows to write.
 // Pure; the Scheduler looks and writes.
 #pragma once
 
@@ -53,7 +53,7 @@ struct PlanInput {
   Duration step_back = Duration::max();
 };
 
-// What a plan needs to know of a schedule beside where it stands: nullopt when it is nothing.
+// The facts that a plan needs of a schedule beside where it stands: nullopt when it is nothing.
 std::optional<ScheduleLook> what_is_needed(ScheduleId id, const Schedule& policies, std::uint32_t active);
 
 // Costs a bounded number of questions to the trigger, however many planned times have gone by.

@@ -1,11 +1,11 @@
-// What is kept of the answer to a request that came under a key, so that it can be given again.
+// The kept part of the answer to a request that came under a key, so that it can be given again.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 

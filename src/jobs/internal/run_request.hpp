@@ -6,7 +6,7 @@
 
 namespace argiope {
 
-// What is the same for all runs of one plan.
+// The part that is the same for all runs of one plan.
 struct RunRequest {
   const JobTemplate& job;
   std::string_view name;  // of the schedule

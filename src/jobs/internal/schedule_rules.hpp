@@ -1,4 +1,4 @@
-// What all stores of schedules agree on: how times and texts are kept, which requests are well formed. Pure functions.
+// The rules of all stores of schedules: how times and texts are kept, which requests are well formed. Pure functions.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "jobs/internal/stored_time.hpp"
 
 namespace argiope::schedule_rules {
@@ -22,9 +22,9 @@ ScheduleRun stored(ScheduleRun run);
 // At most kMostRunErrorBytes of it, and no half character.
 std::string_view cut_error(std::string_view error) noexcept;
 
-// What can be said of a request without looking at what is stored.
+// The check of a request that needs no look at the store.
 Result<void> check(const std::vector<PutSchedule>& schedules);
-// What a put comes to where the schedule of its name has this version; nullopt: there is none.
+// The outcome of a put where the schedule of its name has this version; nullopt: there is none.
 PutScheduleOutcome outcome_of(const PutSchedule& wanted, std::optional<std::uint64_t> old_version) noexcept;
 // Writes into the entry what its put has come to; whether it has a job now that is still to end.
 bool take_put(ScheduleRun& run, const PutReply& put);

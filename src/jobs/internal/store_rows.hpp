@@ -1,5 +1,5 @@
-// What a store of jobs looks like to the rules of their life (job_transitions.hpp): rows that are loaded and saved, in groups
-// by what they are about. A driver keeps them, group by group, and decides nothing; docs/store-drivers.md has each call.
+// A store of jobs as the rules of their life see it (job_transitions.hpp): rows that are loaded and saved, in groups by
+// what they are about. A driver keeps them, group by group, and decides nothing; docs/store-drivers.md has each call.
 //
 // All calls are within one transaction, which is not the rules' business. Ids of jobs are at most kMostJobId, those of queues
 // are of queues that there are, and names are no longer than kMostNameBytes.
@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "jobs/internal/job_row.hpp"
 
 namespace argiope {
@@ -88,7 +88,7 @@ class LeaseRows {
   virtual void renew(std::span<const LeaseRequest> leases) = 0;
 };
 
-// What rows do not say: how a job's runs have ended, and what they have left.
+// The facts that rows do not hold: how a job's runs have ended, and what they have left.
 class JobHistory {
  public:
   virtual ~JobHistory() = default;

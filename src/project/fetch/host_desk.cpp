@@ -16,8 +16,8 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/base/duration.hpp"
 #include "argiope/base/random.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/jobs/retry.hpp"
-#include "argiope/jobs/token_level.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/robots.hpp"
 #include "crawl/hosts/internal/address_gate.hpp"
@@ -260,7 +260,7 @@ DeskHost& HostDesk::Impl::busy_record(std::uint32_t number) {
   return *found->second;
 }
 
-// What has become of a host stays as a note: whether it answers, that its robots.txt allows everything, and until when it is lost.
+// A note keeps the state of a host: whether it answers, that its robots.txt allows all, and until when it is lost.
 void HostDesk::Impl::take_note(const DeskHost& host) {
   DeskNotes::Note& note = notes_.of(host.number);
   note.is_answered = host.health.answered();
@@ -584,7 +584,7 @@ Coro<void> HostDesk::Impl::question(DeskHost& host) {
 Coro<void> HostDesk::Impl::find_address(DeskHost& host) {
   const auto url = url_at(host, "/");
   auto addresses = co_await resolver_->resolve(url.host());
-  // What is wrong with the name, the request will say.
+  // The request will say what is wrong with the name.
   host.address.reset();
   if (addresses) host.address = addresses->front();
   host.address_until = saturating_add(loop_.time(), addresses ? kAddressLifetime : kFirstLossRest);
@@ -833,7 +833,7 @@ std::string HostDesk::Impl::trouble_of(const DeskHost& host) {
   return {};
 }
 
-// What its own pace asks for is no rest of a host that has said so, or has failed.
+// A pause that its own pace asks for is not the rest of a host that has asked for one, or has failed.
 HostDesk::Doing HostDesk::Impl::doing_of(const DeskHost& host, TimePoint now) noexcept {
   if (host.lost && host.lost->until > now) return Doing::resting;
   if (host.under_way > 0 || host.question == DeskHost::Question::under_way) return Doing::busy;

@@ -1,4 +1,4 @@
-// What is kept of hosts that have nothing to do, by their number: a name and twelve bytes.
+// The notes on hosts that have nothing to do, by their number: a name and twelve bytes.
 #pragma once
 
 #include <algorithm>

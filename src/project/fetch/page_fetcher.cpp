@@ -1,4 +1,4 @@
-// One page's way to its answer. What its settings say of the request is gathered once (OrderedRequest); each hop is made from that.
+// One page's way to its answer. Its settings of the request are gathered once (OrderedRequest), for all hops.
 #include "project/fetch/internal/page_fetcher.hpp"
 
 #include <fmt/format.h>
@@ -108,7 +108,7 @@ void take_validators(const FetchOrder& order, HttpRequest& request) {
   if (request.method != HttpMethod::get && request.method != HttpMethod::head) return;
   const auto add = [&](const Said<RequestSettings::Validator>& said, const std::string& last, std::string_view name, std::string_view lower) {
     const RequestSettings::Validator validator = said_or(said, RequestSettings::Validator{});
-    // What scripts make of a page may have changed where the page has not.
+    // The rendered page may have changed where the page itself has not.
     const std::string& text = validator.text.empty() && !order.settings.request.render.value ? last : validator.text;
     if (validator.sent && !text.empty() && is_header_safe(text) && !has_named(request.headers, lower)) request.headers.emplace_back(name, text);
   };
@@ -136,7 +136,7 @@ Result<OrderedRequest> ordered_request(const FetchOrder& order) {
   }
   request.method = *known;
   take_request_fields(said, out);
-  // What is in the URL counts where no header says it.
+  // Credentials in the URL count where no header has some.
   if (std::string given = take_credentials(request.url); out.authorization.empty()) out.authorization = std::move(given);
   if (said.body.value && !has_named(request.headers, "content-type")) {
     request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
@@ -325,7 +325,7 @@ class PageTrip {
         });
   }
 
-  // Turns the request to where the response at hand leads. What is wrong with it, if anything.
+  // Turns the request to where the response at hand leads. Returns what is wrong with it, if anything.
   std::optional<Error> turn() {
     HttpRequest& request = ordered_.request;
     if (response_.headers.location.empty()) return Error{Errc::protocol, fmt::format("HTTP {} does not say where to", response_.status)};

@@ -79,7 +79,7 @@ void PageFrontier::set_clock(TimePoint now, WallTime wall) {
   for (const JobId page : others) look_again(page, now);
 }
 
-// What has become due while more important pages are left out belongs there, too.
+// Pages that have become due while more important ones are left out join those.
 void PageFrontier::tick(TimePoint now) {
   queue_.tick(now);
   for (const JobId page : became_due_) {
@@ -416,7 +416,7 @@ Explanation PageFrontier::explain(PageIndex::Number page, TimePoint now) {
   if (due_at > now) return {WaitReason::not_due, due_at, 0, JobState::delayed};
   const auto because = [](WaitReason reason, TimePoint until = kNever) { return Explanation{reason, until, 0, JobState::ready}; };
   if (limits_.paused) return because(WaitReason::queue_paused);
-  // What holds up all of them holds up one that is in the queue.
+  // A limit that holds up all of them holds up one that is in the queue.
   std::optional<JobId> queued;
   queue_.for_each([&](JobId other, const JobInfo& info) {
     if (info.state == JobState::ready) queued = other;

@@ -145,7 +145,7 @@ Coro<Result<ProcessorDescription>> ChildProcessor::Pool::describe(std::shared_pt
       co_await self->changed_.wait();
     }
   } catch (const CancelledError&) {
-    // What was started for nobody else.
+    // Children that were started for nobody else.
     if (self->waiting_.empty()) {
       for (const SharedChild& child : std::list(self->children_)) {
         if (child->state() == ProcessorChild::State::starting) child->dismiss();

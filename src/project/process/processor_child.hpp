@@ -43,7 +43,7 @@ class ProcessorChild : public std::enable_shared_from_this<ProcessorChild> {
  public:
   enum class State : std::uint8_t { starting, ready, draining, ended };
 
-  // What its owner is told. All are called from the child's own tasks.
+  // Calls that tell its owner of it. All are made from the child's own tasks.
   struct Told {
     std::function<void(ProcessorChild&)> described;
     std::function<void(ProcessorChild&)> has_room;

@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "argiope/web/robots_meta.hpp"
+#include "argiope/web/detail/robots_meta.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/json_reader.hpp"
@@ -77,7 +77,7 @@ struct RuleReader::Compiled {
   std::vector<Rule> rules;
 };
 
-// What is used again for each page.
+// The parts that each page uses again.
 struct RuleReader::Links {
   explicit Links(std::string agent) : harvester(std::move(agent), kMostLinks) {}
 

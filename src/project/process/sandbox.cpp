@@ -83,7 +83,7 @@ bool all_may_reach(const std::string& folder) {
   }
 }
 
-// Root's home is closed to the users that root's scripts run as. What lies there is opened on the way, before the rights are given up.
+// Root's home is closed to the users that root's scripts run as. Files there are opened before rights are given up.
 bool opens_helper(const SandboxOptions& options) {
   return options.kind == SandboxKind::basic && is_root() && options.python_path.starts_with('/') && fs::is_directory(options.python_path) &&
          !all_may_reach(options.python_path);
@@ -218,7 +218,7 @@ Result<Words> confine_basically(const Words& command, const SandboxOptions& opti
 
 // --- strict
 
-// What of our files a script sees.
+// The part of our files that a script sees.
 class SandboxView {
  public:
   explicit SandboxView(const SandboxOptions& options) {
@@ -308,7 +308,7 @@ Result<void> find_in_sandbox(const std::string& program, const SandboxView& view
   if (program.contains('/')) {
     const fs::path path = program.starts_with('/') ? fs::path(program) : fs::path(directory) / program;
     if (::access(path.c_str(), X_OK) != 0) return fail(Errc::not_found, fmt::format("command {}: {}", in_quotes(program), std::strerror(errno)));
-    // What the program is a link to may be shown where the link is not, as in a virtual environment.
+    // The target of a link may be shown where the link is not, as in a virtual environment.
     const fs::path place = fs::path(resolved(path.parent_path())) / path.filename();
     if (view.shows(path.lexically_normal()) || view.shows(place)) return {};
     return fail(Errc::not_found, fmt::format("command {}: the sandbox \"strict\" does not show it to the script; name its folder in `readable` of [project]", in_quotes(program)));
@@ -319,7 +319,7 @@ Result<void> find_in_sandbox(const std::string& program, const SandboxView& view
   return fail(Errc::not_found, fmt::format("command {}: there is no such program in /usr/local/bin, /usr/bin and /bin, where the sandbox \"strict\" looks", in_quotes(program)));
 }
 
-// What is known before trying; the rest bubblewrap says.
+// Tells the obstacles that are known before trying; bubblewrap tells the rest.
 Result<void> check_namespaces() {
   if (is_root()) return {};
   for (const char* const path : {"/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone"}) {

@@ -1,5 +1,5 @@
-// What the lines of a script mean. Whatever they hold, nothing of it is believed: everything has a bound, and what is wrong is told
-// with the place where it is.
+// The meaning of a script's lines. Whatever they hold, nothing of it is believed: everything has a bound, and mistakes
+// are told with the place where they are.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Duration delay_of(const JsonValue& value, std::int64_t least, std::int64_t most 
   return milliseconds{std::min(value.whole(least, most), kLongestDelayMs)};
 }
 
-// What a page's line can say without escapes.
+// The names that a page's line can say without escapes.
 bool is_rule_name(std::string_view name) noexcept {
   const auto needs_escape = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '"' || c == '\\'; };
   return !name.empty() && name.size() <= kMostRuleBytes && std::ranges::none_of(name, needs_escape);
@@ -204,7 +204,7 @@ class AnswerReader {
     }
   }
 
-  // read(entry, place in the joined list). What is wrong with an entry is noted, and goes no further.
+  // read(entry, place in the joined list). A mistake in an entry is noted, and goes no further.
   template <class Read>
   void read_list(const JsonValue& list, std::size_t seen_before, std::size_t most, std::size_t& seen, Read read) {
     if (!list.is_list()) return list.wrong(kAList);
@@ -530,7 +530,7 @@ class QueryReader {
 
 // --- lines ---------------------------------------------------------------------------------------------------------------
 
-// What there is in every message.
+// The members that every message has.
 struct MessageHead {
   std::string_view type;
   bool has_id = false;

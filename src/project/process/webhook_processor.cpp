@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kMostReadHere = 64 * 1024;  // of an answer: longer ones take a thread
 constexpr Duration kLongestTime = std::chrono::hours{24};
 
-// What tells a description from another: what is logged before it may differ each time.
+// The line that tells a description from another: the logs before it may differ each time.
 std::string_view last_line(std::string_view content) {
   content = content.substr(0, content.find_last_not_of(" \r\n") + 1);
   return content.substr(content.find_last_of('\n') + 1);
@@ -30,7 +30,7 @@ std::string_view last_line(std::string_view content) {
 
 }  // namespace
 
-// What was asked may end after its owner.
+// Requests under way may end after their owner.
 class WebhookProcessor::Impl {
  public:
   Impl(EventLoop& loop, HttpTransport& transport, WebhookProcessorOptions options)
@@ -44,7 +44,7 @@ class WebhookProcessor::Impl {
   const std::string& trouble() const noexcept { return trouble_; }
 
  private:
-  // What came of a POST: an answer with a status of success, or why there is none.
+  // The outcome of a POST: an answer with a status of success, or why there is none.
   struct Posted {
     std::optional<HttpResponse> response;
     ProcessorFailure failure;
@@ -158,7 +158,7 @@ Coro<VisitAnswer> WebhookProcessor::Impl::process(std::shared_ptr<Impl> self, co
   }
   OpenVisit visit(call.response.url, self->options_.limits);
   if (posted.response->body.size() <= kMostReadHere) co_return read_page_answer(posted.response->body, id, std::move(visit));
-  // What it gives goes back to this thread whole.
+  // Its findings go back to this thread whole.
   const auto content = std::make_shared<const std::string>(std::move(posted.response->body));
   const auto open = std::make_shared<OpenVisit>(std::move(visit));
   co_return co_await to_thread([id, content, open] { return read_page_answer(*content, id, std::move(*open)); });

@@ -1,4 +1,4 @@
-// ResultSink: one kind of sink. What is read from the feed, when it is tried again and what is stored is ResultSinks' business.
+// ResultSink: one kind of sink. ResultSinks decides what is read from the feed, when to try again and what is stored.
 #pragma once
 
 #include <expected>
@@ -30,7 +30,7 @@ struct SinkBatch {
 // Why a batch was not taken.
 struct SinkTrouble {
   std::string text;
-  // Who should take it has said when to come again: nothing is wrong but that.
+  // The receiver has said when to come again: nothing is wrong but that.
   std::optional<Duration> wait = {};
 };
 template <class T>
@@ -38,7 +38,7 @@ using SinkResult = std::expected<T, SinkTrouble>;
 inline std::unexpected<SinkTrouble> sink_trouble(std::string text) { return std::unexpected(SinkTrouble{std::move(text)}); }
 inline std::unexpected<SinkTrouble> sink_trouble(const Error& error) { return sink_trouble(error.message); }
 
-// What a sink knows from the start.
+// The things that a sink knows from the start.
 struct SinkContext {
   std::string project;
   ProjectSink sink;
@@ -53,7 +53,7 @@ struct SinkContext {
   }
   // Against the project's folder.
   std::string path(const std::string& named) const;
-  // What secret_file or secret_env has, without the line's end; empty: neither is said. Reads the file each time, on this thread.
+  // The secret, without the line's end; empty: no file or variable is said. Reads the file each time, on this thread.
   Result<std::string> secret() const;
 };
 

@@ -1,4 +1,4 @@
-// What all sinks have in common: reading the feed, trying again, and storing how far they have come.
+// The work that all sinks have in common: reading the feed, trying again, and storing how far they have come.
 #include "project/results/internal/result_sinks.hpp"
 
 #include <fmt/format.h>
@@ -160,7 +160,7 @@ class ResultSinks::Impl : public std::enable_shared_from_this<ResultSinks::Impl>
     }
   }
 
-  // What a sink throws is trouble like any other: it is told, and tried again.
+  // A sink's exception is trouble like any other: it is told, and tried again.
   Coro<void> run_on(SinkLane& lane) {
     for (std::string trouble; !stopping_;) {
       try {

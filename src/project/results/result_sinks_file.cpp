@@ -1,8 +1,8 @@
 // Sinks that append to a file, each event exactly once.
 //
-// What is stored with the cursor says which file it is and how long it was: after a crash what is behind that is cut off and comes
-// again. So that this holds from the first byte on, a file's place is committed before anything is written to it, and a rotation
-// begins when all that the old file has is committed.
+// The place that is stored with the cursor says which file it is and how long it was: after a crash the rest is cut off
+// and comes again. So that this holds from the first byte on, a file's place is committed before anything is written to
+// it, and a rotation begins when all that the old file has is committed.
 //
 //                     ┌── the same file, at least as long ──► cut, go on
 //   stored place ─────┼── renamed by a rotation that was cut short ──► begin the next one

@@ -24,7 +24,7 @@ namespace {
 constexpr Duration kUsualTableTime = std::chrono::minutes{1};
 constexpr int kConnectTickMs = 100;
 constexpr std::string_view kColumns = "number, project, page, part, rule, news, at, value";
-// What is copied at a time.
+// The bytes that are copied at a time.
 constexpr std::size_t kCopyPieceBytes = 256 * 1024;
 
 std::string without_end_of_line(const char* text) {
@@ -49,7 +49,7 @@ class TableConnection {
       if (auto done = prepare(); !done) return disconnect(), done;
     }
     auto done = insert_all(lines);
-    // What is left of the transaction goes with the connection.
+    // The rest of the transaction goes with the connection.
     if (!done) disconnect();
     return done;
   }
@@ -116,7 +116,7 @@ class TableConnection {
     return trouble(answer ? PQresultErrorMessage(answer.get()) : PQerrorMessage(postgres_));
   }
 
-  // Who may not make tables may fill one that is there.
+  // A user that may not make tables may fill one that is there.
   Result<bool> table_is_there() {
     const char* const values[] = {table_.c_str()};
     const Answer answer(PQexecParams(postgres_, "select to_regclass($1) is not null", 1, nullptr, values, nullptr, nullptr, 0));

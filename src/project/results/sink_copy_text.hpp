@@ -6,7 +6,7 @@
 
 namespace argiope {
 
-// Appends a value of a column. What PostgreSQL's texts cannot hold, null characters and bytes that are not UTF-8, becomes U+FFFD.
+// Appends a column's value. Null characters and bytes that are not UTF-8, which PostgreSQL cannot hold, become U+FFFD.
 void append_copy_text(std::string& out, std::string_view text);
 
 // JSON that jsonb takes: escapes for null characters and for halves of a pair without the other become that of U+FFFD.

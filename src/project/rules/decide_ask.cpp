@@ -159,7 +159,7 @@ class AskJudge {
     return drop(AskReason::is_fresh, terms.grows_old() ? later(known_.succeeded_at, terms.age()) : WallTime::max());
   }
 
-  // It is at rest but for its recrawl. What is said for it from now on counts for that, too.
+  // It is at rest but for its recrawl. Terms that are given from now on count for that, too.
   AskDecision before_recrawl() const {
     if (is_other_tag()) return visit(AskVerdict::change, AskReason::tag_changed);
     const OwnTerms own = merged(known_, ask_.own);

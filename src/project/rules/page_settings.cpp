@@ -168,7 +168,7 @@ void for_each_said(Settings& settings, Each each) {
   each(request.robots), each(request.render);
 }
 
-// What is given after it replaces it.
+// Members that are given after it replace it.
 void take_back_request(PageSettings& settings) {
   const PageSettings kept = settings;
   for_each_said(settings, []<class Value>(Said<Value>& said) { said = {.is_said = true, .value = {}}; });

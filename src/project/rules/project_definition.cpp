@@ -52,7 +52,7 @@ const std::vector<std::string> kSinkMembers = {"file", "webhook", "command", "qu
                                                "rotate_size", "rotate_every", "secret_file", "secret_env", "table", "time_limit"};
 const std::vector<std::string> kWholeMembers = {"project", "rule", "alarm", "sink"};
 
-// What is misspelt is told before what then seems to be missing.
+// Misspelt members are told before the ones that then seem to be missing.
 bool has_only(const JsonValue& form, std::string_view whose, const std::vector<std::string>& members) {
   form.for_each_member([&](std::string_view name, const JsonValue& value) {
     if (std::ranges::find(members, name) != members.end()) return;
@@ -130,7 +130,7 @@ void read_retry_delay(const JsonValue& value, RetryPolicy& policy) {
   if (policy.table.empty() && !value.errors()) value.refuse("no time is there");
 }
 
-// As scripts say it. What a script's request may have in vain is an error here: who writes a file is there to mend it.
+// As scripts say it. Vain members, which scripts may send, are errors here: the author of a file is there to mend them.
 RequestSettings read_request(const JsonValue& value) {
   if (!has_only(value, "a request", request_member_names())) return {};
   JsonMembers in(value);
@@ -438,7 +438,7 @@ void read_sink_target(const JsonValue& value, ProjectSink& sink) {
   if (const auto url = parse_start(sink.target); !url) value.refuse(url.error().message);
 }
 
-// What a sink may say besides depends on its kind.
+// The other members that a sink may have depend on its kind.
 void refuse_strange_options(JsonMembers& in, ProjectSink::Kind kind) {
   using enum ProjectSink::Kind;
   struct Option {

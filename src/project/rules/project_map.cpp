@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/crawl/host_settings.hpp"
+#include "argiope/crawl/detail/host_settings.hpp"
 
 namespace argiope {
 namespace {

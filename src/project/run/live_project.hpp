@@ -24,11 +24,11 @@ namespace argiope {
 
 struct PageVisit;
 
-// Who reads pages by a project's rules, as they were at one time: one for the loop, one for the thread beside it.
+// The readers of pages by a project's rules, as these were at one time: one for the loop, one for the thread beside it.
 class RuleReaders {
  public:
   // Errors: those of RuleReader::make().
-  // What all projects of an engine share.
+  // The parts that all projects of an engine share.
   struct Shared {
     std::string agent;
     std::shared_ptr<RuleReader::Links> here;
@@ -55,7 +55,7 @@ class RuleReaders {
   std::vector<std::string> names_;  // of the rules
 };
 
-// What is done with the pages that carry a rule, whoever has said so.
+// The treatment of the pages that carry a rule, whoever has said so.
 struct LiveRule {
   std::string name;
   std::optional<std::size_t> place;  // in the definition's rules

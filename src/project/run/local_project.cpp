@@ -208,7 +208,7 @@ Result<std::unique_ptr<LocalProject>> LocalProject::open(LocalProjectOptions opt
   auto store = open_page_store(state->options.setup.database, {.sync = state->options.setup.sync});
   if (!store) return std::unexpected(std::move(store.error()));
   state->store = std::move(*store);
-  // What is wrong with its rules is told now.
+  // Mistakes in its rules are told now.
   PageEngine engine(state->engine_options(), *state->store);
   if (auto opened = engine.open(state->clock.wall_now()); !opened) return std::unexpected(std::move(opened.error()));
   if (auto put = engine.put_project({.definition = state->definition, .text = state->options.definition, .source = {}, .script = {}, .note = "a program"}); !put) {
@@ -247,7 +247,7 @@ Coro<void> LocalProject::State::end_with_round(PageEngine& engine) {
     wait = look_at_round(engine, definition.name, clock.wall_now() + std::min(options.retry_wait, kLongestRetryWait));
     pause = std::min(pause * 2, kLongestLocalLook) + kRestOfLocalLook * (clock.now() - before);
     if (wait != RoundWait::over) continue;
-    // What is told when it has ended may lead on.
+    // The event of its end may lead on.
     try {
       co_await wait_for(engine.round_over(definition.name), kLongestLocalLook);
     } catch (const TimeoutError&) {

@@ -1,4 +1,4 @@
-// What becomes of asks for pages: of links, of what scripts and programs want, of starts and messages; and the rounds they belong to.
+// The outcome of asks for pages: of links, of scripts and programs, of starts and messages; and their rounds.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -25,7 +25,7 @@ Result<Url> url_to_visit(std::string_view address) {
 
 namespace {
 
-// Where a page is counted. What is visited because of its age is a success until that has ended.
+// Where a page is counted. A page that is visited because of its age is a success until that has ended.
 std::optional<ProjectCounters::Count> place_of(const KnownPage& page) {
   using enum ProjectCounters::Count;
   switch (page.state) {

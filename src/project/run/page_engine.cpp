@@ -110,7 +110,7 @@ Result<void> PageEngine::Impl::open_project(ProjectRecord record, WallTime now) 
 Result<void> PageEngine::Impl::load_pages(LiveProject& project, WallTime now) {
   if (auto loaded = load_rounds(project); !loaded) return loaded;
   const std::int64_t round = project.round ? project.round->number : 0;
-  // What was counted last may be older than what was stored last.
+  // The last counts may be older than the pages that were stored last.
   using enum ProjectCounters::Count;
   std::int64_t expected = 0;
   for (const auto count : {pending, success, failed}) {
@@ -328,7 +328,7 @@ std::uint32_t PageEngine::Impl::host_of_site(std::string site) {
 }
 
 void PageEngine::Impl::remember(PageRecord record) {
-  // What is visited soon, and takes little room.
+  // Pages that are visited soon, and take little room.
   if (remembered_.size() >= kMostRemembered || record.settings.size() + record.context.size() + record.save.size() > kLargestRemembered ||
       record.known.due > wall() + kRememberedAhead) {
     remembered_.erase(record.id);
@@ -383,8 +383,8 @@ std::size_t PageEngine::Impl::most_of(const LiveProject& project) const {
   return std::clamp<std::size_t>(kShareOfFree * project.definition.weight * free, 1, all - kept);
 }
 
-// Projects take turns: as many visits as their weight in a row. Who has nothing to visit meanwhile, or whose host has to wait, keeps its
-// place, so that it goes before the others then.
+// Projects take turns: as many visits as their weight in a row. A project that has nothing to visit meanwhile, or whose
+// host has to wait, keeps its place, so that it goes before the others then.
 void PageEngine::Impl::take_turn(LiveProject& project) {
   if (project.turns > 1) {
     --project.turns;
@@ -394,7 +394,7 @@ void PageEngine::Impl::take_turn(LiveProject& project) {
   project.turns = project.definition.weight;
 }
 
-// What was read could not begin yet: it will take another turn for that.
+// A page that was read could not begin yet: it will take another turn for that.
 void PageEngine::Impl::give_back_turn(LiveProject& project) { project.turns = std::min(project.turns + 1, 2 * project.definition.weight); }
 
 // A visit has its place until what came of it is in the store: so no more than these are repeated when the process dies. Commits wait for
@@ -647,7 +647,7 @@ bool PageEngine::Impl::try_start(const Live& project, PageFrontier::Ticket ticke
   return true;
 }
 
-// What a project without a script does with a page is its rule's to say.
+// A page's rule says what a project without a script does with it.
 bool PageEngine::Impl::has_lost_its_rule(const LiveProject& project, PageIndex::Number page) {
   return project.definition.processor.empty() && !project.definition.rules.empty() && !project.rules[project.index.rule(page)].place;
 }

@@ -91,7 +91,7 @@ class PageEngine::Impl {
   };
   AskDecision take(LiveProject& project, const Asking& asking, PageBatch& batch, WallTime now);
   void recount(LiveProject& project, const std::optional<KnownPage>& before, const KnownPage& after);
-  // What an ask is for, as the project has it.
+  // The page that an ask is for, as the project has it.
   struct AskMeant {
     std::string name, url;
     std::optional<RuleNumber> rule;  // nullopt: `place` says why there is none
@@ -100,7 +100,7 @@ class PageEngine::Impl {
   };
   // Errors: invalid_input for its URL.
   Result<AskMeant> meant_by(LiveProject& project, const AskedPage& page, WallTime now) const;
-  // What is wrong with the page, in words; then nothing has become of it.
+  // Errors: what is wrong with the page, in words; then nothing has become of it.
   Result<AskDecision> take_page(LiveProject& project, const AskedPage& page, std::int64_t round, PageId from, PageBatch& batch, WallTime now);
   Result<void> take_message(std::string_view from, const PageMessage& message, PageBatch& batch, WallTime now);
   void take_event(LiveProject& project, std::string_view name, std::string_view rule, std::string context, std::int64_t round, PageBatch& batch,
@@ -208,7 +208,7 @@ class PageEngine::Impl {
   Coro<void> visit_now(PageVisit& visit);
   // Its host has been entered.
   Coro<FetchedAnswer> fetch(PageVisit& visit);
-  // What rules and script make of the answer.
+  // The reading of the answer by rules and script.
   struct ReadPage {
     VisitAnswer answer;
     std::optional<RuleReading> reading;  // nullopt: no rule of the file has read it
@@ -277,7 +277,7 @@ class PageEngine::Impl {
   std::vector<std::string> sites_{1};  // by id
   std::vector<bool> at_desk_{false};   // by id
   std::vector<HostRow> new_hosts_;     // not submitted yet
-  // Who waits for a host.
+  // The projects that wait for a host.
   std::unordered_map<std::uint32_t, std::vector<ProjectId>> waiting_for_;
 
   // Gone with the engine: what the store's thread has asked the loop for looks at it first.

@@ -1,4 +1,4 @@
-// What is done with projects: new ones, new versions of them, their status and rates, their removal; and what is told of them.
+// The work on projects: new ones, new versions, status and rates, removal; and what is told of them.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -86,7 +86,7 @@ void PageEngine::Impl::begin_processor(LiveProject& project) {
     project.record.trouble = "nobody here can run its processor";
     return;
   }
-  // What comes after the project is gone, or has another processor, is for nobody.
+  // Calls that come after the project is gone, or has another processor, are for nobody.
   const std::weak_ptr<LiveProject> weak = by_id_.at(project.record.id);
   const auto live = [weak, number = ++project.processor_number]() -> Live {
     Live its = weak.lock();
@@ -264,10 +264,10 @@ Result<ProjectId> PageEngine::Impl::put_project(Draft draft) {
   Live project = find(name);
   const bool is_new = project == nullptr;
   if (!is_new) {
-    // What was written counts, too: comments are kept for who reads it next.
+    // The text as it was written counts, too: comments are kept for its next reader.
     const bool same_source = draft.source.empty() || project->source == draft.source;
     if (same_source && project->text == draft.text && project->script == draft.script && !project->text.empty()) {
-      // What it lacked may be there now.
+      // The things that it lacked may be there now.
       if (!project->processor) begin_processor(*project);
       return project->record.id;
     }
@@ -284,7 +284,7 @@ Result<ProjectId> PageEngine::Impl::put_project(Draft draft) {
                          .script = std::move(draft.script),
                          .note = std::move(draft.note)};
   const std::string stored_status = project->record.status;
-  // What was said beside the file holds until the file says otherwise.
+  // A status or group that was set beside the file holds until the file says otherwise.
   const bool had_other_status = !is_new && draft.definition.status != project->file_status;
   if (had_other_status) project->record.status = std::string(to_string(draft.definition.status));
   if (!is_new && draft.definition.group != project->file_group) project->record.group = draft.definition.group;
@@ -390,7 +390,7 @@ Result<void> PageEngine::Impl::restore(std::string_view name) {
   ProjectRecord record = found->second;
   record.deleted_at.reset();
   record.changed_at = wall();
-  // What was submitted of it must be there before it is read.
+  // Its rows that were submitted must be there before they are read.
   PageBatch batch;
   batch.at = wall();
   batch.projects.push_back(record);

@@ -109,7 +109,7 @@ Coro<Result<TriedPage>> PageEngine::Impl::try_page(PageTryOrder order) {
   LiveProject& project = *its.project;
   if (auto taken = take_version(project, {.text = its.order.definition}); !taken) co_return std::unexpected(std::move(taken.error()));
   project.record.name = project.definition.name;
-  // What is said when it has ended is for nobody. Notes on a sandbox come twice.
+  // Lines that come when it has ended are for nobody. Notes on a sandbox come twice.
   project.log = [logs = std::weak_ptr(its.logs)](PageLog line) {
     const auto kept = logs.lock();
     if (!kept) return;
@@ -227,7 +227,7 @@ Coro<void> PageEngine::Impl::try_now(TryUnderWay& its) {
   if (!answer.results && !has_failed && read.reading->results) tried.results = std::move(*read.reading->results);
 }
 
-// What its server answers, or has answered the try before; nullopt: `tried` says why it was not asked.
+// Its server's answer, or the one to the try before; nullopt: `tried` says why it was not asked.
 Coro<std::optional<FetchedAnswer>> PageEngine::Impl::fetch_tried(TryUnderWay& its, PageVisit& visit) {
   TriedPage& tried = its.tried;
   tried.request = stored(PageSettings{.request = visit.settings.request});
@@ -284,7 +284,7 @@ void PageEngine::Impl::add_lead(TryUnderWay& its, const AskedPage& page, bool is
   its.tried.leads.push_back(std::move(lead));
 }
 
-// What a visit would ask for goes before what it would let be.
+// Pages that a visit would ask for go before those that it would let be.
 void PageEngine::Impl::tell_leads(TryUnderWay& its, const PageVisit& visit, const FetchedAnswer& fetched, const ReadPage& read) {
   const LiveProject& project = *its.project;
   if (its.order.page.url == kStartPage) {

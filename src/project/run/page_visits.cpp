@@ -344,7 +344,7 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
   leave(visit);
 }
 
-// What all ends have in common: index, frontier, counters and round.
+// The steps that all ends have in common: index, frontier, counters and round.
 void PageEngine::Impl::finish(PageVisit& visit, const VisitDecision& decision, PageChange change, VisitEnd end, std::size_t results, PageBatch& batch,
                               TimePoint now, WallTime wall_now) {
   using enum ProjectCounters::Count;
@@ -372,7 +372,7 @@ void PageEngine::Impl::finish(PageVisit& visit, const VisitDecision& decision, P
       batch.rounds.push_back(*project.round);
     }
   }
-  // What was given up comes again for its age's sake alone.
+  // A page that was given up comes again for its age's sake alone.
   if (project.is_in_round(page) && (!is_waiting || recrawls || decision.gave_up)) {
     project.in_round[page] = false;
     --project.outstanding;

@@ -77,7 +77,7 @@ void write_what_it_gave(JsonWriter& json, const TriedPage& tried) {
   json.member("results_left_out", more_results);
   json.member("dropped", tried.dropped);
   write_or_null(json, "not_extracted", tried.not_extracted);
-  // What is said with a page may be as large as a page.
+  // The context and settings of a lead may be as large as a page.
   const auto size_of_lead = [](const TriedPage::Lead& lead) { return lead.context_json.size() + lead.page_json.size(); };
   const std::size_t more_leads = write_some(json, "follows", tried.leads, size_of_lead, [&](const TriedPage::Lead& lead) { write_lead(json, lead); });
   json.member("follows_left_out", tried.leads_left_out + more_leads);

@@ -1,4 +1,4 @@
-// What a visit did, as the page's row keeps it for people: times, what it gave, its last log lines, and why it failed with the trace.
+// A visit's track, as the page's row keeps it for people: times, results, last logs, and why it failed, with the trace.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What PageStore::scan_known() reads: stretches of the narrow columns, by scan_stretches().
+// The reads of PageStore::scan_known(): stretches of the narrow columns, by scan_stretches().
 #pragma once
 
 #include <functional>

@@ -120,7 +120,7 @@ std::string_view PageReader::rule_name(std::int64_t rule_id) {
   if (rule_id <= 0) return {};
   if (rule_id > last_rule_) {
     more_rules_.bind(1, last_rule_);
-    // What cannot be read has no name; the query that asks fails by itself.
+    // A rule that cannot be read has no name; the query that asks fails by itself.
     (void)for_rows(more_rules_, [this](const SqliteStatement& row) {
       last_rule_ = row.number(0);
       rules_.emplace(last_rule_, row.bytes(1));

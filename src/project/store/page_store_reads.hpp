@@ -18,7 +18,7 @@ namespace argiope {
 // The connection that reads, and what it is asked. Of a database in memory it is the writer's own, under the writer's lock.
 class PageReader {
  public:
-  // Of a file, with SQLITE_OPEN_… in `flags`. Who may not write finds the file as it is, or an error.
+  // Of a file, with SQLITE_OPEN_… in `flags`. A reader that may not write finds the file as it is, or an error.
   static Result<std::unique_ptr<PageReader>> open(const std::string& path, int flags);
   static Result<std::unique_ptr<PageReader>> beside_writer(SqliteDatabase& database, std::mutex& in_use);
 

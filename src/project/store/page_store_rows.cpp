@@ -147,10 +147,10 @@ CREATE VIEW result_list AS
   FROM results r LEFT JOIN pages p USING (page_id) LEFT JOIN projects j ON j.project_id = r.page_id >> 40;
 )sql";
 
-// What the last visit did, as JSON (VisitTrack); NULL: nothing is known of it. The last column: looks alone read so far.
+// The last visit, as JSON (VisitTrack); NULL: nothing is known of it. The last column: looks alone read so far.
 constexpr const char* kWithTracks = "ALTER TABLE pages ADD COLUMN track TEXT";
 
-// What is wanted of a project, and what was wrong with a round, outlive who has found it out.
+// A wanted start of a project, and the alarms of a round, outlive the process that has found them.
 constexpr const char* kWithWants = R"sql(
 ALTER TABLE projects ADD COLUMN start_wanted TEXT;  -- why it is to start as soon as its script has said what it is
 ALTER TABLE rounds ADD COLUMN coverage TEXT;        -- JSON: how many of its records have each field
@@ -159,7 +159,7 @@ ALTER TABLE rounds ADD COLUMN alarms TEXT;          -- JSON: what was wrong with
 
 constexpr const char* kPageMigrations[] = {kFirstPageSchema, kWithTracks, kWithWants};
 
-// What a column says of an age or an interval, which may be shorter than it can say. Never zero for what is not.
+// The column of an age or an interval, which may be shorter than it can say. Never zero for spans that are not.
 std::int64_t stored_span(Duration span) noexcept {
   if (span < Duration::zero()) return -1;
   return std::chrono::ceil<std::chrono::milliseconds>(std::min(span, Duration::max() - std::chrono::milliseconds{1})).count();
@@ -374,7 +374,7 @@ std::string stored_alarms(const std::vector<std::string>& alarms) {
   return text;
 }
 
-// What another program has written there is passed over where it is something else.
+// Values of another kind, which another program may have written there, are passed over.
 void read_stored_coverage(std::string_view stored, std::vector<FieldCount>& fields) {
   const auto text = JsonText::parse(stored);
   if (!text) return;

@@ -1,5 +1,5 @@
-// The tables of pages.db: their schema, and how records are read and written in them. Nothing of when. What the columns mean to people is
-// said in docs/projects.md.
+// The tables of pages.db: their schema, and how records are read and written in them. Nothing of when. The meaning of
+// the columns to people is in docs/projects.md.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ constexpr PageId last_page_id(ProjectId project) noexcept { return first_page_id
 inline constexpr std::string_view kLastFeedNumber = "last_feed_number";
 inline constexpr std::string_view kLastProject = "last_project_id";
 
-// What read_narrow() reads. They are the first ones of a row, so that what lies behind them need not be read.
+// The columns of read_narrow(). They are the first ones of a row, so that what lies behind them need not be read.
 inline constexpr const char* kNarrowColumns =
     "page_id, fingerprint, host_id, rule_id, state, wait, again, priority, due, succeeded_at, ended_at, interval, retried, tag, round, own";
 struct NarrowRow {
@@ -36,7 +36,7 @@ struct NarrowRow {
   std::int64_t round = 0;
 };
 void read_narrow(const SqliteStatement& row, NarrowRow& page);
-// What read_page() reads behind them, and behind those `track`; all but the rule's name.
+// The columns that read_page() reads behind them, and behind those `track`; all but the rule's name.
 inline constexpr const char* kWideColumns =
     "status_code, crashes, digest, from_id, name, url, settings, context, save, etag, last_modified, error";
 void read_page(const SqliteStatement& row, PageRecord& page, std::int64_t& rule_id);
@@ -45,7 +45,7 @@ void read_page(const SqliteStatement& row, PageRecord& page, std::int64_t& rule_
 inline constexpr int kKnownParameters = 12;
 void bind_known(SqliteStatement& statement, int first, const KnownPage& known, std::int64_t round, const std::string& own);
 
-// What is not said of a page itself, as text: "priority=5 age=60000 retries=1 recrawl=1", ages in milliseconds, -1: never old.
+// The own terms of a page, as text: "priority=5 age=60000 retries=1 recrawl=1", ages in milliseconds, -1: never old.
 std::string stored_own_terms(const OwnTerms& own);
 OwnTerms read_own_terms(std::string_view stored);  // passes over what it does not know
 

@@ -116,7 +116,7 @@ Result<void> PageStoreWriter::prepare_all() {
   return {};
 }
 
-// What the owner before has left.
+// Takes over from the owner before: visits that were under way, and the numbers.
 Result<void> PageStoreWriter::begin_anew() {
   if (auto done = database().execute("UPDATE pages SET state = 0, wait = 0, again = 0, due = 0 WHERE state = 1"); !done) return done;
   const auto feed = database().query_number("SELECT coalesce(max(number), 0) FROM marks WHERE name = 'last_feed_number'");

@@ -63,7 +63,7 @@ class PageStoreWriter final : public SqliteOwner {
   std::mutex shared_;
   std::unique_lock<std::mutex> in_use_;  // in a transaction of a database in memory
 
-  // What is known of the database: of the last commit, and now.
+  // The last numbers of the database: of the last commit, and now.
   struct Numbers {
     std::int64_t feed = 0;  // the last one given out
     std::int64_t project = 0;

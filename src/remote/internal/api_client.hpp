@@ -1,5 +1,5 @@
-// ApiClient: asks a daemon's HTTP API, and waits for one that is away for a while. What the answers mean is its users'
-// business: HttpBook, HttpJobSource.
+// ApiClient: asks a daemon's HTTP API, and waits for one that is away for a while. The meaning of the answers is its
+// users' business: HttpBook, HttpJobSource.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct ApiClientOptions {
   std::uint64_t seed = 0;
 };
 
-// What happens when a request is sent again whose answer was lost.
+// The effect when a request is sent again whose answer was lost.
 enum class Again : std::uint8_t {
   harmless,  // it does no more than once, or the daemon gives the answer of the first time
   harmful,
@@ -53,8 +53,8 @@ struct ApiAnswer {
   bool came_before = false;            // perhaps: an answer to the same request was lost
 };
 
-// Errors:   network, timeout, dns, tls, protocol, when no daemon answers, and it was waited for; they name the address. What a
-//           daemon refuses is in ApiAnswer::problem; `busy` and its like are waited out as an absence is.
+// Errors:   network, timeout, dns, tls, protocol, when no daemon answers, and it was waited for; they name its address.
+//           A refusal is in ApiAnswer::problem; `busy` and its like are waited out as an absence is.
 // Suspends: until there is an answer.
 // Cancel:   the request may take effect.
 // Lifetime: `transport` outlives it, and it its calls.
@@ -78,7 +78,7 @@ class ApiClient {
   void set_patience(Duration patience) noexcept { patience_ = patience; }
 
  private:
-  // What became of one attempt.
+  // The outcome of one attempt.
   struct Attempted {
     std::optional<ApiAnswer> answer;
     Error error;              // without an answer, or what the answer's problem is
@@ -104,7 +104,7 @@ class ApiClient {
   std::optional<TimePoint> away_since_;
 };
 
-// What `read(const JsonValue&)` makes of an answer. Errors: protocol.
+// The value that `read(const JsonValue&)` makes of an answer. Errors: protocol.
 template <class Read>
 auto read_answer(const std::string& body, Read read) -> Result<decltype(read(std::declval<const JsonValue&>()))> {
   const auto text = JsonText::parse(body);

@@ -33,7 +33,7 @@ class HttpBook final : public RemoteBook {
   Coro<Result<std::vector<NamedCounts>>> counts(std::string only) override;
   Coro<Result<StoredQueue>> queue(std::string name) override;
   Coro<Result<std::vector<StoredQueue>>> queues() override;
-  Coro<Result<void>> configure(std::string queue, QueueConfig config) override;
+  Coro<Result<void>> configure(std::string queue, QueueConfig config, JobReachRef asker) override;
   Coro<Result<void>> set_paused(std::string queue, bool paused, WallTime until) override;
   Coro<Result<void>> erase_queue(std::string queue) override;
 

@@ -17,15 +17,17 @@
 
 namespace argiope {
 
+class HttpBook;
+
 // A daemon that is away is waited for as long as the client's patience says: leases go on meanwhile, renewals and settlements
 // are sent again, which their tokens make harmless. A request for leases is sent again under its key, which gives the leases of an
 // answer that was lost; of a daemon that has restarted meanwhile their jobs are run again when the leases have run out. A request
 // that is cancelled while it waits is ended by the daemon, and what it was given until then is given back.
 //
-// A renewal is told at once that it has succeeded, and the daemon is asked together for all of a turn. What it says of leases
-// that are lost, or of jobs to be stopped, reaches the worker by its call's on_cancel. Of jobs to be stopped each answer to a
-// request for leases tells; while there is none, for all of the worker's places are taken, another request waits for that
-// alone. Should it be lost, the daemon is asked three times in kAskWithin at least.
+// A renewal is told at once that it has succeeded, and the daemon is asked together for all of a turn. The daemon's
+// word of leases that are lost, or of jobs to be stopped, reaches the worker by its call's on_cancel. Of jobs to be
+// stopped each answer to a request for leases tells; while there is none, for all of the worker's places are taken,
+// another request waits for that alone. Should it be lost, the daemon is asked three times in kAskWithin at least.
 //
 // Lifetime: `client` outlives its close(), which is awaited last.
 // Threads:  the loop's own.
@@ -37,11 +39,12 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   explicit HttpJobSource(ApiClient& client, JobListener listener = {});
 
   Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override;
-  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override;
+  Coro<Result<std::vector<LeasedJob>>> lease_within(LeaseCall call, Duration wait) override;
   Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override;
   std::optional<Duration> renew(std::uint64_t token) override;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   bool set_output(std::uint64_t token, std::string output) override;
+  Coro<Result<Backlog>> backlog(BacklogLook look) override;
   std::optional<Error> failure() const override { return std::nullopt; }
 
   // Whether the daemon lets the worker have jobs of these queues at all. Errors: why it does not.
@@ -80,7 +83,7 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   struct Told;
   using Poll = Task<std::unique_ptr<Result<Told>>>;
 
-  Coro<Result<std::vector<LeasedJob>>> lease_within(LeaseCall call, Duration wait);
+  static Coro<Result<std::vector<WaitingJob>>> delayed_in(HttpBook& book, std::string queue);
   static Coro<std::unique_ptr<Result<Told>>> poll(std::shared_ptr<HttpJobSource> self, Asked asked);
   Coro<void> end(Poll poll, Asked asked);
   Coro<void> give_back(std::uint64_t token);

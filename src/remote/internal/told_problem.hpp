@@ -16,7 +16,7 @@ struct ToldProblem {
   Error error;
 };
 
-// What write(JsonWriter&, const Problem&) has written. What is wrong goes to the value's errors.
+// Reads the text of write(JsonWriter&, const Problem&). Mistakes go to the value's errors.
 ToldProblem read_problem(const JsonValue& told);
 
 }  // namespace argiope

@@ -43,7 +43,7 @@ void note(ApiState& api, const ApiCall& call, std::optional<int> status, const s
                  .request_id = request_id});
 }
 
-// What every request must be, whatever its route does.
+// Checks the form that every request must have, whatever its route does.
 Result<void> check_form(const ApiRoute& route, ApiCall& call) {
   if (call.has_body()) {
     if (auto good = call.check_coding(); !good) return good;
@@ -134,7 +134,7 @@ Coro<ServerResponse> answer_call(ApiState& api, const ApiRoute& route, ApiCall& 
   co_return response;
 }
 
-// What has been done of a change by then is done.
+// The part of a change that was done by then stays done.
 Coro<ServerResponse> answer_while_let_in(ApiState& api, const ApiRoute& route, ApiCall& call,
                                          const std::string& request_id) {
   try {
@@ -144,7 +144,7 @@ Coro<ServerResponse> answer_while_let_in(ApiState& api, const ApiRoute& route, A
   }
 }
 
-// What one route answers. `route` lives as long as the router.
+// The answer of one route. `route` lives as long as the router.
 Coro<ServerResponse> serve(std::shared_ptr<ApiState> api, const ApiRoute& route, ServerRequest& request) {
   const std::string request_id = request_id_of(*api, request);
   ServerResponse response;

@@ -66,7 +66,7 @@ class Api {
   std::size_t prune_audit();
   // Adds every route, and answers in the words of the API where the router has none. The API outlives the router. `counts`, where it is not null, counts what each has answered, and outlives the router.
   void add_to(HttpRouter& router, RequestCounts* counts = nullptr);
-  // What is answered to a request that does not come to a route: with its X-Request-Id, as all answers have it.
+  // The answer to a request that does not come to a route: with its X-Request-Id, as all answers have it.
   ServerResponse refuse(const ServerRequest& request, const Problem& problem);
   // The same of what a server or a router refuses by itself.
   ServerResponse refuse(const ServerRequest& request, int status, std::string_view detail);

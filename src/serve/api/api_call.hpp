@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "argiope/web/http_server.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_reader.hpp"
@@ -40,7 +40,7 @@ class ApiCall {
   }
   // Of an error that says that the job's, queue's or schedule's state does not allow it.
   std::unexpected<Error> refuse_as(ProblemType type, const Error& error) { return refuse(type, error.message); }
-  // What is answered to `error`, which the handler has returned.
+  // The answer to `error`, which the handler has returned.
   Problem problem_for(const Error& error) const { return problem_ ? *problem_ : problem_of(error); }
 
   // Whether the caller may see the queue, schedule or project of that name, or, where the request changes something,
@@ -53,13 +53,13 @@ class ApiCall {
   Result<void> check_put(std::string_view queue, std::string_view function);
   // Whether the caller is bound to no queues, as it takes to see what is of all of them: forbidden.
   Result<void> check_unbound(std::string_view what);
-  // What the part {part} of the path says: an id or a name. What stands behind "=" is taken as it is, so that names can be said
+  // The id or name that the part {part} of the path says. The text behind "=" is taken as it is, so that names can be said
   // that a path has other uses for: "..", "change", and those that begin with "=" themselves.
   std::string_view id_or_name(std::string_view part) const;
   // The queue or schedule that the part {part} of the path names, if the caller may use it.
   Result<std::string> name_in_path(std::string_view part);
 
-  // What is wrong with a parameter of the query.
+  // Refuses a parameter of the query, and says why.
   std::unexpected<Error> refuse_parameter(std::string_view name, const std::string& why);
 
   // The request's Idempotency-Key, the caller's own, with what tells this request from another under it; nullopt: it has none.
@@ -77,7 +77,7 @@ class ApiCall {
   Result<void> no_members();
   // Whether the body is as it was sent: a Content-Encoding is not undone here.
   Result<void> check_coding();
-  // What was wrong with the members that have been read.
+  // The error of the members that have been read, if there is one.
   Result<void> checked();
   // The same, and no more is read: what object() gave is gone, and its memory is there for the next request. A request that waits
   // has none then.
@@ -138,7 +138,7 @@ ServerResponse json_answer(Body&& body, int status = 200) {
   text += '\n';
   return ServerResponse::json(status, std::move(text));
 }
-// What a job has left, as it is: text, or bytes where it is not UTF-8. No browser takes it for a page.
+// The output of a job, as it is: text, or bytes where it is not UTF-8. No browser takes it for a page.
 ServerResponse answer_with_output(std::string output);
 inline ServerResponse no_content() { return ServerResponse{.status = 204}; }
 

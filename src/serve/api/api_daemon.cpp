@@ -79,7 +79,7 @@ Coro<Result<ServerResponse>> config(ApiState& api, ApiCall& call) {
         });
       }
     });
-    // What is of no queue is for those who see all.
+    // The part that is of no queue is for those who see all.
     if (!api.options.config || call.caller.is_bound()) return;
     json.key("daemon");
     json.raw(api.options.config());
@@ -106,7 +106,7 @@ Coro<Result<ServerResponse>> audit(ApiState& api, ApiCall& call) {
   const std::uint64_t after = query.whole("after", 0, kMostJobId, 0);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   co_await or_return(query.finish());
-  // What was changed is told by its path, whoever's it was.
+  // Each change is told by its path, whoever's it was.
   co_await or_return(call.check_unbound("the audit"));
   const auto& entries = api.audit.entries();
   const auto first = std::ranges::upper_bound(entries, after, {}, &AuditLog::Kept::number);

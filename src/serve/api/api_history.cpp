@@ -1,4 +1,4 @@
-// What was counted over time, as columns for plots.
+// The counts over time, as columns for plots.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -37,7 +37,7 @@ std::unexpected<Error> no_such_job(ApiCall& call) {
 Coro<Result<JobId>> job_of(ApiState& api, ApiCall& call) {
   auto id = co_await api.book().find(std::string(call.id_or_name("job")));
   if (call.reaches_all() || (!id && id.error().code != Errc::not_found)) co_return id;
-  // Whoever may not see it is told the same as where there is none.
+  // A caller who may not see it is told the same as where there is none.
   if (!id) co_return no_such_job(call);
   const auto record = co_await api.book().get(*id);
   if (!record || !call.may_reach(record->queue)) co_return no_such_job(call);
@@ -144,7 +144,7 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
   co_return answer_with_output(std::move(record.result));
 }
 
-// What a page of jobs has.
+// The contents that a page of jobs is to have.
 struct WantedJobs {
   JobFilter filter;
   std::string word;         // that is somewhere in them; empty: whatever they say
@@ -251,7 +251,7 @@ Coro<Result<ServerResponse>> list_jobs(ApiState& api, ApiCall& call) {
 
 std::string_view name_of(ChangeOutcome outcome) { return outcome == ChangeOutcome::asked ? "asked" : "changed"; }
 
-// What a change has come to that did nothing.
+// The problem of a change that did nothing.
 Problem problem_of(ChangeOutcome outcome, JobId id) {
   switch (outcome) {
     case ChangeOutcome::not_found: return {ProblemType::not_found, fmt::format("job {}: there is no such job", id), {}};
@@ -289,7 +289,7 @@ ServerResponse answer_to(JobId id, ChangeOutcome outcome) {
   });
 }
 
-// What `due_at` or `delay_ms` ask for.
+// The time that `due_at` or `delay_ms` ask for.
 std::optional<WallTime> read_when(JsonMembers& in, WallTime now) {
   const JsonValue* const due_at = in.find("due_at");
   const JsonValue* const delay = in.find("delay_ms");

@@ -38,7 +38,7 @@ struct AskedSettlements {
   std::map<std::pair<std::size_t, std::string>, std::string> named;
 };
 
-// What the error of the settlement at that place is, where it was refused.
+// The problem of the settlement at that place, where it was refused.
 Problem problem_of_settlement(const AskedSettlements& asked, std::size_t place, const Error& error) {
   const auto follow_up = asked.named.find({place, error.message});
   const bool is_taken = error.code == Errc::conflict && follow_up != asked.named.end();
@@ -72,7 +72,7 @@ std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, RunEnd& run
   return Problem{ProblemType::forbidden, "the lease is not of a worker and queue that the token may speak for", {}};
 }
 
-// A list of settlements. What is wrong with one of them is its own affair.
+// A list of settlements. A mistake in one of them refuses that one alone.
 void read_settlements(ApiState& api, const ApiCall& call, const JsonValue& list, RawJson& raw,
                       AskedSettlements& asked) {
   if (!list.is_list() || list.size() > api.options.most_jobs) {
@@ -104,7 +104,7 @@ void read_settlements(ApiState& api, const ApiCall& call, const JsonValue& list,
   });
 }
 
-// What became of each, in the order of the request.
+// The outcome of each, in the order of the request.
 struct Settled {
   std::vector<std::uint64_t> tokens;
   std::vector<SettleReply> replies;
@@ -425,7 +425,7 @@ Coro<Result<std::vector<LeasedJob>>> lease_and_settle(ApiState& api, ApiCall& ca
     if (leased) give_back(api, *leased);
     throw;
   }
-  // What was settled may have brought some.
+  // The settlements may have brought some.
   if (!leased || !leased->empty() || asked.wait > Duration::zero()) co_return leased;
   asked.call = std::move(again);
   co_return co_await lease_jobs(api, call, asked, std::move(worker));
@@ -491,7 +491,7 @@ struct AskedRenewal {
   std::optional<std::string> output;
 };
 
-// What the run has left so far: `output`, or `output_base64`.
+// The output of the run so far: `output`, or `output_base64`.
 std::optional<std::string> read_run_output(JsonMembers& in) {
   const JsonValue* const text = in.find("output");
   const JsonValue* const coded = in.find("output_base64");

@@ -1,4 +1,4 @@
-// Who is told when something is wrong, and whether a message gets there.
+// The receivers that are told when something is wrong, and whether a message gets there.
 #include <utility>
 
 #include "argiope/async/or_return.hpp"

@@ -124,7 +124,7 @@ Result<void> take_kept(ApiState& api, ApiCall& call, AskedTry& asked) {
   return {};
 }
 
-// What came is kept for another try. That of an earlier one stays as it is.
+// The response that came is kept for another try. That of an earlier one stays as it is.
 void write_kept(JsonWriter& json, const KeptAnswers::Kept* kept, bool is_reused, WallTime now, TimePoint time) {
   json.key("response");
   if (kept == nullptr) return json.null();

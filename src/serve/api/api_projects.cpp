@@ -136,7 +136,7 @@ Coro<Result<ServerResponse>> list_projects(ApiState& api, ApiCall& call) {
   });
 }
 
-// What may be a password is for those who may change the project: of others the definition has "…", and the source, where it has one, is null.
+// Possible passwords are for those who may change the project: for others the definition has "…", and a source with one is null.
 void write_definition(JsonWriter& json, const ApiCall& call, const ProjectVersion& version) {
   const std::string shown = call.caller.scope < TokenScope::admin ? definition_without_secrets(version.text) : version.text;
   const bool has_secrets = shown != version.text;
@@ -256,7 +256,7 @@ Result<void> check_unlocked(const DaemonProjects& projects, ApiCall& call, std::
   return call.refuse(ProblemType::locked, fmt::format("project {}: its file, which the configuration names, decides what it is", in_quotes(name)));
 }
 
-// What nobody but the configuration's own files may have done with the daemon's rights.
+// The acts with the daemon's rights that only the configuration's own files may ask for.
 std::string_view why_not_by_api(const ProjectSink& sink) {
   if (sink.kind == ProjectSink::Kind::command) return "a command runs with the daemon's rights";
   if (sink.kind == ProjectSink::Kind::postgresql) return "a database is reached with the daemon's rights";
@@ -294,7 +294,7 @@ std::optional<double> read_rate(const JsonValue& value) {
   return number;
 }
 
-// What is beside the file, and so may be changed of any project.
+// Changes the settings beside the file, which may be changed of any project.
 Coro<Result<ServerResponse>> change_project(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
   const std::string& name = project.now.name;
@@ -360,7 +360,7 @@ Coro<Result<ServerResponse>> restore_project(ApiState& api, ApiCall& call) {
   co_return co_await show(api, call);
 }
 
-// What versions keep of a script is what runs.
+// The script that versions keep is the one that runs.
 Result<void> keep_script(const DaemonProjects& projects, const PageEngine::Draft& draft) {
   if (draft.script.empty() || !projects.keep_script) return {};
   return projects.keep_script(draft.definition, draft.script);

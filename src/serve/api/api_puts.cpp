@@ -29,7 +29,7 @@ Coro<Result<Replies>> put_with_key(ApiState& api, ApiCall& call, RequestKey key,
   const std::size_t count = jobs.size();
   auto done =
       co_await or_return(api.book().once({.key = std::move(key), .jobs = std::move(jobs), .as = as, .changes = {}}));
-  // What its token may do has changed since it came first.
+  // The rights of its token have changed since it came first.
   if (done.puts.size() != count && done.how == Repetition::repeated) done.how = Repetition::mismatch;
   co_await or_return(call.check(done.how));
   co_return std::move(done.puts);
@@ -157,7 +157,7 @@ Coro<Result<ServerResponse>> put_each(ApiState& api, ApiCall& call, AskedJobs as
 
 // --- all or none ---------------------------------------------------------------------------------------------------------
 
-// What is told of a job when all of them are refused.
+// The facts that are told of a job when all of them are refused.
 struct PlacedJob {
   std::string pointer;
   std::string queue;

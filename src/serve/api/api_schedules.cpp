@@ -170,7 +170,7 @@ void write_merged(JsonWriter& json, const JsonValue& base, const JsonValue& chan
   });
 }
 
-// The schedule that `base`, a JSON text, is with those changes; `nulls`: what one in them stands for. What is wrong goes to the errors
+// The schedule that `base`, a JSON text, is with those changes; `nulls`: what one in them stands for. Mistakes go to the errors
 // of `changes`.
 Result<Schedule> merged(const std::string& base, const JsonValue& changes, JsonMembers::Nulls nulls) {
   const auto before = JsonText::parse(base);

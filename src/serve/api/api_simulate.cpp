@@ -1,4 +1,4 @@
-// What if: how the queues and schedules that are there would fare from now on, with changes that the request names.
+// How the queues and schedules that are there would fare from now on, with changes that the request names.
 #include <fmt/format.h>
 #include <malloc.h>
 
@@ -24,7 +24,7 @@ constexpr std::size_t kMostLookedAt = 20'000;  // waiting jobs, of all queues
 constexpr double kMostArrivals = 1e6;          // a second
 constexpr Duration kLongestRun = std::chrono::days{366};
 constexpr Duration kLongestSpan = std::chrono::days{366};
-// What came in fewer minutes came once, or by hand: it says nothing of how often more comes.
+// Jobs that came in fewer minutes came once, or by hand: they say nothing of how often more come.
 constexpr std::uint64_t kLeastMinutes = 3;
 constexpr std::size_t kMostSimulations = 8;  // that wait or are being answered
 
@@ -49,7 +49,7 @@ std::unordered_map<std::string, std::size_t> workers_waiting(const ApiState& api
   return waiting;
 }
 
-// What was counted of its jobs says how they come, how long they run and how often they fail.
+// The counts of its jobs say how they come, how long they run and how often they fail.
 void expect_as_counted(const Tally& tally, const QueueTally& counted, WhatIfQueue& queue) {
   const auto total = [&](Tallied kind) { return static_cast<double>(counted.totals[static_cast<std::size_t>(kind)]); };
   const double put = std::max(0.0, total(Tallied::added) - static_cast<double>(counted.scheduled));
@@ -123,7 +123,7 @@ Coro<Result<void>> add_queues(ApiState& api, ApiCall& call, bool with_waiting, W
   co_return Result<void>{};
 }
 
-// What is left of it; nullopt: nothing.
+// The rest of the schedule; nullopt: nothing.
 std::optional<Schedule> rest_of(ScheduleStatus&& status) {
   if (!status.schedule || status.place.next == WallTime::max()) return std::nullopt;
   Schedule schedule = *std::move(status.schedule);
@@ -197,7 +197,7 @@ WhatIfQueue& queue_named(WhatIf& question, std::string_view name) {
   return added;
 }
 
-// What the caller may not name is no mistake of the form.
+// A name that the caller may not use is no mistake of the form.
 void forbid(ApiCall& call, const JsonValue& at, std::string_view why) {
   if (call.errors()) return;
   at.refuse(why);

@@ -1,4 +1,4 @@
-// What the parts of the API share, and how a route is made of a handler. api_jobs.cpp, api_leases.cpp and their like have the
+// Shared by the parts of the API, and how a route is made of a handler. api_jobs.cpp, api_leases.cpp and their like have the
 // handlers, by resource.
 #pragma once
 
@@ -67,7 +67,7 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
       }};
   // Which request has had which key, of all that were done, as long as there is room: others are known to their own memory alone.
   RequestMemory<std::monostate> keys{1, [](std::monostate) { return true; }};
-  // What one is answered whose share of that memory is full.
+  // The answer to a caller whose share of that memory is full.
   static Problem too_many_keys();
   KeptAnswers kept_answers{options.session_secret};  // of pages that were tried
   // Of requests that wait, for jobs or for output: what ends their waiting; and how many of each token wait.
@@ -78,8 +78,8 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   ReadTurns read_turns;
   bool stopped = false;
   std::uint64_t requests = 0;
-  // What-if questions: whose wait or are being answered, whose turn it is, and that no more is wanted of the thread. The thread
-  // that answers comes last, so that it ends first.
+  // Of what-if questions: whose wait or are being answered, whose turn it is, and that no more is wanted of the thread.
+  // The thread that answers comes last, so that it ends first.
   CallerCounts simulations_of;
   Semaphore simulation_turn{1};
   std::shared_ptr<std::atomic<bool>> simulations_stopped = std::make_shared<std::atomic<bool>>(false);
@@ -99,10 +99,10 @@ class PollPlace {
   const std::list<Timeout*>::iterator place_;
 };
 
-// What is answered where the right that let the caller in has ended while the request waited.
+// The answer where the right that let the caller in has ended while the request waited.
 Problem access_ended();
 
-// What a route does. It lives as long as its call, and may be cancelled at each await, when its client leaves.
+// The work of a route. It lives as long as its call, and may be cancelled at each await, when its client leaves.
 using ApiHandler = Coro<Result<ServerResponse>> (*)(ApiState& api, ApiCall& call);
 
 struct ApiRoute {

@@ -14,7 +14,7 @@
 namespace argiope {
 namespace {
 
-// What is known of a worker: by its requests, or only by its leases, which have outlived a daemon.
+// The facts known of a worker: by its requests, or only by its leases, which have outlived a daemon.
 struct KnownWorker {
   std::set<std::string> queues;
   std::size_t leases = 0;
@@ -35,8 +35,8 @@ KnownWorkers workers_that_asked(const ApiState& api) {
   return known;
 }
 
-// Whose a lease is. Who had asked for one that has outlived a daemon is not known: it is told of the only worker of that name,
-// if there is one.
+// Whose a lease is. The asker of one that has outlived a daemon is not known: it is told of the only worker of that
+// name, if there is one.
 WorkerId holder_of(const KnownWorkers& asked, const RunningJob& running) {
   const WorkerId id(running.worker, running.asked_by);
   if (!running.asked_by.empty()) return id;
@@ -105,7 +105,7 @@ Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
 
 // --- ending one ----------------------------------------------------------------------------------------------------------
 
-// Who knows a worker's name could end what others do: only an admin may, and others what they have begun themselves.
+// A caller who knows a worker's name could end the work of others: only an admin may; the rest end their own work.
 bool may_end(const ApiCall& call, const std::string& who) {
   return call.caller.scope == TokenScope::admin || who == call.caller.name;
 }

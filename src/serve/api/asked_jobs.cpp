@@ -72,7 +72,7 @@ std::string told_if_taken(const NewJob& job) {
 
 namespace {
 
-// The member of the new job that the error is about. What is wrong with other jobs that it names begins with that member.
+// The member of the new job that the error is about. An error of other jobs that it names begins with that member.
 std::string_view blamed_member(const Error& error) {
   for (const std::string_view member : {"/waits_for", "/batch"}) {
     const std::string_view name = member.substr(1);

@@ -23,7 +23,7 @@ class AskedJobs {
   // `now`: what delays count from.
   AskedJobs(const Caller& caller, WallTime now) : caller_(caller), reach_(caller.reach()), now_(now) {}
 
-  // The next one, `value`, whose text is `raw`. What is wrong with it is no error of the value.
+  // The next one, `value`, whose text is `raw`. A mistake in it is no error of the value.
   void read(const JsonValue& value, RawJson& raw);
   // The next one, which is a whole text by itself: a line.
   void read_line(std::string_view line);
@@ -50,13 +50,13 @@ class AskedJobs {
 
 // Of all jobs of one request together: one transaction links them, and the commits of others wait for it.
 inline constexpr std::size_t kMostWaitsTogether = 10'000;
-// What is wrong with a request, or a settlement, whose jobs wait for more. `again`: "put them in several requests".
+// The problem of a request, or a settlement, whose jobs wait for more. `again`: "put them in several requests".
 Problem too_many_waits(std::string_view again, std::string_view pointer);
 
-// What is wrong with the job at that place, by what the book has answered; nullopt: nothing. Its id may be that of a job
+// The problem of the job at that place, by the answer of the book; nullopt: there is none. Its id may be that of a job
 // which is none of the caller's.
 std::optional<Problem> problem_of_put(const Result<PutReply>& reply, std::string_view pointer);
-// What an error says of a job whose id or name another's job has; empty: it has neither.
+// The words of an error on a job whose id or name another's job has; empty: it has neither.
 std::string told_if_taken(const NewJob& job);
 // The same as problem_of_put() by an error.
 Problem problem_of_job(const Error& error, std::string_view pointer);

@@ -1,4 +1,4 @@
-// What the handlers of projects share.
+// The shared part of the handlers of projects.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 

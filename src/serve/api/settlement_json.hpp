@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "argiope/engine/lease.hpp"
+#include "argiope/engine/detail/lease.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/raw_json.hpp"
 
@@ -19,7 +19,7 @@ inline constexpr std::size_t kMostFollowUps = 1'000;
 //   priority                retry, bury, release
 //   follow_ups              new jobs, at most kMostFollowUps; names of other jobs are not looked up in them
 //
-// What is wrong goes to the value's errors, and the settlement then stands for nothing. `raw`: of `value`. `now`: as of
+// Mistakes go to the value's errors, and the settlement then stands for nothing. `raw`: of `value`. `now`: as of
 // parse_new_job.
 RunEnd read_settlement(const JsonValue& value, WallTime now, RawJson& raw);
 

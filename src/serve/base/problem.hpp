@@ -1,4 +1,4 @@
-// What the API answers when something is wrong: RFC 9457, with the types of docs/http-api.md.
+// The API's answers when something is wrong: RFC 9457, with the types of docs/http-api.md.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,9 @@ struct Problem {
 inline Problem problem(ProblemType type, std::string detail) {
   return {.type = type, .detail = std::move(detail), .places = {}};
 }
-// What a server answers with that status to a request that no handler has seen, or to one whose handler failed.
+// A server's answer with that status to a request that no handler has seen, or to one whose handler failed.
 Problem problem_of_status(int status, std::string_view detail);
-// What an error of the book or the engine is. A place, where it is known, is added by who has read the request.
+// The problem that an error of the book or the engine is. The reader of the request adds a place, where it is known.
 Problem problem_of(const Error& error);
 // The first thing that is wrong with a request's JSON; `within`: where in the request the text was that has these errors.
 Problem problem_of(const JsonErrors& errors, const JsonPath& within = {});

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kHiddenText = "…";
 
-// What a value belongs to: a name such as "body" is a secret in a request alone, for fields may have any name.
+// The part that a value belongs to: a name such as "body" is a secret in a request alone, for fields may have any name.
 enum class Part : std::uint8_t { whole, project, rule, request, render, texts, processor, sink, other };
 
 struct PartOf {
@@ -80,7 +80,7 @@ std::string shown_as(Secret::Shown shown, std::string_view text) {
   std::unreachable();
 }
 
-// What is shown of a text; nullopt: all of it.
+// The part of a text that is shown; nullopt: all of it.
 std::optional<std::string> shown_of(Part part, std::string_view name, std::string_view text) {
   if (text.empty()) return std::nullopt;
   if (part == Part::texts) return std::string(kHiddenText);

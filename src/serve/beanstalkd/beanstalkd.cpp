@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using SharedCore = std::shared_ptr<BeanstalkdCore>;
 
-// What stop() grants beyond its time to connections that were broken off.
+// The time that stop() grants beyond its own to connections that were broken off.
 constexpr Duration kLastGrace = 500ms;
 
 Coro<void> serve_client(SharedCore core, Stream& stream) {

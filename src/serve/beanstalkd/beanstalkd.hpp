@@ -22,7 +22,7 @@ struct BeanstalkdOptions {
   std::shared_ptr<const TlsIdentity> tls;
   // Is told of what operators change: pause-tube and kick. Null: nobody is. It outlives the Beanstalkd.
   AuditLog* audit = nullptr;
-  // What answers that wait for their clients are counted in, all connections together as one caller. Where there is no room, the
+  // Answers that wait for their clients are counted in it, all connections together as one caller. Where there is no room, the
   // connection with the most of them is closed. Null: each connection has its own bound alone.
   std::shared_ptr<AnswerRoom> room;
 };

@@ -131,7 +131,7 @@ void BeanstalkdCore::tidy() {
   if (!is_stopping && !has_parted_) tidying_.run(shared_from_this(), look_for_unused());
 }
 
-// What it throws is told now, and it goes on.
+// Its errors are told at once, and it goes on.
 Coro<void> BeanstalkdCore::look_for_unused() {
   try {
     if (loop.time() >= look_at_) {
@@ -154,7 +154,7 @@ Coro<void> BeanstalkdCore::erase_unused_queues() {
     const std::string name = std::move(unused_queues_.extract(unused_queues_.begin()).value());
     BeanstalkdTube* tube = tubes.find(name);
     if ((tube != nullptr && tube->is_referred_to()) || !was_made_by_us(name)) continue;
-    // Who refers to it meanwhile looks anew, and makes it again.
+    // A command that refers to it meanwhile looks anew, and makes it again.
     if (tube != nullptr) tube->has_queue = false;
     const auto erased = co_await book().erase_queue(name);
     tube = tubes.find(name);

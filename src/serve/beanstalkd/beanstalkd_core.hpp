@@ -1,4 +1,4 @@
-// What the connections of a Beanstalkd share, and the commands that need nothing of the connection that gives them.
+// The shared state of a Beanstalkd's connections, and the commands that need nothing of the connection that gives them.
 #pragma once
 
 #include <array>

@@ -128,7 +128,7 @@ bool read_timeout(std::string_view text, std::int64_t& timeout) noexcept {
   return number.fits && number.magnitude <= most + (number.is_negative ? 1 : 0);
 }
 
-// What is refused only for the name it has counted.
+// A command that is refused only for its name counts.
 bool read_pause(std::string_view text, BeanstalkdCommand& command) noexcept {
   skip(text, " ");
   const auto* const end = std::ranges::find_if_not(text, is_name_character);

@@ -1,4 +1,4 @@
-// The bytes that a beanstalkd client sends, as commands: pure, incremental and bounded. What each of them does is
+// The bytes that a beanstalkd client sends, as commands: pure, incremental and bounded. Their effects are
 // beanstalkd_session.hpp's.
 #pragma once
 
@@ -40,7 +40,7 @@ enum class BeanstalkdVerb : std::uint8_t {
 };
 inline constexpr std::size_t kBeanstalkdVerbs = static_cast<std::size_t>(BeanstalkdVerb::unknown) + 1;
 
-// What beanstalkd answers when it cannot make sense of what it got.
+// Beanstalkd's answer when it cannot make sense of what it got.
 enum class BeanstalkdRefusal : std::uint8_t { none, bad_format, unknown_command, expected_crlf, job_too_big };
 std::string_view to_string(BeanstalkdRefusal refusal) noexcept;  // "BAD_FORMAT"
 
@@ -75,7 +75,7 @@ bool is_tube_name(std::string_view name) noexcept;
 // own, or one byte too long, it takes the next line for the rest of it.
 //
 // A line of another protocol ends it: one with no command's word before the first command, and a request line of HTTP
-// wherever it stands. What comes after that is never read, since it may be what others have chosen to be taken for commands.
+// wherever it stands. The bytes after that are never read, since others may have chosen them to be taken for commands.
 //
 // Memory: input() holds one command with its body at most, besides what was appended after it.
 class BeanstalkdParser {

@@ -1,8 +1,8 @@
 // One connection of a Beanstalkd: reads its commands, starts them in their order, and answers them in that order.
 //
 // Most commands are started as soon as they are read: puts and settlements go to the engine in runs, while those before them
-// are being committed. The others wait for what was started before them, and hold back what comes after them. What is
-// answered together is sent together.
+// are being committed. The others wait for what was started before them, and hold back what comes after them. Replies
+// that are ready together are sent together.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
   // Starts nothing more; what was started is answered.
   void stop() noexcept;
 
-  // What it was answered and has not taken; counts it in BeanstalkdOptions::room.
+  // Counts in BeanstalkdOptions::room the replies that the client has not taken.
   void count_unsent() noexcept;
   std::size_t unsent() const noexcept { return stream_ == nullptr || stream_->is_closing() ? 0 : stream_->write_buffer_size(); }
   // Drops what is unsent, and ends.
@@ -51,12 +51,12 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
     Duration ttr{};
     std::string tube;
   };
-  // What a command that was started is answered, once that is known.
+  // The reply to a command that was started, once it is known.
   struct Reply {
     bool is_known = false;
     std::string text;
   };
-  // What a settlement is answered.
+  // The facts that the reply to a settlement needs.
   struct Settling {
     BeanstalkdVerb verb{};
     JobId id = 0;

@@ -31,7 +31,7 @@ class AnswerRoom {
   // Has `response` counted. One that there is no room for gives way to a refusal, where `refuses`.
   void hold(std::string_view who, ServerResponse& response, bool refuses, std::string_view request_id = {});
 
-  // What is answered where there is no room.
+  // The answer where there is no room.
   static Problem refusal();
 
   std::size_t bytes() const noexcept;  // that are held

@@ -14,7 +14,7 @@
 
 namespace argiope {
 
-// What while_it_holds() throws.
+// The exception that while_it_holds() throws.
 struct AccessEnded : std::runtime_error {
   AccessEnded() : std::runtime_error("the right to ask has ended") {}
 };
@@ -72,7 +72,7 @@ Coro<AwaitValue<A>> while_it_holds(std::shared_ptr<AccessRight> right, A work) {
   throw AccessEnded();
 }
 
-// Who grants a right: it ends with its grant.
+// The grant of a right: the right ends with its grant.
 class AccessGrant {
  public:
   explicit AccessGrant(std::shared_ptr<AccessRight> right) noexcept : right_(std::move(right)) {}

@@ -156,7 +156,7 @@ struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {
     if (!done) spdlog::error("the audit cannot be written, and is kept in memory: {}", done.error().message);
     co_return done.has_value();
   }
-  // What was not written while the loop ran.
+  // Writes the entries that were not written while the loop ran.
   void write_the_rest() {
     if (thread) thread->shutdown();
     if (options.file.empty() || (pending.empty() && !has_failed)) return;

@@ -18,7 +18,7 @@ namespace argiope {
 
 struct AuditOptions {
   std::string file;  // empty: entries are kept in memory, and end with the process
-  // What is older, or beyond the last so many, or so many bytes of them, is forgotten.
+  // Entries that are older, or beyond the last so many, or so many bytes of them, are forgotten.
   Duration keep = std::chrono::days{90};
   std::size_t most_entries = 50'000;
   std::size_t most_bytes = 16 * 1024 * 1024;
@@ -39,7 +39,7 @@ struct AuditEntry {
   std::string request_id;  // empty: it is no request of the API
 };
 
-// What an audit says of a request's body: the beginning of its JSON, without the values of members that hold what jobs are
+// An audit's text on a request's body: the beginning of its JSON, without the values of members that hold what jobs are
 // given or leave, or secrets. Of what is no JSON, nothing.
 std::string audited_text(std::string_view body);
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/token_level.hpp"
+#include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/web/ip_address.hpp"
 
 namespace argiope {

@@ -106,7 +106,7 @@ struct Gate::State {
 
   const Clock& clock;
   GateOptions options;
-  // By the first bytes of the digest. Who sends words knows their digest, so that how long this takes tells nothing.
+  // By the first bytes of the digest. A sender of words knows their digest, so that how long this takes tells nothing.
   std::unordered_multimap<std::uint64_t, Entry> entries;
   BadTokens bad_tokens;
   Sessions sessions;

@@ -40,7 +40,7 @@ enum class KnownBy : std::uint8_t {
 };
 std::string_view to_string(KnownBy by) noexcept;
 
-// Who asks, and what it may: whose something is, is asked here and nowhere else (docs/serve.md has the table).
+// A caller, and what it may do: whose something is, is asked here and nowhere else (docs/serve.md has the table).
 //
 // Names are those of queues, schedules and projects. Those of the daemon's own queues (own_queues.hpp) are out of every
 // prefix; others may look at them, an admin may change what is there, and nobody fills or empties them.

@@ -21,14 +21,14 @@ namespace argiope {
 struct DaemonProjects;
 struct Token;
 
-// What the daemon is given besides its options.
+// The daemon's means besides its options.
 struct DaemonContext {
   std::uint64_t run_id = 0;  // another in each run: events are counted anew
   std::string version;
   std::string worker_name = "argiope";
   std::vector<Token> tokens;
   SessionSecret session_secret{};
-  // What its servers prove with who they are, where the options say that TLS is spoken. May be given another identity.
+  // The identity by which its servers prove who they are, where the options want TLS. May be given another identity.
   std::shared_ptr<const TlsIdentity> tls;
   // Whether the configuration file names that queue or schedule, which the API then cannot change.
   std::function<bool(std::string_view)> queue_is_locked, schedule_is_locked;

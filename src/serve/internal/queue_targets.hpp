@@ -19,7 +19,7 @@ struct QueueTarget {
   std::string queue;
   std::size_t workers = 16;  // jobs at once
   JobFunction run;
-  // What `run` was made from: a target that is set again with the same text and workers goes on as it is.
+  // The text `run` was made from: a target that is set again with the same text and workers goes on as it is.
   std::string made_from;
 };
 

@@ -38,7 +38,7 @@ std::string to_string(const ListenAddress& address);
 QueueConfig default_new_queue();
 
 struct ServeOptions {
-  std::string store = "sqlite:argiope-jobs.db";
+  std::string store = "sqlite:" + std::string(kUsualJobs);
   std::vector<ListenAddress> http{{"127.0.0.1", kHttpPort, {}}};
   std::vector<ListenAddress> beanstalkd;  // none: not spoken
   std::size_t beanstalkd_max_job_bytes = 65'535;
@@ -67,7 +67,7 @@ struct ServeOptions {
 
   // Empty: who changed what ends with the process, as the store does.
   std::string audit_file() const;
-  // What was counted, for plots; empty: in memory alone.
+  // The file of counts, for plots; empty: in memory alone.
   std::string history_file() const { return beside_store("-history.jsonl"); }
   // Of whom trouble has been told; empty: in memory alone.
   std::string notify_file() const { return beside_store("-notify.jsonl"); }
@@ -76,7 +76,7 @@ struct ServeOptions {
   std::string beside_store(std::string_view ending) const;
 };
 
-// Members that are missing keep their values. What is wrong goes to the errors of `table`.
+// Members that are missing keep their values. Mistakes go to the errors of `table`.
 void read_serve_options(const JsonValue& table, ServeOptions& options);
 // Whether the whole may be: beyond loopback only with tokens, and with TLS or `insecure`.
 // Errors: invalid_input.
@@ -92,7 +92,7 @@ struct SpokenAt {
 // protocol takes those of the other, and some are left for files and commands. `descriptors`: 0: there is no limit. Whether
 // it did.
 bool fit_connections(ServeOptions& options, SpokenAt spoken, std::size_t descriptors);
-// What differs and is taken when the daemon starts, not while it runs: by its names in `[serve]`.
+// The differing options that are taken when the daemon starts, not while it runs: by their names in `[serve]`.
 std::vector<std::string_view> taken_at_start(const ServeOptions& now, const ServeOptions& asked);
 
 }  // namespace argiope

@@ -22,11 +22,11 @@ struct NotifierOptions {
     std::string part;  // "the store", "the target of queue mail"; the name of a project
     std::string text;
   };
-  // What is wrong with the daemon now. Empty: nobody knows.
+  // The daemon's troubles now. Empty: nobody knows.
   std::function<std::vector<Unwell>()> unwell;
   // Which projects do not go on now, and why. Empty: there are none.
   std::function<std::vector<Unwell>()> halted;
-  // What was wrong with the last round of a project that has ended. nullopt: there is no such project. Empty: there are none.
+  // The faults of a project's last round that has ended. nullopt: there is no such project. Empty: there are none.
   std::function<std::optional<std::vector<std::string>>(const std::string& project)> alarms;
   // Where commands find the daemon, MessageHead::daemon. Empty: nobody knows.
   std::function<std::string()> daemon;
@@ -34,7 +34,7 @@ struct NotifierOptions {
 };
 
 // A message is a job of the rule's own queue (NotifyRule::queue), put when its rule has waited for more to come, and not
-// sooner after the one before than the rule's interval. From then on it is as durable as any job. What is gathered and not
+// sooner after the one before than the rule's interval. From then on it is as durable as any job. Notices gathered and not
 // put yet, and TroubleLog's troubles are in a file a second later at most, for the next process. A message that tells of an end
 // waits until the one that told of the trouble was delivered or given up. Of messages that could not be delivered nothing is told but to
 // the log.
@@ -46,14 +46,14 @@ class Notifier {
   Notifier(Engine& engine, EventFeed& events, NotifierOptions options);
   ~Notifier();
 
-  // Reads what the process before has remembered, before the first set(). What cannot be read is told in the log.
+  // Reads what the process before has remembered, before the first set(). Unreadable text is told in the log.
   void open();
   // From now on. Queues of messages get their policy. A rule whose name was there keeps what it has to tell and what is open; what
   // was of others is dropped. Errors: of the store, naming the rule.
   Coro<Result<void>> set(std::vector<NotifyRule> rules);
   // Puts a message that says that it is a test. Errors: not_found; of the put.
   Coro<Result<JobId>> test(std::string name);
-  // A round of a project has ended. What was wrong with it, a sentence each.
+  // A round of a project has ended. `alarms` has its faults, a sentence each.
   void tell_alarms(const std::string& project, const std::vector<std::string>& alarms);
   // Puts what is gathered, and hears nothing more.
   Coro<void> stop();

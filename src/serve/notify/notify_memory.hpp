@@ -1,4 +1,4 @@
-// What a Notifier has to remember over the end of its process: whom it has told what, and what they are still to be told.
+// A Notifier's memory over the end of its process: whom it has told what, and what they are still to be told.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct NotifyMemory {
 
 // One line of JSON, with its end.
 std::string to_line(std::string_view rule, const NotifyMemory& memory);
-// Of each rule that has one. What is no such line is passed over.
+// Of each rule that has one. Other lines are passed over.
 std::map<std::string, NotifyMemory, std::less<>> read_notify_memories(std::string_view lines);
 
 }  // namespace argiope

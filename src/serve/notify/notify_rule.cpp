@@ -39,7 +39,7 @@ void read_beginnings(const JsonValue& given, NotifyRule& rule) {
   given.for_each([&](const JsonValue& entry) { rule.only.push_back(entry.text(1, kMostNameBytes)); });
 }
 
-// What stands in a header of a mail: one line, in ASCII.
+// An address in a header of a mail: one line, in ASCII.
 void read_address(JsonMembers& in, std::string_view name, std::string& out) {
   const JsonValue* given = in.find(name);
   if (given == nullptr) return;
@@ -48,7 +48,7 @@ void read_address(JsonMembers& in, std::string_view name, std::string& out) {
   if (!is_plain) given->complain("one line of ASCII");
 }
 
-// What is no object stands for its most important member.
+// A value that is no object stands for its most important member.
 std::string as_object(const JsonValue& given, std::string_view main) {
   if (given.is_object()) return given.json();
   return json_object([&](JsonWriter& json) {

@@ -16,7 +16,7 @@ namespace argiope {
 
 // Those that is_halted() means, with why.
 std::vector<NotifierOptions::Unwell> halted_projects(const DaemonProjects& projects);
-// What was wrong with its last round that has ended. nullopt: there is no such project.
+// The faults of its last round that has ended. nullopt: there is no such project.
 std::optional<std::vector<std::string>> alarms_of_project(const DaemonProjects& projects, const std::string& name);
 
 // Tells EventFeed, as events "project": that one is there, has changed what it is doing, or is gone, by a look each second while events are

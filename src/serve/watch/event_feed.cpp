@@ -30,7 +30,7 @@ constexpr std::size_t kMostPieceBytes = 64 * 1024;
 constexpr int kRetryMs = 2000;
 // Counting many queues takes long, and then comes less often: one part in so many of the time goes into it.
 constexpr int kCountShare = 10;
-// What is remembered of jobs while there is no stream: what a person asks for in the morning, and what happens seldom.
+// Events of jobs, remembered while there is no stream: what a person asks for in the morning, and what happens seldom.
 constexpr std::uint32_t kUnwatchedJobEvents =
     static_cast<std::uint32_t>(JobEventKind::retrying) | static_cast<std::uint32_t>(JobEventKind::buried) |
     static_cast<std::uint32_t>(JobEventKind::cancelled) | static_cast<std::uint32_t>(JobEventKind::expired) |
@@ -142,7 +142,7 @@ class EventFeed::State::Place {
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
-  // What happens from here on is for it.
+  // Events from this number on are for it.
   std::uint64_t first() const noexcept { return first_; }
 
  private:
@@ -163,9 +163,9 @@ class EventFeed::State::Stream : public ListHook {
   }
   ~Stream() { unlink(); }
 
-  // What a client gets first.
+  // Writes the text that a client gets first.
   void greet(std::string& out);
-  // What it has not been sent; up to one piece. Empty: nothing, and the last piece is not long ago.
+  // Adds the events that it has not been sent; up to one piece. Empty: nothing, and the last piece is not long ago.
   void gather(std::string& out);
   bool has_more() const noexcept { return next_ != state_.record.next(); }
   bool is_still_let_in() const noexcept { return holds(wanted_.right); }

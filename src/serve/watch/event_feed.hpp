@@ -24,7 +24,7 @@ struct EventFeedOptions {
   std::size_t most_streams_of_one = 64;  // of Wanted::who
   Duration snapshot_interval = std::chrono::seconds{1};
   Duration heartbeat_interval = std::chrono::seconds{15};
-  // What happens within this time goes to a stream in one piece.
+  // Events within this time go to a stream in one piece.
   Duration gather_interval = std::chrono::milliseconds{100};
   // How long events are still kept when the last stream has ended.
   Duration keep_for = std::chrono::seconds{60};
@@ -66,7 +66,7 @@ class EventFeed {
   // stop().
   ServerResponse stream(Wanted wanted);
   // The same for who has another way to send: `send` gets what the client is to have, piece by piece, until it returns false,
-  // or stop(). What it throws ends the stream and reaches the caller.
+  // or stop(). An exception of `send` ends the stream and reaches the caller.
   using Send = std::function<Coro<bool>(std::string_view piece)>;
   Coro<void> follow(Wanted wanted, Send send);
   // The snapshot as JSON, at most a snapshot_interval old:
@@ -75,8 +75,8 @@ class EventFeed {
   // The same as numbers: counts them anew unless that was done within `age`. Errors: of the store; there are older ones then.
   Coro<Result<void>> count(Duration age);
   const Counters& snapshot() const noexcept;
-  // What others tell: `event: KIND`, `data: JSON`. `owner`: the queue, schedule or project it is about; empty: it is for
-  // those who see all. Goes to those who want workers; of the kind "project" to those who want projects.
+  // Sends news of others: `event: KIND`, `data: JSON`. `owner`: the queue, schedule or project it is about; empty: it is
+  // for those who see all. Goes to those who want workers; of the kind "project" to those who want projects.
   void tell(std::string_view kind, std::string_view json, std::string_view owner = {});
   // Whether what is told now is kept for anybody.
   bool is_recording() const noexcept;

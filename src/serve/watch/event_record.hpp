@@ -25,7 +25,7 @@ std::optional<EventId> parse_event_id(std::string_view text) noexcept;
 // `event: NAME`, `data: …` for each line, and the line that ends it.
 void append_event(std::string& out, std::string_view name, std::string_view data);
 
-// An event as it is kept. What it says is written when it is first read, so that one that nobody reads costs no writing.
+// An event as it is kept. Its text is written when it is first read, so that one that nobody reads costs no writing.
 struct KeptEvent {
   enum class Kind : std::uint8_t { job, schedule, queue, project, other };
   Kind kind = Kind::other;
@@ -48,7 +48,7 @@ class EventRecord {
 
   void add(const JobEvent& event);
   void add(const ScheduleEvent& event);
-  // `data`: JSON. What is called "project" is of the kind project, all else other.
+  // `data`: JSON. An event called "project" is of the kind project, all else other.
   void add(std::string_view kind, std::string_view data, std::string_view owner);
   // Forgets all, and leaves a gap: who has read up to here has missed something.
   void forget();
@@ -58,7 +58,7 @@ class EventRecord {
   std::uint64_t next() const noexcept { return next_; }
   // first() <= number < next().
   const KeptEvent& at(std::uint64_t number) const { return events_[number % most_]; }
-  // What a stream sends of it, without its id.
+  // The text of it that a stream sends, without its id.
   std::string_view written(std::uint64_t number);
 
  private:

@@ -63,7 +63,7 @@ class Steps {
     points_.push_back(point);
     forget(of, at);
   }
-  // What the process before has counted: points in their order, and what has come since the last of them.
+  // Takes over the counts of the process before: points in their order, and what has come since the last of them.
   void restore(const HistoryPoint& point) { points_.push_back(point); }
   void carry(const HistoryPoint& point) {
     for (std::size_t i = 0; i < carried_.size(); ++i) carried_[i] += point.counts[i];
@@ -178,7 +178,7 @@ struct History::State : std::enable_shared_from_this<History::State> {
     add_both({}, whole);
     return text;
   }
-  // What is to be written next, and whether it replaces what is there.
+  // The text to be written next, and whether it replaces what is there.
   struct Writing {
     bool anew = false;
     std::string text;

@@ -44,9 +44,9 @@ class History {
   // `file`: empty: what is counted ends with the process.
   History(Engine& engine, EventFeed& events, std::string file = {});
   ~History();
-  // Reads the file. What cannot be read is told in the log and left out: nothing depends on it.
+  // Reads the file. Unreadable parts are told in the log and left out: nothing depends on them.
   void open();
-  // Counts no more. What was counted stays.
+  // Counts no more. The counts stay.
   void stop();
 
   // Oldest first. `queue`: empty, all together. Null: nothing is known of it.

@@ -262,7 +262,7 @@ void Metrics::State::write_projects(MetricsPage& page, const MaySee& may_see) {
     has_series ? void(sum.counts = counts_of(*counters)) : void(unnamed.emplace(status.name, counts_of(*counters)));
   }
   if (may_see) {
-    // What those that are gone have counted is of all.
+    // The counts of projects that are gone are of all, and so not in this sum.
     for (const auto& [name, counts] : unnamed) of_label[std::string(Tally::kOthers)].counts.add(counts);
   } else {
     has_unnamed = has_unnamed || !unnamed.empty();
@@ -380,7 +380,7 @@ void write_process(MetricsPage& page, WallTime started_at) {
 
 }  // namespace
 
-// What is of no queue and no project.
+// Writes the metrics of no queue and no project.
 void Metrics::State::write_of_all(MetricsPage& page) {
   write_daemon(page);
   write_schedules(page);

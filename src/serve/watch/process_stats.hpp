@@ -1,4 +1,4 @@
-// What the kernel knows of this process, as /proc tells it.
+// The kernel's facts on this process, as /proc tells them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ProcessStats {
   std::uint64_t most_fds = 0;  // 0: no limit
 };
 
-// Blocks for some microseconds, and one more for every few open descriptors. What cannot be read is 0.
+// Blocks for some microseconds, and one more for every few open descriptors. A number that cannot be read is 0.
 ProcessStats read_process_stats();
 // Of /proc/self/stat; `ticks` a second and `page` bytes are the system's.
 ProcessStats parse_process_stat(std::string_view stat, double ticks, std::uint64_t page);

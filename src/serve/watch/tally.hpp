@@ -16,8 +16,8 @@
 
 namespace argiope {
 
-// What is counted of jobs. `retried`, `buried`, `expired` and `released` are ends of a run, as `done` is. A run that ends by an
-// expiry that buries its job is counted as both.
+// The counted events of jobs. `retried`, `buried`, `expired` and `released` are ends of a run, as `done` is. A run that
+// ends by an expiry that buries its job is counted as both.
 enum class Tallied : std::uint8_t { added, leased, done, retried, buried, cancelled, expired, released };
 inline constexpr std::array<std::string_view, 8> kTalliedNames{"added",  "leased",    "done",    "retried",
                                                                "buried", "cancelled", "expired", "released"};
@@ -64,10 +64,10 @@ class Tally {
   Tally(const Tally&) = delete;
   Tally& operator=(const Tally&) = delete;
 
-  // Hears nothing more of the engine, which may then go. What was counted stays.
+  // Hears nothing more of the engine, which may then go. The counts stay.
   void close();
 
-  // visit(name, const QueueTally&), in no order. What many queues share has the name kOthers.
+  // visit(name, const QueueTally&), in no order. The counts that many queues share have the name kOthers.
   template <class Visit>
   void for_each_queue(Visit visit) const {
     for (const auto& [name, counted] : queues_) visit(std::string_view(name), static_cast<const QueueTally&>(counted));

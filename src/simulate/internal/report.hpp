@@ -1,4 +1,4 @@
-// What a simulation has found: values only. simulation.cpp fills them in; json_report.cpp, html_report.cpp and
+// The findings of a simulation: values only. simulation.cpp fills them in; json_report.cpp, html_report.cpp and
 // the command show them.
 #pragma once
 

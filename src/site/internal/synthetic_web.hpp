@@ -19,7 +19,7 @@
 
 namespace argiope {
 
-// What a synthetic host can have beside plain pages.
+// A feature that a synthetic host can have beside plain pages.
 enum class WebFeature : std::uint8_t {
   // Friendly: any site has them.
   robots,      // robots.txt with a part that is off limits, and links into it
@@ -92,7 +92,7 @@ inline constexpr WebFeatures kGuardedFeatures =
 inline constexpr WebFeatures kRepeatedFeatures =
     bit(WebFeature::copies) | bit(WebFeature::sessions) | bit(WebFeature::traps);
 inline constexpr WebFeatures kListedFeatures = bit(WebFeature::sitemaps) | bit(WebFeature::feeds);
-// Who is let in by members, basic and digest; the form's fields are "name" and "password".
+// The person whom members, basic and digest let in; the form's fields are "name" and "password".
 inline constexpr std::string_view kSyntheticName = "ann";
 inline constexpr std::string_view kSyntheticPassword = "silk & dew";
 
@@ -129,7 +129,7 @@ struct SyntheticRequest {
   std::string_view body{};
 };
 
-// What a server is to send, and how.
+// The answer that a server is to send, and how.
 struct SyntheticReply {
   enum class Behaviour : std::uint8_t {
     normal,

@@ -45,7 +45,7 @@ bool AwaitedCalls::push(std::unique_ptr<Call> call) {
   return true;
 }
 
-// What a loop asked for that is gone goes with it.
+// The calls of a loop that is gone go with it.
 void AwaitedCalls::deliver(GroupCommit::Calls calls) {
   const auto home_of = [](const std::unique_ptr<GroupCommit::Call>& call) -> const LoopRef& {
     return static_cast<const Call&>(*call).home();

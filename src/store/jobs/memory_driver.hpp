@@ -15,13 +15,16 @@
 
 namespace argiope {
 
-class MemoryDriver final : public Transaction, public OwnerRows {
+class MemoryDriver final : public DriverAtHand, public Transaction, public OwnerRows {
  public:
   MemoryDriver() = default;
   MemoryDriver(const MemoryDriver&) = delete;
 
-  StoreDriver& driver() noexcept { return driver_; }
-  std::uint64_t last_token() const noexcept { return counters_.last_token; }
+  StoreDriver& driver() noexcept override { return driver_; }
+  std::uint64_t last_token() const noexcept override { return counters_.last_token; }
+  // Nothing fails here.
+  void commit() override {}
+  void roll_back() noexcept override {}
   void reopen() { jobs_.reopen(); }
 
   JobCounters& counters() override { return counters_; }

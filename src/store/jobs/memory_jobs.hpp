@@ -1,4 +1,4 @@
-// Jobs in memory. What follows from a row (MemoryQueues) is taken out before the row changes and put back after it.
+// Jobs in memory. An entry made of a row (MemoryQueues) is taken out before the row changes and put back after it.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -39,7 +39,7 @@ class MemoryJobs : public JobRows, public LeaseRows, public JobHistory, public J
   std::vector<std::optional<JobRecord>> lease(std::span<const LeaseRequest> leases) override;
   void renew(std::span<const LeaseRequest> leases) override;
   std::vector<OldLease> old_leases() const;
-  // What ran are the leases of an owner before.
+  // Jobs that ran are the leases of an owner before.
   void reopen();
 
   void write_attempt(JobId id, const Attempt& attempt, const std::string* result) override;
@@ -60,7 +60,7 @@ class MemoryJobs : public JobRows, public LeaseRows, public JobHistory, public J
   JobSlice list(const JobFilter& filter) override;
   std::vector<QueueCounts> counts() override { return queues_.counts(); }
 
-  // What is done from mark() on can be taken back, until keep().
+  // Changes from mark() on can be taken back, until keep().
   void mark();
   void keep();
   void take_back();
@@ -81,7 +81,7 @@ class MemoryJobs : public JobRows, public LeaseRows, public JobHistory, public J
     JobId id = 0;
     std::string_view how;
   };
-  // What was there before a change.
+  // The link as it was before a change.
   struct LinkBefore {
     JobId waited_for, job;
     bool was_there;

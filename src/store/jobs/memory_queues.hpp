@@ -48,7 +48,7 @@ class MemoryQueues final : public QueueRows {
   void index(const JobRow& row);
   void unindex(const JobRow& row);
 
-  // What is added from here on can be taken back.
+  // Queues added from here on can be taken back.
   void mark() { queues_.mark(); }
   void take_back();
 

@@ -51,7 +51,7 @@ class MemorySchedules : public ScheduleRows {
   void take_back();  // and stops
 
  private:
-  // What a schedule has once it has fired, or has been put as one that has.
+  // The record that a schedule has once it has fired, or has been put as one that has.
   struct Past {
     WallTime last{};
     std::uint64_t fired = 0;
@@ -88,7 +88,7 @@ class MemorySchedules : public ScheduleRows {
     std::string text;
     std::uint64_t uses = 0;
   };
-  // What was there before a change.
+  // The place as it was before a change.
   struct PlaceBefore {
     ScheduleId id;
     std::uint64_t version;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "argiope/store/store.hpp"
+#include "store/jobs/memory_driver.hpp"
 #include "store/jobs/store_place.hpp"
 
 namespace argiope {
@@ -17,13 +18,13 @@ class MemoryStore final : public Store {
   // As a store is that is opened again after its owner has died: what ran are old leases.
   void reopen() {
     std::lock_guard lock(place_->mutex);
-    place_->memory->reopen();
+    static_cast<MemoryDriver&>(*place_->at_hand).reopen();
   }
 
  private:
   explicit MemoryStore(std::shared_ptr<StorePlace> place) noexcept : Store(place), place_(std::move(place)) {}
 
-  const std::shared_ptr<StorePlace> place_;
+  const std::shared_ptr<StorePlace> place_;  // with a MemoryDriver
 };
 
 }  // namespace argiope

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 
 namespace argiope {
 
@@ -43,7 +43,7 @@ class QueueList {
   }
   void clear() { *this = {}; }
 
-  // What is added from here on can be taken back.
+  // Queues added from here on can be taken back.
   void mark() {
     marked_ = all_.size();
     made_again_.clear();

@@ -48,7 +48,7 @@ class SchedulesByName {
   }
   // `old` is there; `now` has its name.
   void replace(const T* old, T* now) noexcept { places_[at(old)] = place_of(now, hash(now->name())); }
-  // It is there. What follows moves up, so that no look stops before it.
+  // It is there. The entries behind it move up, so that no look stops before it.
   void erase(const T* gone) noexcept {
     std::size_t hole = at(gone);
     for (std::size_t from = next(hole); places_[from] != 0; from = next(from)) {

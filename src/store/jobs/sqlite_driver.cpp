@@ -30,7 +30,7 @@ void SqliteDriver::refresh() {
   queues_.load();
 }
 
-// What a transaction keeps in memory until its end is written before.
+// Rows that a transaction keeps in memory until its end are written before.
 void SqliteDriver::commit() {
   if (writing_) {
     sql_.flush();

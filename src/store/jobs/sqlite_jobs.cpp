@@ -95,7 +95,7 @@ void SqliteJobs::erase(const JobRow& row) {
   news_.touch(row.id);
 }
 
-// What the owner knows of a lease says where the job is and what else there is of it.
+// The owner's knowledge of a lease says where the job is and what else there is of it.
 std::optional<ErasedJob> SqliteJobs::erase_done(JobId id, std::uint64_t token) {
   const SqliteLeases::Lease* lease = leases_.find(id);
   if (lease == nullptr || lease->token != token) return std::nullopt;

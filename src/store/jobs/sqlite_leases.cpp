@@ -227,7 +227,7 @@ void SqliteLeases::note_result(JobId id) {
 
 void SqliteLeases::take_over(const std::function<bool(JobId)>& runs) {
   load();
-  // What the rows say of jobs that have ended or been given back since is forgotten, and whole rows with it.
+  // Leases of jobs that have ended or been given back since are forgotten, and whole rows with them.
   std::vector<JobId> over;
   for (auto& [id, lease] : leases_) {
     lease.old = true;

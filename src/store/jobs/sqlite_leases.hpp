@@ -47,7 +47,7 @@ class SqliteLeases final : public LeaseRows {
   // Those of jobs from the one to the other, by id; some may be over.
   std::vector<JobId> jobs_between(JobId first, JobId last);
   void end(JobId id) { set(id, std::nullopt); }
-  // What is known beside a lease, where there is one, and is read from memory when it ends.
+  // The flags known beside a lease, where there is one, which are read from memory when it ends.
   void set_flags(JobId id, std::int64_t flags);
   void add_flags(JobId id, std::int64_t flags);
   void note_result(JobId id);

@@ -52,7 +52,7 @@ WaitingJob read_waiting(const SqliteStatement& row, QueueId queue_id, Shelf shel
 
 }  // namespace
 
-// What a lease adds to the record of a job that runs.
+// The fields that a lease adds to the record of a job that runs.
 void SqliteLooks::add_lease(JobRecord& record, std::int64_t fence, std::int64_t flags) {
   if (has_ended(record.state) || !leases_.runs(record.id, fence)) return;
   const SqliteLeases::Lease& lease = *leases_.find(record.id);

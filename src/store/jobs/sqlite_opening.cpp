@@ -94,8 +94,8 @@ CREATE VIEW job_list AS              -- jobs that run show as ready here
   FROM jobs j JOIN queues q USING (queue_id);
 )sql";
 
-// Schedules. What a step changes is in rows of its own, small and many to a page; and the entries of one number of many
-// schedules lie side by side, because it is they that are written together.
+// Schedules. The values that a step changes are in rows of their own, small and many to a page; and the entries of one
+// number of many schedules lie side by side, because it is they that are written together.
 constexpr const char* kVersion2 = R"sql(
 CREATE TABLE schedules (
   schedule_id INTEGER PRIMARY KEY,
@@ -148,8 +148,8 @@ CREATE VIEW schedule_history AS
   ORDER BY s.name, r.number;
 )sql";
 
-// An index is opened and closed by every statement that writes a row, whether or not the row is in it. What few jobs have
-// is in tables of its own, which cost the others nothing.
+// An index is opened and closed by every statement that writes a row, whether or not the row is in it. The fields that
+// few jobs have are in tables of their own, which cost the others nothing.
 constexpr const char* kVersion3 = R"sql(
 DROP INDEX jobs_unique;
 DROP INDEX jobs_name;
@@ -208,7 +208,7 @@ INSERT INTO meta SELECT 'last_chosen_id', value FROM meta WHERE name = 'last_id'
 UPDATE meta SET value = 4503599627370496 WHERE name = 'last_id' AND value > 4503599627370496;
 )sql";
 
-// What the last run of each schedule has left, however long its job is kept.
+// The output of the last run of each schedule, however long its job is kept.
 constexpr const char* kVersion6 = R"sql(
 CREATE TABLE schedule_outputs (
   schedule_id INTEGER PRIMARY KEY,

@@ -18,8 +18,8 @@ namespace {
   "expiries, pending, if_failed, created_at, ended_at, error, " result ", schedule_id, run, tally, lease_time"
 #define ARGIOPE_RECORD ARGIOPE_RECORD_WITH("result")
 #define ARGIOPE_PLACE "version, next, last, fired, missed, entries, paused, active"
-// What breaks a constraint ends the transaction: else SQLite would keep a copy of each page that a statement of many rows
-// changes, to take back those before the one that fails.
+// A row that breaks a constraint ends the transaction: else SQLite would keep a copy of each page that a statement of
+// many rows changes, to take back those before the one that fails.
 #define ARGIOPE_INSERT_JOBS                                                                                          \
   "INSERT OR ROLLBACK INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, if_failed, " \
   "flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run, lease_time) VALUES "

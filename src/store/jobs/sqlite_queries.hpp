@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "argiope/jobs/requests.hpp"
+#include "argiope/jobs/detail/requests.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 
 namespace argiope {
@@ -128,7 +128,7 @@ inline constexpr std::size_t kQueries = static_cast<std::size_t>(Query::requests
 const char* text_of(Query query) noexcept;
 // So many rows job_insert_16 writes at most, each bound as job_insert's one.
 inline constexpr std::size_t kRowsInserted = 16;
-// What Query::job_record and job_records select; and the same with NULL for result and payload.
+// The columns that Query::job_record and job_records select; and the same with NULL for result and payload.
 extern const char* const kRecordColumns;
 extern const char* const kBriefColumns;
 inline constexpr int kAttemptsColumn = 10;

@@ -65,7 +65,7 @@ void SqliteStatements::gather(const JobRow& row, const NewJob& job, WallTime now
   if (gathered_.rows().size() == kRowsInserted || gathered_.text_bytes() >= kMostGatheredBytes) write_gathered();
 }
 
-// What is done to rows is written before new rows, so one that is still to be written goes first.
+// Changes of rows are written before new rows, so one that is still to be written goes first.
 void SqliteStatements::forestall(JobId id) {
   const auto& rows = gathered_.rows();
   if (std::ranges::find(rows, id, &GatheredRows::NewRow::id) != rows.end()) write_gathered();
@@ -85,8 +85,8 @@ void SqliteStatements::gather_kept(const GatheredRows::Kept& job) {
   if (gathered_.kept().size() == kMostDone) write_gathered();
 }
 
-// What fails is not forgotten, so that it fails the commit as well: the call that happened to have it written may be a read,
-// which fails alone.
+// A failing write is not forgotten, so that it fails the commit as well: the call that happened to have it written may
+// be a read, which fails alone.
 void SqliteStatements::write_gathered() {
   has_gathered_ = false;
   try {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <type_traits>
 
 #include "base/internal/printable.hpp"
@@ -12,6 +13,7 @@
 #include "jobs/internal/schedule_rules.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "store/jobs/store_place.hpp"
+#include "store/sqlite/internal/sqlite.hpp"
 
 namespace argiope {
 
@@ -27,7 +29,7 @@ using AnswerOf = Result<std::invoke_result_t<Act&, StoreDriver&>>;
 // Errors: RequestRefused where there is none.
 QueueId known(StoreDriver& driver, QueueId queue) { return Rules(driver).queue(queue).id; }
 
-// What `look` says of each of `ids`.
+// The answers of `look` for each of `ids`.
 template <class Look, class Ids>
 auto each(const Ids& ids, Look look) {
   std::vector<decltype(look(ids.front()))> found;
@@ -52,41 +54,49 @@ AnswerOf<Act> done_or_refused(Act& act, StoreDriver& driver) {
   }
 }
 
+template <class Act>
+AnswerOf<Act> done_at_hand(Act& act, DriverAtHand& at_hand) {
+  try {
+    auto answer = done_or_refused(act, at_hand.driver());
+    at_hand.commit();
+    return answer;
+  } catch (DatabaseFailed& failed) {
+    at_hand.roll_back();
+    return std::unexpected(std::move(failed.error));
+  }
+}
+
+// How a call is asked: what it does, who may ask it (share stands for share and own, read for all), and for how much it counts.
+struct Asked {
+  CallKind kind = CallKind::read;
+  StoreAccess by = StoreAccess::read;
+  std::size_t size = 1;
+};
+constexpr Asked kReads{};
+Asked writes(StoreAccess by, std::size_t size = 1) { return {CallKind::write, by, size}; }
+
+std::optional<Error> refusal_of(const Asked& asked, const StorePlace& place) {
+  if (asked.by == StoreAccess::read || place.access == StoreAccess::own) return std::nullopt;
+  const bool reads_only = place.access == StoreAccess::read;
+  if (!reads_only && asked.by == StoreAccess::share) return std::nullopt;
+  return Error{Errc::refused, fmt::format("database {}: {}", place.path,
+                                          reads_only ? "opened for reading only" : "only its owner may do this")};
+}
+
 // `act` is called with the driver, in a transaction. `writes`: as AwaitedCalls::submit(). Awaited when the store may be gone.
 template <class Act>
-Coro<AnswerOf<Act>> done_at(PlaceRef place, CallKind kind, std::size_t size, Act act,
-                            std::function<bool()> writes = nullptr) {
-  if (place->memory != nullptr) {
+Coro<AnswerOf<Act>> ask(PlaceRef place, Asked asked, Act act, std::function<bool()> writes = nullptr) {
+  if (auto refused = refusal_of(asked, *place)) co_return std::unexpected(std::move(*refused));
+  if (place->at_hand != nullptr) {
     std::lock_guard lock(place->mutex);
     if (place->is_closed) co_return std::unexpected(job_rules::closed());
-    co_return done_or_refused(act, place->memory->driver());
+    co_return done_at_hand(act, *place->at_hand);
   }
   auto in_thread = [file = place->file, act = std::move(act)]() mutable {
     return done_or_refused(act, file->driver());
   };
   co_return co_await place->calls->submit<std::invoke_result_t<Act&, StoreDriver&>>(
-      kind, size, std::move(in_thread), job_rules::closed, std::move(writes));
-}
-
-template <class Act>
-Coro<AnswerOf<Act>> read_at(const PlaceRef& place, Act act) {
-  return done_at(place, CallKind::read, 1, std::move(act));
-}
-
-template <class T>
-Coro<Result<T>> refused_at_once(std::string why) {
-  co_return fail(Errc::refused, std::move(why));
-}
-
-// `least`: whom it takes; share stands for share and own.
-template <class Act>
-Coro<AnswerOf<Act>> write_at(const PlaceRef& place, StoreAccess least, std::size_t size, Act act) {
-  const bool reads_only = place->access == StoreAccess::read;
-  if (reads_only || (least == StoreAccess::own && place->access != StoreAccess::own)) {
-    return refused_at_once<std::invoke_result_t<Act&, StoreDriver&>>(fmt::format(
-        "database {}: {}", place->path, reads_only ? "opened for reading only" : "only its owner may do this"));
-  }
-  return done_at(place, CallKind::write, size, std::move(act));
+      asked.kind, asked.size, std::move(in_thread), job_rules::closed, std::move(writes));
 }
 
 }  // namespace
@@ -102,7 +112,7 @@ std::optional<Error> Store::failure() const {
 std::uint64_t Store::last_token() const {
   if (place_->last_token != nullptr) return *place_->last_token;
   std::lock_guard lock(place_->mutex);
-  return place_->memory->last_token();
+  return place_->at_hand->last_token();
 }
 
 Result<void> Store::close() {
@@ -116,18 +126,18 @@ Result<void> Store::close() {
 
 Coro<Result<StoredQueue>> Store::open_queue(std::string name, QueueConfig config) {
   const CallKind kind = place_->access == StoreAccess::read ? CallKind::read : CallKind::write;
-  return done_at(place_, kind, 1, [name = std::move(name), config = std::move(config)](StoreDriver& driver) {
+  return ask(place_, {.kind = kind}, [name = std::move(name), config = std::move(config)](StoreDriver& driver) {
     return Rules(driver).open_queue(name, config);
   });
 }
 
 Coro<Result<void>> Store::configure(QueueId queue, QueueConfig config) {
-  return write_at(place_, StoreAccess::share, 1,
-                  [queue, config = std::move(config)](StoreDriver& driver) { Rules(driver).configure(queue, config); });
+  return ask(place_, writes(StoreAccess::share),
+             [queue, config = std::move(config)](StoreDriver& driver) { Rules(driver).configure(queue, config); });
 }
 
 Coro<Result<std::vector<StoredQueue>>> Store::queues() {
-  return read_at(place_, [](StoreDriver& driver) {
+  return ask(place_, kReads, [](StoreDriver& driver) {
     std::vector<StoredQueue> queues = driver.queues.all();
     std::erase_if(queues, [](const StoredQueue& queue) { return queue.name.empty(); });
     return queues;
@@ -135,7 +145,7 @@ Coro<Result<std::vector<StoredQueue>>> Store::queues() {
 }
 
 Coro<Result<void>> Store::erase_queue(QueueId queue) {
-  return write_at(place_, StoreAccess::share, 1, [queue](StoreDriver& driver) { Rules(driver).erase_queue(queue); });
+  return ask(place_, writes(StoreAccess::share), [queue](StoreDriver& driver) { Rules(driver).erase_queue(queue); });
 }
 
 // --- jobs ------------------------------------------------------------------------------------------------------------
@@ -143,80 +153,78 @@ Coro<Result<void>> Store::erase_queue(QueueId queue) {
 Coro<Result<std::vector<Result<PutReply>>>> Store::put(std::vector<PutRequest> requests, WallTime now,
                                                        Refusal refusal) {
   const std::size_t size = requests.size();
-  return write_at(place_, StoreAccess::share, size,
-                  [requests = std::move(requests), now, refusal](StoreDriver& driver) {
-                    return Rules(driver).put(requests, now, refusal);
-                  });
+  return ask(place_, writes(StoreAccess::share, size),
+             [requests = std::move(requests), now, refusal](StoreDriver& driver) {
+               return Rules(driver).put(requests, now, refusal);
+             });
 }
 
 Coro<Result<std::vector<std::optional<JobRecord>>>> Store::lease(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
-  return write_at(place_, StoreAccess::own, size,
-                  [leases = std::move(leases)](StoreDriver& driver) { return Rules(driver).lease(leases); });
+  return ask(place_, writes(StoreAccess::own, size),
+             [leases = std::move(leases)](StoreDriver& driver) { return Rules(driver).lease(leases); });
 }
 
 Coro<Result<PutAndLeaseReply>> Store::put_and_lease(std::vector<PutRequest> requests, WallTime now,
                                                     std::vector<PutLease> leases) {
   const std::size_t size = requests.size() + leases.size();
-  return write_at(place_, StoreAccess::own, size,
-                  [requests = std::move(requests), now, leases = std::move(leases)](StoreDriver& driver) {
-                    return Rules(driver).put_and_lease(requests, now, leases);
-                  });
+  return ask(place_, writes(StoreAccess::own, size),
+             [requests = std::move(requests), now, leases = std::move(leases)](StoreDriver& driver) {
+               return Rules(driver).put_and_lease(requests, now, leases);
+             });
 }
 
 Coro<Result<void>> Store::renew(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
-  return write_at(place_, StoreAccess::own, size,
-                  [leases = std::move(leases)](StoreDriver& driver) { driver.leases.renew(leases); });
+  return ask(place_, writes(StoreAccess::own, size),
+             [leases = std::move(leases)](StoreDriver& driver) { driver.leases.renew(leases); });
 }
 
 Coro<Result<void>> Store::write_output(JobId id, std::uint64_t token, std::string output) {
-  return write_at(place_, StoreAccess::own, 1, [=, output = std::move(output)](StoreDriver& driver) {
-    Rules(driver).write_output(id, token, output);
-  });
+  return ask(place_, writes(StoreAccess::own),
+             [=, output = std::move(output)](StoreDriver& driver) { Rules(driver).write_output(id, token, output); });
 }
 
 Coro<Result<std::vector<SettleReply>>> Store::settle(std::vector<Settlement> settlements) {
   const std::size_t size = settlements.size();
-  return write_at(place_, StoreAccess::own, size, [settlements = std::move(settlements)](StoreDriver& driver) {
-    return Rules(driver).settle(settlements);
-  });
+  return ask(place_, writes(StoreAccess::own, size),
+             [settlements = std::move(settlements)](StoreDriver& driver) { return Rules(driver).settle(settlements); });
 }
 
 Coro<Result<std::vector<ChangeReply>>> Store::change(std::vector<Change> changes) {
   const std::size_t size = changes.size();
-  return write_at(place_, StoreAccess::share, size,
-                  [changes = std::move(changes)](StoreDriver& driver) { return Rules(driver).change(changes); });
+  return ask(place_, writes(StoreAccess::share, size),
+             [changes = std::move(changes)](StoreDriver& driver) { return Rules(driver).change(changes); });
 }
 
 Coro<Result<OnceReply>> Store::once(OnceRequest request) {
   const bool settles = !request.settlements.empty();
   const std::size_t size = 1 + request.puts.size() + request.settlements.size() + request.changes.size();
-  return write_at(place_, settles ? StoreAccess::own : StoreAccess::share, size,
-                  [request = std::move(request)](StoreDriver& driver) { return Rules(driver).once(request); });
+  return ask(place_, writes(settles ? StoreAccess::own : StoreAccess::share, size),
+             [request = std::move(request)](StoreDriver& driver) { return Rules(driver).once(request); });
 }
 
 Coro<Result<std::size_t>> Store::prune_requests(WallTime before, std::size_t most, std::size_t limit) {
-  return write_at(place_, StoreAccess::share, 1,
-                  [=](StoreDriver& driver) { return driver.keys.prune(before, most, limit); });
+  return ask(place_, writes(StoreAccess::share),
+             [=](StoreDriver& driver) { return driver.keys.prune(before, most, limit); });
 }
 
 Coro<Result<void>> Store::shelve(std::vector<JobId> ids, Shelf shelf) {
   const std::size_t size = ids.size();
-  return write_at(place_, StoreAccess::own, size,
-                  [ids = std::move(ids), shelf](StoreDriver& driver) { Rules(driver).shelve(ids, shelf); });
+  return ask(place_, writes(StoreAccess::own, size),
+             [ids = std::move(ids), shelf](StoreDriver& driver) { Rules(driver).shelve(ids, shelf); });
 }
 
 Coro<Result<std::size_t>> Store::prune(QueueId queue, JobState state, WallTime before, std::size_t limit) {
-  return write_at(place_, StoreAccess::share, limit,
-                  [=](StoreDriver& driver) { return Rules(driver).prune(queue, state, before, limit); });
+  return ask(place_, writes(StoreAccess::share, limit),
+             [=](StoreDriver& driver) { return Rules(driver).prune(queue, state, before, limit); });
 }
 
 // --- schedules -------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutScheduleReply>>> Store::put_schedules(std::vector<PutSchedule> schedules) {
   const std::size_t size = schedules.size();
-  return write_at(place_, StoreAccess::share, size, [schedules = std::move(schedules)](StoreDriver& driver) {
+  return ask(place_, writes(StoreAccess::share, size), [schedules = std::move(schedules)](StoreDriver& driver) {
     if (auto good = schedule_rules::check(schedules); !good) throw RequestRefused{std::move(good.error())};
     return driver.schedules.put(schedules);
   });
@@ -224,7 +232,7 @@ Coro<Result<std::vector<PutScheduleReply>>> Store::put_schedules(std::vector<Put
 
 Coro<Result<std::size_t>> Store::erase_schedules(std::vector<ScheduleId> ids) {
   const std::size_t size = ids.size();
-  return write_at(place_, StoreAccess::share, size, [ids = std::move(ids)](StoreDriver& driver) {
+  return ask(place_, writes(StoreAccess::share, size), [ids = std::move(ids)](StoreDriver& driver) {
     return static_cast<std::size_t>(
         std::ranges::count_if(ids, [&](ScheduleId id) { return driver.schedules.erase(id); }));
   });
@@ -232,48 +240,47 @@ Coro<Result<std::size_t>> Store::erase_schedules(std::vector<ScheduleId> ids) {
 
 Coro<Result<std::vector<StoredSchedule>>> Store::schedules(ScheduleFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return read_at(place_, [filter](StoreDriver& driver) { return driver.schedules.list(filter); });
+  return ask(place_, kReads, [filter](StoreDriver& driver) { return driver.schedules.list(filter); });
 }
 
 Coro<Result<std::vector<std::optional<StoredSchedule>>>> Store::load_schedules(std::vector<ScheduleId> ids) {
-  return read_at(place_, [ids = std::move(ids)](StoreDriver& driver) {
+  return ask(place_, kReads, [ids = std::move(ids)](StoreDriver& driver) {
     return each(ids, [&](ScheduleId id) { return driver.schedules.get(id); });
   });
 }
 
 Coro<Result<std::optional<StoredSchedule>>> Store::find_schedule(std::string name) {
-  return read_at(place_, [name = std::move(name)](StoreDriver& driver) { return driver.schedules.find(name); });
+  return ask(place_, kReads, [name = std::move(name)](StoreDriver& driver) { return driver.schedules.find(name); });
 }
 
 Coro<Result<std::vector<std::optional<ScheduleView>>>> Store::look_at_schedules(std::vector<ScheduleLook> looks) {
-  return read_at(place_, [looks = std::move(looks)](StoreDriver& driver) {
+  return ask(place_, kReads, [looks = std::move(looks)](StoreDriver& driver) {
     return each(looks, [&](const ScheduleLook& look) { return driver.schedules.look(look); });
   });
 }
 
 Coro<Result<std::optional<ScheduleRun>>> Store::schedule_run(ScheduleId id, std::uint64_t number) {
-  return read_at(place_, [=](StoreDriver& driver) { return driver.schedules.run(id, number); });
+  return ask(place_, kReads, [=](StoreDriver& driver) { return driver.schedules.run(id, number); });
 }
 
 Coro<Result<std::vector<ScheduleRun>>> Store::schedule_runs(ScheduleId id, std::size_t limit) {
-  return read_at(place_, [=](StoreDriver& driver) { return driver.schedules.runs(id, limit); });
+  return ask(place_, kReads, [=](StoreDriver& driver) { return driver.schedules.runs(id, limit); });
 }
 
 Coro<Result<std::optional<ScheduleOutput>>> Store::schedule_output(ScheduleId id) {
-  return read_at(place_, [=](StoreDriver& driver) { return driver.schedules.output(id); });
+  return ask(place_, kReads, [=](StoreDriver& driver) { return driver.schedules.output(id); });
 }
 
 Coro<Result<std::vector<Result<FireReply>>>> Store::fire(std::vector<FireRequest> requests, WallTime now) {
   const std::size_t size = requests.size();
-  return write_at(place_, StoreAccess::share, size, [requests = std::move(requests), now](StoreDriver& driver) {
-    return Rules(driver).fire(requests, now);
-  });
+  return ask(place_, writes(StoreAccess::share, size),
+             [requests = std::move(requests), now](StoreDriver& driver) { return Rules(driver).fire(requests, now); });
 }
 
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<WaitingJob>>> Store::read_shelf(QueueId queue, ShelfRead wanted, std::string key) {
-  return read_at(place_, [=, key = std::move(key)](StoreDriver& driver) {
+  return ask(place_, kReads, [=, key = std::move(key)](StoreDriver& driver) {
     const QueueId of = known(driver, queue);
     switch (wanted.shelf) {
       case Shelf::ready: return driver.looks.load_ranked(of, nullptr, wanted.after, wanted.limit);
@@ -287,44 +294,45 @@ Coro<Result<std::vector<WaitingJob>>> Store::read_shelf(QueueId queue, ShelfRead
 
 Coro<Result<std::vector<std::string>>> Store::keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                              std::size_t limit) {
-  return read_at(place_, [=, after = std::move(after)](StoreDriver& driver) {
+  return ask(place_, kReads, [=, after = std::move(after)](StoreDriver& driver) {
     return driver.looks.keys_set_aside(known(driver, queue), after, limit);
   });
 }
 
 Coro<Result<std::vector<std::optional<WaitingJob>>>> Store::find_waiting(std::vector<JobId> ids) {
-  return read_at(place_, [ids = std::move(ids)](StoreDriver& driver) { return Rules(driver).find_waiting(ids); });
+  return ask(place_, kReads, [ids = std::move(ids)](StoreDriver& driver) { return Rules(driver).find_waiting(ids); });
 }
 
 // --- to look at ------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::optional<JobRecord>>> Store::get(JobId id) {
-  return read_at(place_, [=](StoreDriver& driver) { return driver.looks.record(id); });
+  return ask(place_, kReads, [=](StoreDriver& driver) { return driver.looks.record(id); });
 }
 
 Coro<Result<std::optional<JobId>>> Store::find_name(std::string name) {
-  return read_at(place_, [name = std::move(name)](StoreDriver& driver) {
+  return ask(place_, kReads, [name = std::move(name)](StoreDriver& driver) {
     const JobId found = driver.jobs.find_name(name);
     return found == 0 ? std::nullopt : std::optional(found);
   });
 }
 
 Coro<Result<std::vector<Attempt>>> Store::history(JobId id) {
-  return read_at(place_, [=](StoreDriver& driver) { return driver.history.attempts(id); });
+  return ask(place_, kReads, [=](StoreDriver& driver) { return driver.history.attempts(id); });
 }
 
 Coro<Result<std::vector<JobRecord>>> Store::list(JobFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return read_at(place_, [filter = std::move(filter)](StoreDriver& driver) { return driver.looks.list(filter).jobs; });
+  return ask(place_, kReads,
+             [filter = std::move(filter)](StoreDriver& driver) { return driver.looks.list(filter).jobs; });
 }
 
 Coro<Result<JobSlice>> Store::look(JobFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return read_at(place_, [filter = std::move(filter)](StoreDriver& driver) { return driver.looks.list(filter); });
+  return ask(place_, kReads, [filter = std::move(filter)](StoreDriver& driver) { return driver.looks.list(filter); });
 }
 
 Coro<Result<std::vector<QueueCounts>>> Store::counts() {
-  return read_at(place_, [](StoreDriver& driver) {
+  return ask(place_, kReads, [](StoreDriver& driver) {
     const std::vector<StoredQueue>& queues = driver.queues.all();
     std::vector<QueueCounts> counts = driver.looks.counts();
     std::erase_if(counts, [&](const QueueCounts& of) { return queues[of.queue - 1].name.empty(); });
@@ -334,37 +342,37 @@ Coro<Result<std::vector<QueueCounts>>> Store::counts() {
 
 Coro<Result<std::uint64_t>> Store::count_before(QueueId queue, Rank rank, std::uint64_t most,
                                                 std::optional<std::string> key) {
-  return read_at(place_, [=, key = std::move(key)](StoreDriver& driver) {
+  return ask(place_, kReads, [=, key = std::move(key)](StoreDriver& driver) {
     return driver.looks.count_ranked(known(driver, queue), key ? &*key : nullptr, rank, most);
   });
 }
 
 Coro<Result<std::vector<JobId>>> Store::waits_for(JobId id, std::size_t limit) {
-  return read_at(place_, [=](StoreDriver& driver) { return driver.jobs.waits_for(id, limit); });
+  return ask(place_, kReads, [=](StoreDriver& driver) { return driver.jobs.waits_for(id, limit); });
 }
 
 // --- ownership -------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<OldLease>>> Store::old_leases() {
-  return read_at(place_, [](StoreDriver& driver) { return driver.owner.old_leases(); });
+  return ask(place_, kReads, [](StoreDriver& driver) { return driver.owner.old_leases(); });
 }
 
 Coro<Result<ChangedElsewhere>> Store::changed_elsewhere() {
   const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
-  if (place_->access != StoreAccess::own || place_->file == nullptr) return read_at(place_, changes);
-  // What it tells is deleted, so it writes, but only where others have left something.
-  return done_at(place_, CallKind::write, 1, changes, [file = place_->file] { return file->others_changed_jobs(); });
+  if (place_->access != StoreAccess::own || place_->file == nullptr) return ask(place_, kReads, changes);
+  // The changes that it tells are deleted, so it writes, but only where others have left something.
+  return ask(place_, {.kind = CallKind::write}, changes, [file = place_->file] { return file->others_changed_jobs(); });
 }
 
 Coro<Result<void>> Store::remember(std::string name, std::int64_t value) {
-  return write_at(place_, StoreAccess::own, 1, [name = std::move(name), value](StoreDriver& driver) {
+  return ask(place_, writes(StoreAccess::own), [name = std::move(name), value](StoreDriver& driver) {
     if (auto fits = job_rules::check_name("name", name); !fits) throw RequestRefused{fits.error()};
     driver.owner.remember(name, value);
   });
 }
 
 Coro<Result<std::optional<std::int64_t>>> Store::recall(std::string name) {
-  return read_at(place_, [name = std::move(name)](StoreDriver& driver) { return driver.owner.recall(name); });
+  return ask(place_, kReads, [name = std::move(name)](StoreDriver& driver) { return driver.owner.recall(name); });
 }
 
 // --- opening ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@
 
 namespace argiope {
 
-// What is read of jobs besides their rows. Limits of lists are as asked; a driver bounds nothing.
+// The looks at jobs besides their rows. Limits of lists are as asked; a driver bounds nothing.
 class JobLooks {
  public:
   virtual ~JobLooks() = default;
@@ -31,7 +31,7 @@ class JobLooks {
   virtual std::vector<QueueCounts> counts() = 0;
 };
 
-// What an owner finds, and what it keeps for the next one.
+// The rows that an owner finds, and those it keeps for the next one.
 class OwnerRows {
  public:
   virtual ~OwnerRows() = default;
@@ -45,6 +45,18 @@ class OwnerRows {
 struct StoreDriver : StoreRows {
   JobLooks& looks;
   OwnerRows& owner;
+};
+
+// A driver whose calls are done when they are awaited, each in a transaction of its own.
+class DriverAtHand {
+ public:
+  virtual ~DriverAtHand() = default;
+  virtual StoreDriver& driver() noexcept = 0;
+  virtual std::uint64_t last_token() const noexcept = 0;
+  // A call is over, also one that was refused. What this throws (DatabaseFailed), or the call has, is the call's error after
+  // roll_back().
+  virtual void commit() = 0;
+  virtual void roll_back() noexcept = 0;
 };
 
 }  // namespace argiope

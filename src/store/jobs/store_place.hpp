@@ -1,4 +1,4 @@
-// StorePlace: where the calls of a store are done, by the thread that works for a file, or at once in memory.
+// StorePlace: where the calls of a store are done, by the thread that works for a file, or at once by a driver at hand.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "store/jobs/awaited_calls.hpp"
-#include "store/jobs/memory_driver.hpp"
 #include "store/jobs/sqlite_driver.hpp"
+#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 
@@ -22,7 +22,7 @@ struct StorePlace {
         last_token(driver->last_token()),
         file(driver.get()),
         calls(std::make_shared<AwaitedCalls>(std::move(driver))) {}
-  explicit StorePlace(std::unique_ptr<MemoryDriver> driver) noexcept : memory(std::move(driver)) {}
+  explicit StorePlace(std::unique_ptr<DriverAtHand> driver) noexcept : at_hand(std::move(driver)) {}
 
   const std::string path;
   const StoreAccess access = StoreAccess::own;
@@ -32,9 +32,9 @@ struct StorePlace {
   SqliteDriver* const file = nullptr;  // until `calls` are stopped, and in their thread
   const std::shared_ptr<AwaitedCalls> calls;
 
-  // In memory. Calls take effect when they are awaited, one at a time.
+  // At hand. Calls take effect when they are awaited, one at a time.
   std::mutex mutex;
-  const std::unique_ptr<MemoryDriver> memory;
+  const std::unique_ptr<DriverAtHand> at_hand;
   bool is_closed = false;
 };
 

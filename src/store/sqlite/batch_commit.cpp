@@ -66,7 +66,7 @@ Result<void> BatchCommit::close(const std::function<void()>& before_last) {
   return commit_.stop();
 }
 
-// What has failed counts too: failure() is asked first, and is there before this is called.
+// A failed call counts too: failure() is asked first, and is there before this is called.
 void BatchCommit::note_answered(const GroupCommit::Calls& calls) {
   if (told_) told_(calls);
   std::size_t records = 0;

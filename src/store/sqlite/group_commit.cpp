@@ -142,7 +142,7 @@ bool GroupCommit::run(std::span<const std::unique_ptr<Call>> batch) {
   return false;
 }
 
-// What was committed before the failure can still be read.
+// Data committed before the failure can still be read.
 void GroupCommit::run_reads_alone(std::span<const std::unique_ptr<Call>> batch, const Error& failure) {
   for (const auto& call : batch) {
     if (!is_read(call)) call->fail(failure);

@@ -36,7 +36,7 @@ Result<FileLock> FileLock::take(const std::string& path) {
   if (::fstat(lock.descriptor_, &found) != 0 || !S_ISREG(found.st_mode)) {
     return fail(Errc::wrong_format, fmt::format("database {}: not a plain file", path));
   }
-  // Who only looks whether there is an owner holds the lock too, shared and for a moment.
+  // A process that only looks whether there is an owner holds the lock too, shared and for a moment.
   while (::flock(lock.descriptor_, LOCK_EX | LOCK_NB) != 0) {
     if (::flock(lock.descriptor_, LOCK_SH | LOCK_NB) != 0) {
       return fail(Errc::busy, fmt::format("database {}: another argiope is using it", path));
@@ -75,7 +75,8 @@ bool is_locked(const std::string& path) {
   if (!there) return false;
   auto known = std::ranges::find(kept, *there, &Looked::file);
   if (known == kept.end()) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // Not blocking: it may be a named pipe, which the opening of the database refuses.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     const auto opened = file_number_of(descriptor);
     if (!opened) return false;
     kept.push_back({*opened, descriptor});

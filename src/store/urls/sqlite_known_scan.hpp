@@ -1,4 +1,4 @@
-// What UrlStore::scan_known() does with a SQLite file, by scan_stretches().
+// The work of UrlStore::scan_known() on a SQLite file, by scan_stretches().
 #pragma once
 
 #include <string>

@@ -44,9 +44,9 @@ CREATE INDEX urls_set_aside ON urls (site, priority DESC, url_id) WHERE shelf = 
 CREATE INDEX urls_delayed ON urls (due, url_id, site) WHERE shelf = 3;
 )sql";
 
-// Version 3: why a URL is excluded, or done in part. What the first versions have left out of a page's links they have
-// written down nowhere; the rest can be told. A 200 without a digest was asked by HEAD, or is an empty page, which costs one
-// request.
+// Version 3: why a URL is excluded, or done in part. The first versions have written down nowhere which of a page's
+// links they left out; the rest can be told. A 200 without a digest was asked by HEAD, or is an empty page, which costs
+// one request.
 constexpr const char* kReasons = R"sql(
 ALTER TABLE urls ADD COLUMN reason TEXT;        -- why it is excluded, or done in part: see docs/crawl.md
 ALTER TABLE urls ADD COLUMN met_limit INTEGER;  -- the limit that was met, for reasons that have one
@@ -71,7 +71,7 @@ CREATE VIEW pages AS
   FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
 )sql";
 
-// What crawls keep that are asked for links, checks or a report; see docs/crawl.md.
+// The rows of crawls that are asked for links, checks or a report; see docs/crawl.md.
 constexpr const char* kReports = R"sql(
 CREATE TABLE page_links (  -- every link and asset of every page, in the page's order
   from_id  INTEGER NOT NULL,  -- url_id of the page
@@ -127,7 +127,7 @@ BEGIN
 END;
 )sql";
 
-// What is there in several places; see docs/crawl-duplicates.md.
+// Content that is there in several places; see docs/crawl-duplicates.md.
 constexpr const char* kDuplicates = R"sql(
 ALTER TABLE page_facts ADD COLUMN words INTEGER NOT NULL DEFAULT 0;    -- how many the page has, where that was asked for
 ALTER TABLE page_facts ADD COLUMN simhash INTEGER NOT NULL DEFAULT 0;  -- of the words, 64 bits

@@ -16,7 +16,7 @@ namespace argiope::url_rows {
 
 extern const SqliteFormat kFormat;
 
-// What read_record() reads, and read_to_go_on().
+// The columns of read_record() and read_to_go_on().
 inline constexpr const char* kColumns =
     "url_id, url, ctime, mtime, state, due, depth, priority, status_code, content_type, size, attempts, referrer, "
     "redirect_to, etag, last_modified, digest, error, shelf, site, reason, met_limit";
@@ -24,15 +24,15 @@ inline constexpr const char* kColumns =
 inline constexpr const char* kColumnsToGoOn =
     "url_id, url, state, mtime, due, depth, priority, attempts, referrer, redirect_to, shelf, site, reason, met_limit";
 
-// What read_kept_link() reads, behind the page's url_id and the place.
+// The columns of read_kept_link(), behind the page's url_id and the place.
 inline constexpr const char* kLinkColumns = "from_id, place, to_id, href, kind, text, rel, line, fragment, error";
 
-// What read_facts() reads; with the anchors behind it.
+// The columns of read_facts(); with the anchors behind it.
 inline constexpr const char* kFactColumns =
     "url_id, took_us, wire_bytes, title, description, heading, titles, descriptions, headings, canonical, noindex, "
     "words, simhash";
 
-// What read_url_run() and read_url_change() read.
+// The columns of read_url_run() and read_url_change().
 inline constexpr const char* kRunColumns = "run_id, began, ended, finished, stopped_by, fetched";
 inline constexpr const char* kChangeColumns = "url_id, at, kind, status_before, status_after, detail";
 

@@ -33,8 +33,8 @@ constexpr int kReaderWaitMs = 5000;
 
 // The connection that reads, and what it is asked.
 struct Reader {
-  // What follows a place on a shelf: first of the same order, then beyond it. In two steps, because as one SQLite would
-  // not read them from the index in order.
+  // The rows behind a place on a shelf: first of the same order, then beyond it. In two steps, because as one SQLite
+  // would not read them from the index in order.
   using ShelfQueries = std::array<SqliteStatement, 2>;
 
   std::string path;
@@ -43,7 +43,7 @@ struct Reader {
   SqliteStatement scan_kept, kept_of_page, scan_facts, facts, scan_notes, scan_runs, scan_changes, given;
   ShelfQueries ready, aside, delayed;
 
-  // `flags` are SQLITE_OPEN_…. Who may not write finds the file as it is, or an error.
+  // `flags` are SQLITE_OPEN_…. A process that may not write finds the file as it is, or an error.
   static Result<std::unique_ptr<Reader>> open(const std::string& path, int flags = SQLITE_OPEN_READWRITE) {
     auto reader = std::make_unique<Reader>();
     reader->path = path;
@@ -99,7 +99,7 @@ struct Reader {
   }
 };
 
-// A batch on its way to the disk. Whoever waits for it counts.
+// A batch on its way to the disk. Its waiters do the counting.
 class BatchCall final : public GroupCommit::Call {
  public:
   BatchCall(SqliteUrlWriter& writer, UrlBatch batch)
@@ -112,7 +112,7 @@ class BatchCall final : public GroupCommit::Call {
   const UrlBatch batch_;
 };
 
-// What is read, whoever writes.
+// The reads, whoever writes.
 class SqliteUrlReads : public UrlStore {
  public:
   Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override {

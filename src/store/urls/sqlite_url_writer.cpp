@@ -27,11 +27,11 @@ Result<std::unique_ptr<SqliteUrlWriter>> SqliteUrlWriter::open(const std::string
 }
 
 Result<void> SqliteUrlWriter::prepare_all() {
-  // What every outcome changes; a page that was not modified keeps the rest.
+  // The columns that every outcome changes; a page that was not modified keeps the rest.
   const std::string outcome =
       "UPDATE urls SET state = ?2, mtime = ?3, due = ?4, status_code = ?5, attempts = ?6, redirect_to = ?7, error = "
       "?8, shelf = NULL, site = NULL";
-  // What has not changed has the status that it had; of an older version's 304, and of what has failed since, it was 200.
+  // Unchanged pages keep the status that they had; of an older version's 304, and of a failure since, it was 200.
   std::string touched = outcome;
   touched.replace(touched.find("?5"), 2, "iif(state = 'failed' AND ?2 = 'done', 200, coalesce(nullif(status_code, 304), 200))");
   touched += ", met_limit = iif(state = 'failed' AND ?2 = 'done', NULL, met_limit)";

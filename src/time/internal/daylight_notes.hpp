@@ -1,4 +1,4 @@
-// What daylight saving does to the times of a cron expression, in words for people.
+// The effects of daylight saving on the times of a cron expression, in words for people.
 #pragma once
 
 #include <string>

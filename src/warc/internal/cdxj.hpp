@@ -38,7 +38,7 @@ void append_cdxj(std::string& out, const CdxjLine& line);
 std::optional<CdxjLine> parse_cdxj(std::string_view line);
 
 // Puts the lines of a file in the order of their bytes, as LC_ALL=C sort does. The file is replaced at once, by one that is on the
-// disk, or stays as it is. What does not fit into `memory` bytes is sorted in parts beside the file.
+// disk, or stays as it is. A file that does not fit into `memory` bytes is sorted in parts beside the file.
 // Errors: io, disk_full.
 Result<void> sort_lines(const std::string& path, std::size_t memory = 64 * 1024 * 1024);
 

@@ -43,7 +43,7 @@ struct WarcTotals {
   std::uint64_t bytes = 0;  // of all records of this run, packed
 };
 
-// What has been done to an archive when it was opened. Each with the file's name.
+// The repairs of an archive when it was opened. Each with the file's name.
 struct WarcRepair {
   std::string file;
   std::uint64_t cut_bytes = 0;  // of a record that was not whole
@@ -71,12 +71,12 @@ class WarcArchive {
 
   // Adds a response, or a revisit when its payload is in the archive already, and its request. They may stay in memory until
   // write_out().
-  // Errors: io, disk_full. What could not be written whole is cut off again, and nothing more can be added.
+  // Errors: io, disk_full. A record that could not be written whole is cut off again, and nothing more can be added.
   Result<void> add(const WarcExchange& exchange);
   // Gives all that was added to the system: it survives this process.
   Result<void> write_out();
 
-  // What has been given to the system so far, to be brought to the disk.
+  // The file as given to the system so far, to be brought to the disk.
   class File;
   std::shared_ptr<File> written_file() const noexcept;
   // Errors: io, disk_full.

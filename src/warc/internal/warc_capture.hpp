@@ -1,4 +1,4 @@
-// What an index says of a record: the same whether it is written down as the record is made, or found in a file.
+// The entry of an index for a record: the same whether it is written down as the record is made, or found in a file.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,7 @@ namespace argiope {
 // The bytes are those of the wire (HttpWire), but for three things.
 //   * The transfer coding is undone, and its fields are called X-Archive-Orig-…: what is in the archive has none, so that readers
 //     agree on what the payload is, and on its digest.
-//   * What a request says of who we are (Authorization, Proxy-Authorization, Cookie) is left out: archives are given to others.
+//   * Request fields that say who we are (Authorization, Proxy-Authorization, Cookie) are left out: archives are passed on.
 //   * Where the transport tells nothing of the wire, a head is made from what it does tell.
 class WarcExchange {
  public:

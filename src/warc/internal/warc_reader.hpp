@@ -1,8 +1,8 @@
 // Reads WARC files record by record, packed (each record a gzip member) or plain, from any place in them.
 //
-// What it reads comes from outside: heads and blocks are bounded, and what is wrong is said with the byte of the file where the
-// record begins. A file that ends within its last record is told apart from one that is damaged: the one was being written
-// when its writer died, and what is before is whole.
+// Its input comes from outside: heads and blocks are bounded, and what is wrong is said with the byte of the file where
+// the record begins. A file that ends within its last record is told apart from one that is damaged: the one was being
+// written when its writer died, and what is before is whole.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ enum class WarcType : std::uint8_t {
 // "response"; empty for `other`.
 std::string_view to_string(WarcType type) noexcept;
 
-// What a revisit says instead of its payload.
+// The profile that a revisit names instead of its payload.
 inline constexpr std::string_view kSamePayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 inline constexpr std::string_view kNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
 // Whether a WARC-Profile is that of a revisit with the payload of another record, of either version of the standard, for one URL
@@ -87,7 +87,7 @@ class WarcHeadWriter {
 // Its length, with the blank line that ends it. nullopt: it does not end.
 std::optional<std::size_t> http_head_size(std::string_view message) noexcept;
 
-// A line of it: a field, with all lines it is folded over. What has no colon has no name; so has the first line.
+// A line of it: a field, with all lines it is folded over. A line that has no colon has no name; so has the first line.
 struct HttpHeadLine {
   std::string_view name;
   std::string_view value;  // of a folded field, of its first line: see unfolded()

@@ -72,7 +72,7 @@ class CssScan {
   }
 
  private:
-  // What a string is, if it comes next.
+  // The meaning of a string, if it comes next.
   enum class Expects : std::uint8_t {
     nothing,
     url,          // url( stands before it
@@ -128,7 +128,7 @@ class CssScan {
     }
     expects_ = c == ';' || c == '{' || c == '}' ? Expects::nothing : kept();
   }
-  // What is still expected behind a token that was not it: a prefix may stand before the URL of @namespace.
+  // The string that is still expected behind a token that was not it: a prefix may stand before the URL of @namespace.
   Expects kept() const noexcept { return expects_ == Expects::no_url ? Expects::no_url : Expects::nothing; }
 
   bool begins_number() const noexcept {

@@ -24,7 +24,7 @@ constexpr NamedReference kReferences[] = {
 
 constexpr char32_t kReplacementCharacter = 0xFFFD;
 
-// What &#128; to &#159; mean: windows-1252, as the standard's "numeric character reference end state" lists it.
+// The meaning of &#128; to &#159;: windows-1252, as the standard's "numeric character reference end state" lists it.
 constexpr char32_t kC1[32] = {0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
                               0x2039, 0x0152, 0x8D,   0x017D, 0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
                               0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,   0x017E, 0x0178};

@@ -12,7 +12,7 @@ namespace argiope {
 namespace {
 
 constexpr std::string_view kCdataBegins = "<![CDATA[";
-// What may stand around JSON and within it, and says nothing.
+// Characters that may stand around JSON and within it, and say nothing.
 constexpr std::string_view kSaysNothing[] = {"\xef\xbb\xbf", "\xc2\xa0", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\x8b",
                                              "<!--",         "-->",      kCdataBegins,         "<!",           "]]>",
                                              "*/",           ";"};

@@ -1,5 +1,5 @@
-// What a crawl wants to know of a page's start tags, by whoever goes through them: scan_links(), or scan_references() in the same
-// pass. Private to the web module.
+// The notes that a crawl wants of a page's start tags, by whoever goes through them: scan_links(), or scan_references()
+// in the same pass. Private to the web module.
 #pragma once
 
 #include <algorithm>
@@ -161,8 +161,8 @@ class LinkNotes {
     return equals_lower(name, "robots") || (!options_.agent.empty() && std::ranges::equal(name, options_.agent, same));
   }
 
-  // What the attribute text `raw` stands for. Valid until the next scan: each byte of the page is decoded at most once
-  // and to at most three, so a buffer of thrice the page never moves.
+  // The value that the attribute text `raw` stands for. Valid until the next scan: each byte of the page is decoded at
+  // most once and to at most three, so a buffer of thrice the page never moves.
   std::string_view value(std::string_view raw) {
     if (is_attribute_value(raw)) return raw;
     std::vector<char>& out = result_.decoded;

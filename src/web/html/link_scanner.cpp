@@ -10,7 +10,7 @@
 namespace argiope {
 namespace {
 
-// What a finished page's decoded values may keep allocated for the next page.
+// The bytes that a finished page's decoded values may keep allocated for the next page.
 constexpr std::size_t kKeptBytes = 1 << 20;
 
 constexpr TagBeginnings kMayMatter = {"a",     "area", "base",     "frame",    "iframe",    "link",

@@ -280,7 +280,7 @@ void forget(PageReferences& references) {
 
 }  // namespace
 
-// What it finds is kept in mirrors: with other rules kReferencesFormat (kept_references.cpp) becomes another number.
+// Mirrors keep what it finds: with other rules kReferencesFormat (kept_references.cpp) becomes another number.
 void scan_references(std::string_view html, PageReferences& references) {
   forget(references);
   if (html.size() > kMaxScannedPage) return;

@@ -155,7 +155,7 @@ class PageRewrite {
     if (auto text = decide(url, reference.role)) replace_all(reference, *text);
   }
 
-  // What comes in the place of a URL, if it changes.
+  // The text that comes in the place of a URL, if it changes.
   std::optional<std::string> decide(std::string_view url, ReferenceRole role) {
     if (url.empty()) return std::nullopt;
     text_.clear();
@@ -168,7 +168,7 @@ class PageRewrite {
   // Whether the bytes are of another encoding than UTF-8, and it matters.
   bool is_other(std::string_view raw) const noexcept { return encoding_ != "UTF-8" && !is_ascii(raw); }
 
-  // What holds URLs among other things, or means another text than it is.
+  // Rewrites a reference that holds URLs among other things, or means another text than it is.
   void parts(const PageReference& reference, std::string_view raw) {
     // In the page's own bytes where that can be: what is not a URL need not be understood.
     const bool in_own_bytes = is_other(raw) && (!reference.in_attribute || !raw.contains('&'));

@@ -17,7 +17,7 @@
 namespace argiope {
 namespace {
 
-// One survey. What it does with a tag is here; how tags are found is the walker's.
+// One survey. Its work on a tag is here; how tags are found is the walker's.
 class Surveyor : public TagReader<Surveyor> {
  public:
   // `depth`: in so many pages that attributes hold.
@@ -33,7 +33,7 @@ class Surveyor : public TagReader<Surveyor> {
     const Attribute* const found = attribute(name);
     return found == nullptr ? std::string_view{} : value(found->raw.substr(0, options_.max_value_bytes));
   }
-  // What attribute text stands for.
+  // The value that attribute text stands for.
   std::string_view value(std::string_view raw) {
     if (is_attribute_value(raw)) return raw;
     std::vector<char> decoded;
@@ -90,7 +90,7 @@ class Surveyor : public TagReader<Surveyor> {
 
   void foreign_element(std::string_view name, const char* behind_tag) {
     each_foreign_url(name, [&](const UrlAttribute& row, const Attribute& found) {
-      // What begins with "#" is in this very picture.
+      // A reference that begins with "#" is in this very picture.
       if (is_followed(*row.kind) || !found.raw.starts_with('#')) add_row(row, found.raw, behind_tag);
     });
     if (!equals_lower(name, "style") || self_closing_) return;
@@ -99,7 +99,7 @@ class Surveyor : public TagReader<Surveyor> {
     style(css, css.data() == found.text.data());
   }
 
-  // What an attribute says by a row of the table.
+  // Adds what an attribute says by a row of the table.
   void add_row(const UrlAttribute& row, std::string_view raw, const char* behind_tag) {
     if (!row.kind) return;
     const LinkKind kind = *row.kind;
@@ -182,7 +182,7 @@ class Surveyor : public TagReader<Surveyor> {
     return end == nullptr ? nullptr : skip_tag(end + 2);
   }
 
-  // What a text refers to in its own way: values are made of `text`, and begin there.
+  // Adds the URLs to which a text refers in its own way: values are made of `text`, and begin there.
   template <class Add>
   void add_parts(std::string_view text, ReferenceSyntax syntax, Add add) {
     split_reference(text, syntax, ReferenceRole::object, parts_);

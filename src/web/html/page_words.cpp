@@ -14,7 +14,7 @@
 namespace argiope {
 namespace {
 
-// Elements whose content no reader sees, up to their end tags. What `script` has follows rules of its own.
+// Elements whose content no reader sees, up to their end tags. The content of `script` follows rules of its own.
 constexpr std::string_view kUnseen[] = {"style", "iframe", "xmp", "noembed", "noframes"};
 
 // Counts, for each of 64 bits, in how many of the hashes it is set: the counters are planes of bits, the lowest first, and one

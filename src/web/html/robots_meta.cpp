@@ -1,4 +1,4 @@
-#include "argiope/web/robots_meta.hpp"
+#include "argiope/web/detail/robots_meta.hpp"
 
 #include <algorithm>
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMostPrefixes = 100;           // of namespaces
 constexpr std::size_t kMostDateBytes = 100;
 constexpr int kMostPackings = 2;
 
-// What an element is to a reader of sitemaps. In what is `other` nothing is looked for.
+// The meaning of an element to a reader of sitemaps. In what is `other` nothing is looked for.
 enum class Mark : std::uint8_t {
   other, root, channel, entry, extension,  // extension: what groups links of another kind
   location, modified, published, changefreq, priority, guid, asset,
@@ -59,7 +59,7 @@ Space space_of_prefix(std::string_view prefix) noexcept {
   return Space::unknown;
 }
 
-// What a scanner of XML tells, as entries.
+// Makes entries of what a scanner of XML tells.
 class SitemapReader {
  public:
   SitemapReader(const SitemapLimits& limits, const std::function<void(const SitemapEntry&)>& visit, SitemapReport& report)
@@ -232,7 +232,7 @@ class SitemapReader {
     if (report_.kind == SitemapKind::feed && !is_atom_) about_ = decoded(value_of(attributes, "rdf:about"));
   }
 
-  // What says its URL in attributes.
+  // Takes the URL of an element that says it in attributes.
   void take_attributes(Space space, std::string_view local, const std::vector<XmlAttribute>& attributes) {
     const bool in_entry = open_.size() > 1 && open_[open_.size() - 2].mark == Mark::entry;
     if (report_.kind == SitemapKind::urls) {
@@ -386,7 +386,7 @@ void read_lines(std::string_view text, const SitemapLimits& limits, const std::f
     line = trim_space(line);
     if (line.empty() || line.starts_with('#') || report.cut) return;
     const bool is_url = is_web_url(line) && line.size() <= limits.most_url_bytes;
-    // What does not begin with a URL is no list of them.
+    // A text that does not begin with a URL is no list of them.
     if (report.kind == SitemapKind::none && !is_url) report.cut = true;
     if (!is_url) {
       ++report.dropped;
@@ -407,7 +407,7 @@ void read_lines(std::string_view text, const SitemapLimits& limits, const std::f
 
 bool is_gzip(std::string_view body) noexcept { return body.starts_with("\x1f\x8b"); }
 
-// What of `body` can be unpacked.
+// The part of `body` that can be unpacked.
 std::string unpacked_list(std::string_view body, std::size_t most_bytes, SitemapReport& report) {
   ContentDecoder decoder;
   std::string text;

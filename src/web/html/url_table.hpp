@@ -1,5 +1,5 @@
-// What holds a URL in HTML, once for all that read pages: what is followed (link_scanner.hpp), checked (page_survey.hpp), and
-// saved (page_references.hpp). docs/crawl-links.md has it as a table; docs/decisions.md has the reasons.
+// The places of URLs in HTML, once for all that read pages: what is followed (link_scanner.hpp), checked (page_survey.hpp),
+// and saved (page_references.hpp). docs/crawl-links.md has it as a table; docs/decisions.md has the reasons.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace argiope {
 // Of what a check asks nothing.
 inline constexpr std::optional<LinkKind> kUnchecked;
 
-// What else an element must say for its attribute to hold a URL.
+// The condition, beside its name, under which an element's attribute holds a URL.
 enum class UrlCondition : std::uint8_t { none, image_input, refresh };
 
 struct UrlAttribute {
@@ -48,7 +48,7 @@ inline constexpr UrlAttribute kUrlAttributes[] = {
     {"img image source", "srcset", ReferenceSyntax::srcset, ReferenceRole::image, LinkKind::image},
     {"img image", "lowsrc", ReferenceSyntax::url, ReferenceRole::image, LinkKind::image},
     {"img image frame iframe", "longdesc", ReferenceSyntax::url, ReferenceRole::link, LinkKind::mention},
-    // What scripts that show pictures late read: a widespread habit.
+    // The attributes that scripts that show pictures late read: a widespread habit.
     {"img image", "data-src", ReferenceSyntax::url, ReferenceRole::image, LinkKind::image},
     {"img image source", "data-srcset", ReferenceSyntax::srcset, ReferenceRole::image, LinkKind::image},
     {"source", "data-src", ReferenceSyntax::url, ReferenceRole::media, LinkKind::media},
@@ -79,8 +79,8 @@ inline constexpr UrlAttribute kForeignUrls[] = {
     {"", "href", ReferenceSyntax::url, ReferenceRole::link, LinkKind::mention},
 };
 
-// What the href of a `link` is. Its first relation in the table's order counts, but that `stylesheet` is never followed, and
-// another relation is never in the way of one that is.
+// The relation that the href of a `link` has. Its first relation in the table's order counts, but that `stylesheet` is
+// never followed, and another relation is never in the way of one that is.
 struct LinkRelation {
   std::string_view name;
   ReferenceRole role{};
@@ -166,7 +166,7 @@ constexpr ReferenceRole role_of_preload(std::string_view as) noexcept {
   return equals_lower(as, "image") ? ReferenceRole::image : ReferenceRole::object;
 }
 
-// What the href of a `link` with these attributes is. Its kind is the one that it is followed as, if it is.
+// The relation of the href of a `link` with these attributes. Its kind is the one that it is followed as, if it is.
 constexpr LinkRelation relation_of_link(std::string_view rel, std::string_view as) {
   const LinkRelation* const first = relation_among(kLinkRelations, rel);
   if (first == nullptr) return kUnknownRelation;
@@ -199,7 +199,7 @@ inline constexpr auto kElementUrls = [] {
   return urls;
 }();
 
-// What may hold a URL in an element of HTML, beside what any element has (kUrlAttributes[0]).
+// The attributes that may hold a URL in an element of HTML, beside what any element has (kUrlAttributes[0]).
 constexpr std::span<const ElementUrl> urls_of_element(std::string_view name) noexcept {
   const auto [first, last] = std::ranges::equal_range(kElementUrls, pack_name(name), {}, &ElementUrl::key);
   if (first == last || !equals_lower(name, first->element)) return {};

@@ -31,13 +31,13 @@ std::unexpected<OpenFailure> proxy_failure(const Proxy& proxy, const Error& erro
       OpenFailure{{error.code, fmt::format("proxy {}: {}", proxy.name(), error.message)}, is_of_proxy});
 }
 
-// What the guard refuses is not the proxy's doing: it has not been asked.
+// A refusal by the guard is not the proxy's doing: it has not been asked.
 std::unexpected<OpenFailure> no_way_to(const Proxy& proxy, const Error& error) {
   if (error.code != Errc::refused) return proxy_failure(proxy, error, true);
   return std::unexpected(OpenFailure{{Errc::refused, fmt::format("proxy: {}", error.message)}});
 }
 
-// What goes before all else of the key of a request with a way of its own. Names and passwords are part of it: who is let in by one
+// The front of the key of a request with a way of its own. Names and passwords are part of it: who is let in by one
 // is not let in by another. No site has a space.
 std::string key_of_way(const HttpWay& way) {
   std::string key = fmt::format("{}{} within {} ", way.verifies ? "" : "unverified ", way.is_direct ? "direct" : "", way.connect_timeout.count());
@@ -175,7 +175,7 @@ Error Connector::connect_error(Door door, const std::vector<FailedAddress>& fail
       break;
     }
   }
-  // What the guard refuses names the address by itself.
+  // A refusal by the guard names the address by itself.
   const auto text_of = [](const FailedAddress& one) {
     return one.error.code == Errc::refused ? one.error.message
                                            : fmt::format("{}: {}", one.address.to_string(), one.error.message);

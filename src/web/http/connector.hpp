@@ -1,5 +1,5 @@
-// Opens the connections of HttpClient: names, addresses that the guard allows, proxies, TLS. What is kept open is the
-// client's.
+// Opens the connections of HttpClient: names, addresses that the guard allows, proxies, TLS. The connections that are
+// kept open are the client's.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ struct Route {
 
   // The proxy is asked for the whole URL, and opens no connection to its server.
   bool asks_proxy = false;
-  // What an https server may choose from.
+  // The protocols from which an https server may choose.
   TlsOffer offer = TlsOffer::http1;
 
   bool verifies() const noexcept { return way == nullptr || way->verifies; }
@@ -90,7 +90,7 @@ class Connector {
   static Door door_of_proxy(const Route& route);
   Coro<Opened<ConnectionPtr>> open_by_proxy(const Url& url, const Route& route);
   Coro<Opened<ConnectionPtr>> open_tunnel(const Url& url, const Route& route, const ProxyTarget& target);
-  // What the proxy is told: the name, or the addresses that are allowed.
+  // The target that the proxy is told: the name, or the addresses that are allowed.
   Coro<Opened<std::vector<ProxyTarget>>> find_targets(const Url& url, const Route& route);
   Coro<Opened<void>> ask_for_tunnel(ClientConnection& connection, const Url& url, const Route& route,
                                     const ProxyTarget& target);

@@ -10,7 +10,7 @@ namespace {
 
 // Reads before others have their turn.
 constexpr int kReadsInTurn = 16;
-// What was under way of streams that were broken off, and little else.
+// The bytes that were under way of streams that were broken off, and little else.
 constexpr std::size_t kMostWhileIdle = Http2Session::kConnectionWindow + 64 * 1024;
 
 void give_time(Http2Stream& stream, Duration more) {

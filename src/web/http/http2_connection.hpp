@@ -7,7 +7,7 @@
 #include <string>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
 #include "web/http/client_connection.hpp"
 #include "web/http/http2_session.hpp"
 

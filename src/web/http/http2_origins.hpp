@@ -48,7 +48,7 @@ class Http2Origins : public std::enable_shared_from_this<Http2Origins> {
     ~Opening();
     Opening(const Opening&) = delete;
     Opening& operator=(const Opening&) = delete;
-    // Whoever waits gets the same error.
+    // All waiters get the same error.
     void fail(const Error& error) { failure_ = error; }
 
    private:

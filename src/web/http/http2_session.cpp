@@ -17,7 +17,7 @@
 namespace argiope {
 namespace {
 
-// What may be under way of one stream: a large page of a far server comes quickly, and one that is broken off costs little.
+// Bytes under way of one stream: a large page of a far server comes quickly, and one that is broken off costs little.
 constexpr std::int32_t kStreamWindow = 1024 * 1024;
 constexpr std::size_t kLargestFrame = 16 * 1024;
 constexpr int kMostInterimHeads = 100;  // 1xx responses before the real one
@@ -51,7 +51,7 @@ bool is_of_connection(std::string_view name, std::string_view value) noexcept {
   return std::ranges::find(kNames, name) != std::end(kNames) || (name == "te" && !equals_lower(value, "trailers"));
 }
 
-// What is secret must not be told from what is guessed by how well it packs (RFC 7541, 7.1.3).
+// A peer must not tell a secret from a guess by how well it packs (RFC 7541, 7.1.3).
 bool is_secret(std::string_view name, std::string_view value) noexcept {
   return name == "authorization" || (name == "cookie" && value.size() < kShortCookie);
 }
@@ -405,9 +405,9 @@ void Http2Session::on_closed(Http2Stream& stream, std::uint32_t code) {
   end(stream, Http2End::whole);
 }
 
-// What nghttp2 ended a stream for.
+// The fault for which nghttp2 ended a stream.
 std::string Http2Session::what_is_bad(const Http2Stream& stream, std::uint32_t code) {
-  // What is wrong with one stream is no trouble of the others.
+  // The trouble of one stream is none of the others'.
   std::string what = std::exchange(trouble_, {});
   if (!what.empty()) return what;
   const bool is_size = code == NGHTTP2_NO_ERROR || code == NGHTTP2_PROTOCOL_ERROR;

@@ -84,7 +84,7 @@ struct Http2Stream {
 // Threads: one at a time.
 class Http2Session {
  public:
-  // What may be under way to us without our leave.
+  // The bytes that may be under way to us without our leave.
   static constexpr std::int32_t kConnectionWindow = 16 * 1024 * 1024;
 
   explicit Http2Session(const Http2Limits& limits);
@@ -112,10 +112,10 @@ class Http2Session {
   void fill(std::string& out, std::size_t most);
   // Whether the connection has no use any more: both sides are done with it, or it broke. Ask when fill() has nothing.
   bool is_over() const noexcept;
-  // What came was no HTTP/2.
+  // Whether the bytes that came were no HTTP/2.
   bool is_broken() const noexcept { return is_broken_; }
-  // The connection has ended, or is to end: so do all streams. Null `why`: the server closed it. What went wrong before is told
-  // instead.
+  // The connection has ended, or is to end: so do all streams. Null `why`: the server closed it. An earlier trouble is
+  // told instead.
   void lose(const Error* why) noexcept;
   // Tells the server that no more comes.
   void say_goodbye() noexcept;

@@ -1,4 +1,4 @@
-// What is said with a proxy before a connection through it is there: SOCKS5 (RFC 1928, RFC 1929) and CONNECT (RFC 9110,
+// The talk with a proxy before a connection through it is there: SOCKS5 (RFC 1928, RFC 1929) and CONNECT (RFC 9110,
 // 9.3.6), without sockets.
 #pragma once
 
@@ -38,7 +38,7 @@ class Socks5Handshake {
   // A name has kMostOfName bytes at most. `proxy` must outlive it.
   Socks5Handshake(const Proxy& proxy, ProxyTarget target, std::uint16_t port);
 
-  // What is to be sent before more is read; often nothing. It is given once.
+  // The bytes to send before more is read; often nothing. They are given once.
   std::string take_output() noexcept { return std::exchange(output_, {}); }
   // Bytes of the proxy's answer that it needs next; 0: the connection is there.
   std::size_t wants() const noexcept { return wants_; }
@@ -90,7 +90,7 @@ class ConnectAnswer {
   int interim_ = 0;
 };
 
-// What is said of a proxy that answers 407.
+// The error for a proxy that answers 407.
 OpenFailure wants_login(const Proxy& proxy);
 
 }  // namespace argiope

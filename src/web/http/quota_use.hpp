@@ -1,10 +1,10 @@
-// What a client does about HttpRequest::quota, by whatever version of HTTP.
+// The way in which a client heeds HttpRequest::quota, by whatever version of HTTP.
 #pragma once
 
 #include <cstdint>
 
 #include "argiope/base/error.hpp"
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {

@@ -1,4 +1,4 @@
-#include "argiope/web/byte_rate.hpp"
+#include "argiope/web/detail/byte_rate.hpp"
 
 #include <algorithm>
 #include <limits>

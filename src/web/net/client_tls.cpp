@@ -26,7 +26,7 @@ constexpr std::string_view kOffers[] = {"\x08http/1.1", "\x02h2", "\x02h2\x08htt
 constexpr std::size_t kReadAhead = 32 * 1024;
 constexpr std::size_t kMostAuthoritiesBytes = std::size_t{64} * 1024 * 1024;
 
-// What OpenSSL says of the call that failed; takes all it has to say.
+// The words of OpenSSL on the call that failed; takes all it has to say.
 std::string why_openssl_failed() {
   const unsigned long code = ::ERR_peek_error();
   ::ERR_clear_error();
@@ -35,7 +35,7 @@ std::string why_openssl_failed() {
   return reason == nullptr ? "TLS fails" : reason;
 }
 
-// What a server says by an alert when a certificate of ours is missing or not to its liking (RFC 8446, 6.2): bad, of a
+// The alerts that a server sends when a certificate of ours is missing or not to its liking (RFC 8446, 6.2): bad, of a
 // kind that is not supported, revoked, expired, unknown, of an unknown authority, access denied, required.
 bool is_about_our_certificate(unsigned long code) noexcept {
   constexpr int kAlerts[] = {42, 43, 44, 45, 46, 48, 49, 116};
@@ -230,7 +230,7 @@ WireStep TlsWire::step_after(int code, std::size_t bytes) noexcept {
   using Outcome = WireStep::Outcome;
   if (code == 1) return {Outcome::done, bytes};
   switch (::SSL_get_error(tls_.get(), code)) {
-    // What is below knows better which of them it waits for: it may be TLS itself.
+    // The wire below knows better which of them it waits for: it may be TLS itself.
     case SSL_ERROR_WANT_READ:
     case SSL_ERROR_WANT_WRITE: return {below_, 0};
     case SSL_ERROR_ZERO_RETURN: return {Outcome::ended, 0};
@@ -250,7 +250,7 @@ WireStep TlsWire::step_after(int code, std::size_t bytes) noexcept {
   return {Outcome::broken, 0};
 }
 
-// What TLS itself has to say, such as tickets for sessions, is taken in meanwhile.
+// Messages of TLS itself, such as tickets for sessions, are taken in meanwhile.
 bool TlsWire::is_quiet() noexcept {
   ::ERR_clear_error();
   char byte = 0;

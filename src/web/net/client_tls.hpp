@@ -13,7 +13,7 @@
 
 namespace argiope {
 
-// What a server may choose from by ALPN (RFC 7301).
+// The protocols from which a server may choose by ALPN (RFC 7301).
 enum class TlsOffer : std::uint8_t { http1, http2, both };
 
 // One connection's TLS. read() and write() are to be called when shake_hands() is done.
@@ -24,7 +24,7 @@ class TlsWire final : public Wire {
   TlsWire(SSL_CTX& context, Wire& below);
   // The server has to prove that it is `host`, a name or an address, with a certificate.
   Result<void> expect(std::string_view host);
-  // Whoever answers is taken for it.
+  // Any server that answers is taken for it.
   void trust_anybody() noexcept { ::SSL_set_verify(tls_.get(), SSL_VERIFY_NONE, nullptr); }
   void offer(TlsOffer protocols);
   // Whether the server has chosen HTTP/2.
@@ -38,7 +38,7 @@ class TlsWire final : public Wire {
   WireStep write(const char* bytes, std::size_t size) noexcept override;
   bool is_quiet() noexcept override;
   std::string why_broken() const override { return why_broken_; }
-  // What the certificate was refused for; empty: it was not.
+  // The reason for which the certificate was refused; empty: it was not.
   const std::string& certificate_trouble() const noexcept { return certificate_trouble_; }
   // Whether it broke because what is below did.
   bool broke_below() const noexcept { return below_ == WireStep::Outcome::broken; }
@@ -53,7 +53,7 @@ class TlsWire final : public Wire {
   static int read_below(BIO* bio, char* out, int size) noexcept;
   static int write_below(BIO* bio, const char* bytes, int size) noexcept;
   static int verify(int trusted, X509_STORE_CTX* verification) noexcept;
-  // What a call of OpenSSL that gave `code` came to.
+  // The outcome of a call of OpenSSL that gave `code`.
   WireStep step_after(int code, std::size_t bytes) noexcept;
 
   Wire& wire_below_;
@@ -71,7 +71,7 @@ struct FreeSslContext {
 };
 using SslContext = std::unique_ptr<SSL_CTX, FreeSslContext>;
 
-// What the connections of one client share: the authorities it trusts, and who it is itself.
+// The state that the connections of one client share: the authorities it trusts, and who it is itself.
 // Threads: one at a time.
 class ClientTls {
  public:

@@ -28,7 +28,7 @@ class ProxyTurns {
   std::size_t size() const noexcept { return members_.size(); }
   // There must be one. The reference is valid as long as this is.
   const Proxy& choose(std::string_view host, TimePoint now);
-  // What was chosen does not do its work, or does it.
+  // The chosen proxy does not do its work, or does it.
   void failed(const Proxy& proxy, TimePoint now);
   void worked(const Proxy& proxy) { member(proxy).failures = 0; }
 

@@ -36,7 +36,7 @@ constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::string_view kHttp = "\x08http/1.1";
 constexpr std::size_t kMostInRecord = 16 * 1024;
 
-// What OpenSSL says of the last call that failed; takes what it has to say.
+// The words of OpenSSL on the last call that failed; takes what it has to say.
 std::string tls_reason() {
   const unsigned long code = ::ERR_peek_last_error();
   const char* const reason = ::ERR_reason_error_string(code);
@@ -89,8 +89,8 @@ WallTime expiry_of(const X509* certificate) {
   return WallTime{std::chrono::seconds{::timegm(&parts)}};
 }
 
-// What OpenSSL reads and writes during one call of a layer. Buffers of its own would keep their size for as long as the
-// connection lasts.
+// The bytes that OpenSSL reads and writes during one call of a layer. Buffers of its own would keep their size for as
+// long as the connection lasts.
 struct BytesOfCall {
   std::string_view came;
   std::string* to_peer = nullptr;

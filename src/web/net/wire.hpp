@@ -8,7 +8,7 @@
 
 namespace argiope {
 
-// What one call came to.
+// The outcome of one call.
 struct WireStep {
   enum class Outcome : std::uint8_t {
     done,         // `bytes` of them, at least one

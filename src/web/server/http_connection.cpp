@@ -28,12 +28,12 @@ constexpr std::size_t kReadBytes = 64 * 1024;
 constexpr std::size_t kGathered = 16 * 1024;
 constexpr std::size_t kSlice = 64 * 1024;
 constexpr std::size_t kKeptOutput = 4 * 1024;
-// What a client still sends when it has been refused: dropped for that long, so that it gets to read why.
+// The bytes that a refused client still sends: dropped for that long, so that it gets to read why.
 constexpr Duration kLinger = 2s;
 constexpr std::size_t kMostDropped = 32 * 1024 * 1024;
 constexpr std::size_t kSpareOf = 64;
-// What the kernel takes of answers beyond what it may send: without a bound it is megabytes, and many requests of a client that
-// takes no answers are done for nobody.
+// The bytes of answers that the kernel takes beyond those it may send: without a bound it is megabytes, and many
+// requests of a client that takes no answers are done for nobody.
 constexpr int kMostUnsentInKernel = 128 * 1024;
 
 constexpr std::string_view kStopping = "the server is stopping";
@@ -263,7 +263,7 @@ bool HttpConnection::is_body_wanted() {
     }
   }
   count_body(reader_.body_held());
-  // Who sends little does not pay for those who send much.
+  // A client that sends little does not pay for those that send much.
   if (body_held_ <= kGathered || core_.bodies_bytes <= core_.options.max_bodies_bytes) return true;
   refuse(503, "too many large requests are under way");
   return false;

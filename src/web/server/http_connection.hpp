@@ -18,7 +18,7 @@ namespace argiope::detail {
 
 class HttpConnection;
 
-// What a server and its connections share; the connections may outlive the server.
+// The core that a server and its connections share; the connections may outlive the server.
 class HttpServerCore {
  public:
   HttpServerCore(HttpHandler its_handler, HttpServerOptions its_options)
@@ -72,7 +72,7 @@ class HttpConnection : public ListHook {
 
  private:
   enum class Interrupt : std::uint8_t { none, timeout, client_left, stopped };
-  // What it waits for, and so what its deadline means.
+  // The thing that it waits for, and so what its deadline means.
   enum class Phase : std::uint8_t { starting, handshake, idle, head, body, handling, sending, closing };
 
   // --- interrupting

@@ -1,4 +1,4 @@
-// What handlers ask a request, the answers they give in one word, and the head of an answer.
+// The questions that handlers ask a request, the answers they give in one word, and the head of an answer.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -39,7 +39,7 @@ std::optional<HttpMethod> method_of(http::verb verb) noexcept {
   }
 }
 
-// What is wrong with the bytes, in words of ours.
+// The fault of the bytes, in words of ours.
 std::string_view reason_of(const boost::system::error_code& error) noexcept {
   if (error.category() != http::make_error_code(http::error::bad_method).category()) return "it cannot be read";
   switch (static_cast<http::error>(error.value())) {
@@ -169,7 +169,7 @@ void HttpRequestReader::next() {
 }
 
 bool HttpRequestReader::take_wish_to_continue() noexcept {
-  // Who has begun to send it needs no telling.
+  // A client that has begun to send it needs no telling.
   return std::exchange(wishes_to_continue_, false) && state_ == State::body && !has_more() && request_.body.empty();
 }
 

@@ -12,7 +12,7 @@
 namespace argiope {
 
 struct HttpFraming {
-  // What the client is told of the connection: nothing is keep-alive in HTTP/1.1.
+  // The word to the client on the connection: nothing is keep-alive in HTTP/1.1.
   std::string_view connection;
   bool chunked = false;
   // Else, where it is set.

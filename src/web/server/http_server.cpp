@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using SharedCore = std::shared_ptr<HttpServerCore>;
 
-// What stop() grants beyond its time: to handlers that were cancelled, and then to connections that were broken off.
+// The time stop() grants beyond its own: to handlers that were cancelled, and then to connections that were broken off.
 constexpr Duration kLastGrace = 500ms;
 
 void require(bool holds, const char* what) {

@@ -1,4 +1,4 @@
-// What a cookie may be and where it may go: pure rules of RFC 6265 and RFC 6265bis. Used by the jar (cookies.cpp).
+// The form of cookies and where they may go: pure rules of RFC 6265 and RFC 6265bis. Used by the jar (cookies.cpp).
 #pragma once
 
 #include <optional>

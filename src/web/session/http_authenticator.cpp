@@ -41,7 +41,7 @@ std::vector<std::string> digest_paths(const Url& asked, const std::string& domai
   return paths;
 }
 
-// What a server asks for that is strongest of what can be answered.
+// The strongest challenge of a server that can be answered.
 struct ChosenChallenge {
   int strength = 0;
   std::string realm;

@@ -25,7 +25,7 @@ class HttpAuthenticator {
 
   bool empty() const noexcept { return servers_.empty(); }
 
-  // What goes with one request, and what it was made from.
+  // The field that goes with one request, and what it was made from.
   struct Answer {
     std::string field;  // the value of Authorization; empty: none
     std::size_t space = 0;

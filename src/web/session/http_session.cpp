@@ -27,7 +27,7 @@ bool has_name_of(std::string_view cookies, std::string_view pair) {
   return found;
 }
 
-// What the user has given counts before what servers have set.
+// Cookies that the user has given count before those that servers have set.
 std::string join_cookies(std::string given, std::string_view kept) {
   const std::size_t own = given.size();
   while (!kept.empty()) {

@@ -20,7 +20,7 @@ constexpr std::size_t kMostFormsNamed = 5;  // in an error
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-// What the form sends, in its order.
+// The entries that the form sends, in its order.
 Entries entries_of(const HtmlForm& form, const LoginStep& step) {
   Entries entries;
   std::vector<bool> filled(step.fields.size());
@@ -60,7 +60,7 @@ void append_form_encoded(std::string& out, std::string_view text, std::string_vi
     while (at < text.size() && !is_ascii_byte(text[at])) ++at;
     std::string bytes;
     encode_query(text.substr(start, at - start), encoding, bytes);
-    // What the encoding lacks is percent-encoded already.
+    // Characters that the encoding lacks are percent-encoded already.
     for (const char c : bytes) {
       if (c == '%') {
         out += c;

@@ -1,4 +1,4 @@
-// One Set-Cookie field, taken apart (RFC 6265bis, 5.6). What becomes of it is the jar's to decide (cookies.cpp).
+// One Set-Cookie field, taken apart (RFC 6265bis, 5.6). The jar decides what becomes of it (cookies.cpp).
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ namespace {
 
 using Source = CharsetDecision::Source;
 
-// What uchardet gets to see, from a little before the first byte that is not ASCII.
+// The bytes that uchardet gets to see, from a little before the first byte that is not ASCII.
 constexpr std::size_t kGuessBytes = 4 * 1024;  // a third of a millisecond
 constexpr std::size_t kGuessLead = 256;
 
@@ -60,7 +60,7 @@ bool is_utf8_cut_short(std::string_view bytes) noexcept {
   return first >= 0xC2 && first <= 0xF4 && rest.size() < whole && std::ranges::all_of(rest.substr(1), continues);
 }
 
-// What uchardet makes of bytes that are not UTF-8; null when it has no idea or a useless one.
+// The guess of uchardet on bytes that are not UTF-8; null when it has no idea or a useless one.
 const Encoding* guess_encoding(std::string_view bytes) {
   const std::size_t first = ascii_prefix(bytes);
   bytes = bytes.substr(first - std::min(first, kGuessLead)).substr(0, kGuessBytes);

@@ -24,7 +24,7 @@ std::string_view take_until(std::string_view& text, std::string_view stops) noex
   return taken;
 }
 
-// What a quoted parameter holds; `text` begins behind the opening quote and ends up behind the closing one.
+// The value of a quoted parameter; `text` begins behind the opening quote and ends up behind the closing one.
 std::string_view take_quoted(std::string_view& text) noexcept {
   std::size_t at = 0;
   while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;

@@ -69,7 +69,7 @@ constexpr Encoding kEncodings[] = {
      "csshiftjis ms932 ms_kanji shift-jis shift_jis sjis windows-31j x-sjis"},
     {"EUC-KR", "windows-949", "windows-949",
      "cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 windows-949"},
-    // What was used to smuggle markup past filters is not read at all: any page is one U+FFFD.
+    // Encodings that were used to smuggle markup past filters are not read at all: any page is one U+FFFD.
     {"replacement", "", "UTF-8", "csiso2022kr hz-gb-2312 iso-2022-cn iso-2022-cn-ext iso-2022-kr replacement"},
     {"x-user-defined", "", "", "x-user-defined"},
 };

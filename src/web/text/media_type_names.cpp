@@ -13,7 +13,7 @@ constexpr std::size_t kLongestMediaExtension = 8;
 struct NamedType {
   std::string_view extension, type;
 };
-// In order of the extensions. What Debian's /etc/mime.types says, of what sites have.
+// In order of the extensions. The types are those of Debian's /etc/mime.types, of what sites have.
 constexpr NamedType kNamedTypes[] = {
     {"7z", "application/x-7z-compressed"},
     {"apk", "application/vnd.android.package-archive"},

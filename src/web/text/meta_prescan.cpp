@@ -44,7 +44,7 @@ const Encoding* encoding_in_content(std::string_view content) noexcept {
   return nullptr;
 }
 
-// What a declaration inside the page can mean: it was read as ASCII, so it is not UTF-16.
+// The encoding that a declaration inside the page can mean: it was read as ASCII, so it is not UTF-16.
 const Encoding* as_declared(const Encoding* encoding) noexcept {
   if (encoding == nullptr) return nullptr;
   if (is_utf16(*encoding)) return &kUtf8;

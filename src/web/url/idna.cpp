@@ -22,7 +22,7 @@ const UIDNA* processor() {
   return opened;
 }
 
-// What ICU always checks and the URL Standard (CheckHyphens and VerifyDnsLength false) does not.
+// Errors for which ICU always checks and the URL Standard (CheckHyphens and VerifyDnsLength false) does not.
 constexpr std::uint32_t kForgiven = UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LONG |
                                     UIDNA_ERROR_DOMAIN_NAME_TOO_LONG | UIDNA_ERROR_LEADING_HYPHEN |
                                     UIDNA_ERROR_TRAILING_HYPHEN | UIDNA_ERROR_HYPHEN_3_4;

@@ -19,7 +19,7 @@ bool is_atom_letter(char c) {
          std::string_view{"!#$%&'*+-/=?^_`{|}~"}.find(c) != std::string_view::npos;
 }
 
-// What separates `text` at each `separator`, empty parts too, until one is not good.
+// Whether each part of `text` between `separator`s is good, empty parts too; stops at the first that is not.
 template <class Good>
 bool every_part(std::string_view text, char separator, Good good) {
   while (true) {

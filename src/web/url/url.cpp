@@ -218,7 +218,7 @@ class UrlParser {
     return parse_relative_path(input);
   }
 
-  // What is resolved against the base's path: "", "?…", "#…" or a path without a leading slash.
+  // The references that are resolved against the base's path: "", "?…", "#…" or a path without a leading slash.
   UrlStatus parse_relative_path(std::string_view input) {
     if (input.empty() || input.front() == '?' || input.front() == '#') {
       copy_path();

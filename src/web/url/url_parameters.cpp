@@ -9,14 +9,14 @@
 namespace argiope {
 namespace {
 
-// What campaigns, mailings and advertisements add to links.
+// Parameters that campaigns, mailings and advertisements add to links.
 constexpr std::string_view kTracking[] = {
     "utm_*",  "mtm_*",  "pk_*",   "piwik_*", "matomo_*", "hsa_*",  "gclid",  "gclsrc",      "dclid",      "gbraid",
     "wbraid", "fbclid", "msclkid", "yclid",  "ysclid",   "twclid", "ttclid", "igshid",      "li_fat_id",  "mc_cid",
     "mc_eid", "mkt_tok", "_ga",   "_gl",     "_hsenc",   "_hsmi",  "hsctatracking", "vero_id", "oly_anon_id", "oly_enc_id",
     "rb_clickid", "s_cid", "wickedid", "_openstat", "srsltid"};
 
-// What servers add to know who comes back without cookies.
+// Parameters that servers add to know who comes back without cookies.
 constexpr std::string_view kSessions[] = {"phpsessid", "jsessionid", "aspsessionid*", "sid",    "sessionid", "session_id",
                                           "sessid",    "cfid",       "cftoken",       "zenid",  "oscsid",    "xtcsid",
                                           "smsession", "sessionkey"};

@@ -18,7 +18,7 @@ constexpr std::int64_t kPatternMemory = 64 * 1024 * 1024;  // of a set, once it 
 constexpr int kMostBraces = 20;                            // one in the other
 constexpr std::string_view kExpression = "re:";
 constexpr std::string_view kWild = "*?[{\\";
-// What URLs write as %XX in their paths, and some of it not in their queries (URL Standard, 1.3).
+// Characters that URLs write as %XX in their paths, and some of them not in their queries (URL Standard, 1.3).
 constexpr std::string_view kOftenEncoded = " \"#'<>^`{|}";
 
 std::unexpected<Error> bad_pattern(std::string_view pattern, std::string_view what) {
@@ -54,6 +54,15 @@ std::string host_as_in_urls(std::string_view host) {
   }
 }
 
+// Whether a glob without a slash is one that no URL can fit, as "example.org" and "secret*" are: only "*" covers the slashes of "https://",
+// and what is before it has to be the beginning of that.
+bool fits_no_url(std::string_view glob) noexcept {
+  if (glob.contains('/')) return false;
+  if (!glob.contains('*')) return true;
+  const std::string_view begins = glob.substr(0, glob.find_first_of(kWild));
+  return !std::string_view("https://").starts_with(begins) && !std::string_view("http://").starts_with(begins);
+}
+
 // From one glob to an expression of RE2.
 class GlobTranslator {
  public:
@@ -69,7 +78,7 @@ class GlobTranslator {
   }
 
  private:
-  // What the glob is compared with, and its host as URLs have it.
+  // Decides what the glob is compared with, and its host as URLs have it.
   void begin() {
     // "//example.org/**" is one of any scheme, as in a page.
     const std::string_view glob = glob_.starts_with("//") ? glob_.substr(2) : glob_;
@@ -225,7 +234,12 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
   }
   if (pattern.empty() || pattern == kExpression) return bad_pattern(pattern, "is empty");
   if (is_space(pattern.front()) || is_space(pattern.back())) return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
-  if (!pattern.starts_with(kExpression)) return GlobTranslator(pattern).translate();
+  if (!pattern.starts_with(kExpression)) {
+    if (fits_no_url(pattern)) {
+      return bad_pattern(pattern, fmt::format("fits no URL: without a slash it is compared with all of it; write *{0}*, {0}/** or /{0}", pattern));
+    }
+    return GlobTranslator(pattern).translate();
+  }
   const std::string_view expression = pattern.substr(kExpression.size());
   // These would be found in no URL.
   if (has_other_than_ascii(expression)) return bad_pattern(pattern, "must be ASCII: URLs write other letters as %C3%BC, in capitals");

@@ -1,7 +1,7 @@
 // EventLoop: one thread's scheduler of tasks, callbacks and timers, with asyncio's vocabulary.
 //
-// A ring of what is ready, a heap of timers, and an IoBackend below. What tasks and futures are is in future.hpp;
-// what they wait for (sleep, queues, locks) is built on detail::Waiter, whose links live in the waiting coroutine's
+// A ring of what is ready, a heap of timers, and an IoBackend below. Tasks and futures are explained in future.hpp; the
+// things they wait for (sleep, queues, locks) are built on detail::Waiter, whose links live in the waiting coroutine's
 // own frame, so that no step allocates.
 #pragma once
 
@@ -59,7 +59,7 @@ class Descriptors;
 struct Callback;
 struct LoopLife;
 
-// What is in the ready ring: a task to step or a callback to call, told apart by the lowest bit.
+// An entry of the ready ring: a task to step or a callback to call, told apart by the lowest bit.
 class Runnable {
  public:
   Runnable() = default;
@@ -79,7 +79,7 @@ class Runnable {
 // the list of whatever it waits for; being destroyed unlinks it.
 struct Waiter : ListHook {
   Runnable target;
-  // What cancelling the waiting task does; null: unlink and throw CancelledError at the await point. It may run more
+  // The way to cancel the waiting task; null: unlink and throw CancelledError at the await point. It may run more
   // than once, and must not resume the task, only make it ready. After wake_served() the task is ready already: it then
   // takes back what was granted and calls cancel_served(), or calls cancel_late().
   void (*on_cancel)(Waiter&) = nullptr;
@@ -105,7 +105,7 @@ struct Callback final : TimerNode {
   bool cancelled = false;
 };
 
-// What the running thread is doing.
+// The present work of the running thread.
 struct ThreadState {
   EventLoop* loop = nullptr;
   TaskCore* task = nullptr;
@@ -119,7 +119,7 @@ extern constinit thread_local ThreadState this_thread;
 inline bool may_go_on() noexcept { return --this_thread.budget > 0; }
 inline constexpr int kStepBudget = 128;
 
-// What the default exception handler does.
+// The default exception handler.
 void log_exception(std::string_view where, const std::exception_ptr& exception);
 
 }  // namespace detail
@@ -282,10 +282,12 @@ class EventLoop {
   void handle_exception(std::string_view where, const std::exception_ptr& exception) noexcept;
 
   // Debug mode, for finding mistakes. It warns, by the warning handler, about every task's step and callback that
-  // takes slow_callback_duration() or longer on the loop's clock, about coroutines that were never awaited, and about
-  // tasks the loop's end finds unfinished, each with where it was created. A call from a wrong thread throws
-  // std::logic_error, or, where it wakes a waiter (of an Event, a Queue), is warned about on that thread. A turn then
-  // runs what was ready when it began, and nothing else.
+  // takes slow_callback_duration() or longer on the loop's clock, and about tasks the loop's end finds unfinished, each
+  // with where it was created. A call from a wrong thread throws std::logic_error, or, where it wakes a waiter (of an
+  // Event, a Queue), is warned about on that thread. A turn then runs what was ready when it began, and nothing else.
+  // Of a coroutine that was never awaited it warns each time; without debug mode the loop warns once for each place in
+  // the source, and where no loop runs, the default handler does. None is forgotten that is destroyed by an exception on
+  // its way, or with a task or loop that ends before it has come to await it.
   // Cost: nothing while it is off.
   void set_debug(bool on);
   bool get_debug() const noexcept { return debug_; }
@@ -297,6 +299,7 @@ class EventLoop {
   using WarningHandler = std::function<void(std::string_view message)>;
   void set_warning_handler(WarningHandler handler);
   void warn(std::string_view message) noexcept;
+  void warn_of_unawaited(const std::source_location& created_at) noexcept;
 
   // For finding races: the tasks that are ready at the start of a turn run in an order drawn from `random`, the same
   // for every run with the same seed; callbacks keep their places. Nothing ends it.
@@ -349,7 +352,7 @@ class EventLoop {
     }
   };
 
-  // What debug mode and shuffling need; made when first asked for.
+  // The state that debug mode and shuffling need; made when first asked for.
   struct Checks;
   class Running;
 

@@ -32,7 +32,7 @@ struct FreeBlock {
 };
 struct FrameLists {
   FreeBlock* free[kPooledBytes / kPoolStep + 1];
-  // What has not been cut from the newest slab yet.
+  // The part of the newest slab that has not been cut yet.
   std::byte* rest;
   std::size_t rest_bytes;
 };

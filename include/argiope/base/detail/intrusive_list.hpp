@@ -7,7 +7,7 @@
 
 namespace argiope {
 
-// What an item inherits. An item is in at most one list, and leaves it when destroyed.
+// The base of an item. An item is in at most one list, and leaves it when destroyed.
 struct ListHook {
   ListHook() = default;
   // Moves what is in no list, as an awaitable is before it is awaited.

@@ -12,7 +12,7 @@
 namespace argiope {
 
 using JobId = std::uint64_t;
-// What a job is aimed at, interned by JobQueue::key().
+// The target of a job, interned by JobQueue::key().
 enum class KeyId : std::uint32_t {};
 
 // Jobs lie in chunks and never move; a slot is the number of a job's place, used again after erase(). The index is one

@@ -1,4 +1,4 @@
-// What a link check has found, as other programs read it: text for people, JSON, CSV, JUnit XML and SARIF 2.1.0 for CI.
+// Findings of a link check, as other programs read them: text for people, JSON, CSV, JUnit XML and SARIF 2.1.0 for CI.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a run has found wrong that the run before it had not; and where the first of it is.
+// The faults that a run has found and the run before it had not; and where the first of them is.
 #pragma once
 
 #include <cstdint>

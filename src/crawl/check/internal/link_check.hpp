@@ -1,6 +1,6 @@
-// What a look at the links of a crawl finds wrong: broken ones, fragments that name nothing, addresses that can be none, mixed
-// content, and redirects whose links should be updated; each with every place that has it. By what the store knows: nobody is
-// asked anything here.
+// The faults that a look at the links of a crawl finds: broken ones, fragments that name nothing, addresses that can be
+// none, mixed content, and redirects whose links should be updated; each with every place that has it. By what the
+// store knows: nobody is asked anything here.
 #pragma once
 
 #include <array>
@@ -56,8 +56,8 @@ struct LinkFinding {
   // In the order of pages. None where no links are kept, or none leads there: then `page` has the link that was first found.
   std::vector<LinkPlace> places;
   std::string page;  // empty: the URL was given
-  // What is wrong is at another site, to which a link leads: the URL's host is none of those that are crawled. What is wrong with
-  // a link as it is written never is.
+  // The fault is at another site, to which a link leads: the URL's host is none of those that are crawled. A fault in
+  // how a link is written never is.
   bool is_elsewhere = false;
 };
 
@@ -74,9 +74,10 @@ std::string words_on(const SilentHost& host);
 
 struct CheckResult {
   // In the order in which all outputs tell them: those of the site first, then those elsewhere; of both by kind, so that errors
-  // come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, host by host.
+  // come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, by host, those with
+  // most links first.
   std::vector<LinkFinding> findings;
-  std::vector<SilentHost> silent_hosts;               // in the order of findings
+  std::vector<SilentHost> silent_hosts;  // in the order of findings
   std::array<std::uint64_t, kFindingKinds> counts{};
   std::array<std::uint64_t, kFindingKinds> elsewhere{};  // those of them that are elsewhere
   // Broken, and no findings: nothing leads there any more, or broken links are not looked for. By url_id.

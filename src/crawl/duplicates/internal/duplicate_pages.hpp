@@ -36,7 +36,7 @@ struct DuplicatePages {
 // Memory: some 100 bytes a page. Errors: the store's.
 Result<DuplicatePages> find_duplicate_pages(UrlStore& store);
 
-// What a crawl that keeps simhashes notes of how near pages are that it takes for the same.
+// The note by which a crawl that keeps simhashes tells how near pages are that it takes for the same.
 UrlNote near_distance_note(unsigned distance);
 
 }  // namespace argiope

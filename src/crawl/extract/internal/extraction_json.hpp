@@ -11,7 +11,7 @@
 
 namespace argiope {
 
-// What is wrong goes to the errors of `form`. Selectors and patterns are looked at by Extractor::compile() alone.
+// Faults go to the errors of `form`. Selectors and patterns are looked at by Extractor::compile() alone.
 ExtractionRules read_extraction_rules(const JsonValue& form);
 // "name", "match", "each" and "fields" of a rule, which may have others.
 void read_extraction_rule(JsonMembers& in, ExtractionRule& rule);

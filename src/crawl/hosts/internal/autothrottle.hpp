@@ -9,8 +9,8 @@
 namespace argiope {
 
 // The time from the start of one request to that of the next, so that on average `target` requests are under way: what an
-// answer took, divided by `target`. A slower answer counts at once, a faster one by half each time. What an error took, which
-// may be nothing, never makes the pace faster.
+// answer took, divided by `target`. A slower answer counts at once, a faster one by half each time. The time an error
+// took, which may be nothing, never makes the pace faster.
 struct Autothrottle {
   static constexpr Duration kSlowest = std::chrono::seconds{60};
 

@@ -1,5 +1,5 @@
-// What has become of asking one host: the rule that tells the trouble of a URL from the trouble of its host. Pure: no
-// clock, no chance, no I/O.
+// The health of one host, by how it answers: the rule that tells the trouble of a URL from the trouble of its host.
+// Pure: no clock, no chance, no I/O.
 //
 //                            answer to a page                     no connection
 //   unknown ──────────────────────────────────────► answering ─────────────────────► troubled

@@ -1,5 +1,5 @@
-// What a host's policy comes to: how many requests at a time, how fast, with what rest between. Pure. The crawl's frontier and the
-// projects' HostDesk go by it.
+// The pace to which a host's policy comes: how many requests at a time, how fast, with what rest between. Pure. The
+// crawl's frontier and the projects' HostDesk go by it.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace argiope {
 
 inline constexpr double kPublicRate = 5;  // requests a second to a public host, unless told otherwise
 
-// What is known of a host beside its policy.
+// Facts that are known of a host beside its policy.
 struct HostPace {
   bool loopback = false;
   bool throttled = false;  // see is_throttled()
@@ -23,7 +23,7 @@ struct HostPace {
 
 // Whether the host's pace follows its latency. Unless its settings say so, a host that is not public needs no care.
 bool is_throttled(const Url& url, const HostPolicy& policy);
-// What it is asked at most in a second, however fast it answers.
+// The most requests that it is sent in a second, however fast it answers.
 double fastest_rate(const HostPolicy& policy, bool loopback) noexcept;
 KeyLimits limits_of_host(const HostPolicy& policy, const HostPace& pace);
 // From one request to the next, at the least.

@@ -1,5 +1,5 @@
-// What the answer to a question for robots.txt comes to. The crawl's shards and the projects' HostDesk ask in their own ways, and go by
-// this one judgement.
+// The judgement on an answer to a question for robots.txt. The crawl's shards and the projects' HostDesk ask in their
+// own ways, and go by this one judgement.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct RobotsAnswer {
 
   // Zero: it names none. A longer one counts as `most`, which is logged.
   Duration crawl_delay(std::string_view site, Duration most) const;
-  // What is to be kept of `rules`, which are gone then. Null allows everything.
+  // The part of `rules` to be kept; they are gone then. Null allows everything.
   std::unique_ptr<const RobotsRules> take_rules();
 };
 

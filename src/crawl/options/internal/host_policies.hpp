@@ -1,5 +1,5 @@
-// What a crawl does at each host: its options, and its settings for that host where there are some. Hosts of the same settings
-// share a policy, so that a million hosts need no more than one.
+// The policy of a crawl at each host: its options, and its settings for that host where there are some. Hosts of the
+// same settings share a policy, so that a million hosts need no more than one.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/host_settings.hpp"
+#include "argiope/crawl/detail/host_settings.hpp"
 
 namespace argiope {
 

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/web/charset.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/page/internal/link_resolver.hpp"
+#include "crawl/page/internal/page_text.hpp"
 #include "web/html/internal/page_references.hpp"
 
 namespace argiope {
@@ -53,8 +53,13 @@ class LinkHarvester {
   }
   // The same in two steps.
   Summary scan(const Url& page, const HttpResponse& response) { return scan(page, response.body, response.headers.content_type); }
-  // Where there are `references`, they become those of html(), found in the same pass.
-  Summary scan(const Url& page, std::string_view body, std::string_view content_type, PageReferences* references = nullptr);
+  Summary scan(const Url& page, std::string_view body, std::string_view content_type) {
+    text_.begin(body, content_type);
+    return scan(page, text_);
+  }
+  // Of a text that others read, too, and that stays until the next scan. Where there are `references`, they become those of html(),
+  // found in the same pass.
+  Summary scan(const Url& page, PageText& text, PageReferences* references = nullptr);
   template <class Visit>
   void follow(const Url& page, Summary& summary, std::uint64_t context, Visit&& visit) {
     const auto visit_once = [&visit](const Link& link) -> std::uint64_t {
@@ -72,7 +77,7 @@ class LinkHarvester {
     for (const ScannedLink& link : scan_.links) {
       const std::string_view text = without_fragment(link.url);
       if (text.empty() && &links_.base() == &page) continue;  // the page itself
-      // What is empty or begins with "?" is resolved against more than the directory.
+      // A reference that is empty or begins with "?" is resolved against more than the directory.
       const bool by_directory = !text.empty() && text.front() != '?';
       KnownLink passing;
       KnownLink* known = &passing;
@@ -119,7 +124,7 @@ class LinkHarvester {
   std::string agent_;
   std::size_t max_links_;
   ScanResult scan_;
-  std::string transcoded_;
+  PageText text_;  // of scans that bring none
   std::string_view html_;
   LinkResolver links_;
   Url resolved_;

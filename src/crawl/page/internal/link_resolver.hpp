@@ -22,7 +22,7 @@ class LinkResolver {
     encoding_ = encoding;
     if (!base_href.empty() && parse_into(base_url_, base_href, &page) == UrlStatus::ok) base_ = &base_url_;
   }
-  // What links are relative to: the page itself, or the URL of its `base` element.
+  // The base of relative links: the page itself, or the URL of its `base` element.
   const Url& base() const noexcept { return *base_; }
   std::string_view encoding() const noexcept { return encoding_; }
 

@@ -20,7 +20,7 @@ class PartCache {
  public:
   explicit PartCache(std::size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
 
-  // Whether such a request may be answered from here. What a site's scripts ask for as data is always asked for anew.
+  // Whether such a request may be answered from here. Data that a site's scripts ask for are always asked for anew.
   static bool is_for(const HttpRequest& request, PartKind kind) noexcept {
     return request.method == HttpMethod::get && kind != PartKind::data;
   }

@@ -1,4 +1,4 @@
-// What pages that are rendered may ask for, what of it is sent, and what they become: the rules that crawls and projects share.
+// The parts that rendered pages may ask for, what is sent, and what pages become: the rules that crawls and projects share.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace argiope {
 // A part is asked for again so often where its server wants to know who we are.
 inline constexpr int kMostPartChallenges = 3;
 
-// What one page may still ask for. `limits` outlive it.
+// The requests and bytes that one page may still ask for. `limits` outlive it.
 class PartBudget {
  public:
   explicit PartBudget(const RenderLimits& limits) : limits_(limits) {}
@@ -45,7 +45,7 @@ struct PartTurns {
   Semaphore places{16};
 };
 
-// What is kept of parts for all pages.
+// The book on parts that is kept for all pages.
 class PartBook {
  public:
   PartCache cache;
@@ -73,7 +73,7 @@ struct PartRequest {
 };
 // Errors: refused and too_large for what pages may not ask for.
 Result<PartRequest> part_request(const Url& page, HttpRequest asked, PartKind kind);
-// What the page would send, and beside it what only we have.
+// The cookies that the page would send, and beside them those that only we have.
 std::string joined_cookies(std::string_view of_page, std::string_view of_ours);
 
 // Those of `cookies` that the host of `url` may be sent.

@@ -1,4 +1,4 @@
-// What has changed on a site since a moment: from the changes that later fetches have noted, and the URLs that are new.
+// The changes of a site since a moment: from the changes that later fetches have noted, and the URLs that are new.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ inline constexpr std::size_t kDiffKinds = 6;
 // As written in reports: "new", "gone" …
 std::string_view to_string(DiffKind kind) noexcept;
 
-// What has become of a URL in all, whatever happened in between.
+// The change of a URL in all, whatever happened in between.
 struct DiffEntry {
   DiffKind kind{};
   std::string url;
@@ -46,8 +46,8 @@ struct CrawlDiff {
 // beginning of time where none is known. Errors: invalid_input, not_found; the store's.
 Result<CrawlDiff> parse_since(UrlStore& store, std::string_view text, WallTime now);
 
-// Calls `visit` with each URL to which something has happened since then, by url_id, and counts. What is only checked counts when it
-// breaks or is mended; assets and sitemaps do not.
+// Calls `visit` with each URL to which something has happened since then, by url_id, and counts. A URL that is only
+// checked counts when it breaks or is mended; assets and sitemaps do not.
 // Memory: some 100 bytes for each URL that has changed. Errors: the store's.
 Result<void> diff_crawl(UrlStore& store, CrawlDiff& diff, const std::function<void(const DiffEntry&)>& visit);
 

@@ -26,8 +26,8 @@ enum class GraphFormat : std::uint8_t {
 // Errors: io and disk_full naming the file, those of the store.
 Result<void> export_graph(UrlStore& store, GraphFormat format, const std::string& path);
 
-// What a file of that format does not have of a store, because no run that keeps it has read pages as they are now: a sentence, or
-// nothing. Errors: the store's.
+// The data of a store that a file of that format does not have, because no run that keeps it has read pages as they are
+// now: a sentence, or nothing. Errors: the store's.
 Result<std::string> words_on_missing(UrlStore& store, GraphFormat format);
 
 struct SitemapCount {

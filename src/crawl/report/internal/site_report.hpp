@@ -1,4 +1,4 @@
-// What the owner of a site wants to see of a crawl, gathered from its store: values here, one HTML file by html_site_report().
+// A crawl as the owner of a site wants to see it, gathered from its store: values here, one HTML file by html_site_report().
 #pragma once
 
 #include <array>
@@ -93,7 +93,8 @@ struct SiteReport {
   std::vector<std::pair<std::string, HostFindings>> hosts;  // those with most URLs first
   std::uint64_t host_count = 0;
 
-  CheckResult check;  // without its findings, which are here: at most kMostListed of a kind of the site, and as many elsewhere
+  CheckResult
+      check;  // without its findings, which are here: at most kMostListed of a kind of the site, and as many elsewhere
   std::vector<ReportedFinding> findings;
   std::vector<ReportedHost> silent_hosts;
 
@@ -118,7 +119,7 @@ struct SiteReport {
   std::vector<CanonicalFinding> canonicals;   // that lead astray
   std::uint64_t canonical_count = 0;
 
-  // What sitemaps and feeds list beside pages that answer with 200 and may be indexed, and what they leave out.
+  // URLs that sitemaps and feeds list beside pages that answer with 200 and may be indexed, and URLs they leave out.
   std::uint64_t sitemaps = 0, listed = 0;  // files; URLs in them
   PageList listed_redirects, listed_broken, listed_noindex, listed_orphans, not_listed;
 

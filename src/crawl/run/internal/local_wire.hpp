@@ -1,4 +1,4 @@
-// What one thread asks the net with, on this machine's sockets, clock and chance: a loop, a resolver and a client. Crawls have one for
+// A thread's tools to ask the net, on this machine's sockets, clock and chance: a loop, a resolver and a client. Crawls have one for
 // each of their threads, `argiope project run` has one; `argiope serve` has its own loop, and on it a client for its projects.
 #pragma once
 

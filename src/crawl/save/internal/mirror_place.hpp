@@ -1,4 +1,4 @@
-// What is whose in a mirror's folder, for those who write beside it.
+// The mirror's own place in its folder, for those who write beside it.
 #pragma once
 
 #include <string_view>

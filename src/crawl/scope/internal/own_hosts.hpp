@@ -14,7 +14,7 @@ namespace argiope {
 // "example.org:8080" of "http://example.org:8080/x", as Url spells it: hosts are the same whatever the scheme.
 std::string_view host_in(std::string_view href) noexcept;
 
-// The hosts of which a crawl has pages, or was given URLs. What is only checked, and what pages are shown with, makes none.
+// The hosts of which a crawl has pages, or was given URLs. URLs only checked, and what pages are shown with, make none.
 //
 // Memory:  50 bytes a host.
 // Threads: one at a time.

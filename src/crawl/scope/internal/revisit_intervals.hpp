@@ -13,7 +13,7 @@ namespace argiope {
 
 class RevisitIntervals {
  public:
-  // What a visit that found the page as it was, or changed, makes of its interval.
+  // The factor by which a visit that found the page as it was, or changed, changes its interval.
   static constexpr double kLonger = 1.5;
   static constexpr double kShorter = 0.5;
 

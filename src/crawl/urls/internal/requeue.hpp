@@ -13,8 +13,8 @@ namespace argiope {
 // checked if it was; and what its last answer was stays, so that a change is found.
 UrlOutcome queued_anew(const UrlRecord& record);
 
-// What makes the next run fetch it anew and whole, whatever its age. nullopt: nothing does, because it waits already, or because
-// it is for the run's options to say whether it belongs to the crawl.
+// The outcome that makes the next run fetch it anew and whole, whatever its age. nullopt: nothing does, because it
+// waits already, or because it is for the run's options to say whether it belongs to the crawl.
 std::optional<UrlOutcome> requeued(const UrlRecord& record);
 
 struct RequeueCounts {

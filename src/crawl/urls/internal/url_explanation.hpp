@@ -49,7 +49,7 @@ struct UrlExplanation {
 // Reads the table once; twice where the URL waits; and once more for each redirect to a URL that was known before it. nullopt: it knows no such URL. `url` has no fragment. Errors: those of the store.
 Result<std::optional<UrlExplanation>> explain_url(UrlStore& store, const Url& url, WallTime now);
 
-// What a reason says, as in "is excluded: …", and which option would change it; both may be empty.
+// The words of a reason, as in "is excluded: …", and which option would change it; both may be empty.
 struct ReasonWords {
   std::string_view what, advice;
 };

@@ -22,7 +22,7 @@ struct UrlImport {
   static constexpr std::size_t kMostRemarks = 10;
 };
 
-// Takes over the database of asyncio-crawler at `path`. What `store` knows already stays as it is, so that an import that was
+// Takes over the database of asyncio-crawler at `path`. URLs already in `store` stay as they are, so that an import that was
 // interrupted is simply made again. `seed`: of the fingerprints, secret. `now`: the time of rows that have none.
 // Errors: those of read_asyncio_crawler() and of the store.
 Result<UrlImport> import_asyncio_crawler(const std::string& path, UrlStore& store, std::uint64_t seed, WallTime now);

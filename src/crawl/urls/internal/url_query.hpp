@@ -1,4 +1,4 @@
-// What a crawl knows, picked by what people ask for: `argiope crawl urls` and `requeue`.
+// The URLs that a crawl knows, picked by what people ask for: `argiope crawl urls` and `requeue`.
 #pragma once
 
 #include <cstdint>

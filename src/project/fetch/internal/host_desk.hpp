@@ -1,5 +1,5 @@
-// What all projects of a shard share of each host: its robots.txt, its rests, its connections and its health. A visit asks here before
-// it begins; so two projects on one host are no harder on it than one.
+// The state of each host that a shard's projects share: its robots.txt, its rests, its connections and its health. A
+// visit asks here before it begins; so two projects on one host are no harder on it than one.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace argiope {
 
-// What is done at hosts: the options of a crawl that say so (rate, delay, per_host, per_address, robots, heed_crawl_delay, autothrottle,
-// host settings, timeout, retries, user agent, product token); the others count for nothing.
+// Obeys at hosts these options of a crawl: rate, delay, per_host, per_address, robots, heed_crawl_delay, autothrottle,
+// host settings, timeout, retries, user agent, product token; the others count for nothing.
 //
 // All limits hold for the callers of a desk together: `per_host` requests under way, none sooner than 1/`rate` after the last began,
 // none within `delay` or the Crawl-delay of the end of the last, `per_address` at a public address. A host that has not answered yet
@@ -36,7 +36,7 @@ class HostDesk {
   HostDesk(HostDesk&&) = delete;
 
   // Called once when a host for which begin() has said "wait" without a time may be asked, or its time is known now; and when it may
-  // be asked sooner than begin() has said. Never from within a call of the desk's. What it throws goes to the loop's handler.
+  // be asked sooner than begin() has said. Never within a call of the desk's. The loop's handler gets its exceptions.
   void on_free(std::function<void(std::uint32_t host)> told);
 
   // `site` as Url::site_key() spells it; `host` is the caller's number for it, from 1.

@@ -53,9 +53,9 @@ Result<HttpRequest> request_of(const FetchOrder& order);
 // Sends the order and follows its redirects. The first host has been entered by the caller (HostDesk::begin), unless the URL is a
 // `data:` one; each further request enters its host here, the same one again too, and waits for it as long as the order's timeout
 // lets it. All of them are left here, the first too, by HostDesk::end() or give_back(), whatever happens: the caller calls neither.
-// What says `render` is refused where `rendering` is null or renders nothing, and nothing is sent. Else a page of HTML that was answered with
-// 200 is what its scripts make of it: the URL that they lead to is a redirect, and what it asks for is asked of its hosts by the desk, too,
-// in the page's own way. Why it was not rendered has the error "render".
+// Orders with `render` are refused, and nothing is sent, where `rendering` is null or renders nothing. Else an HTML
+// page that was answered with 200 is what its scripts make of it: the URL that they lead to is a redirect, and the desk
+// asks hosts for their requests, too, in the page's own way. A page that could not be rendered has the error "render".
 // A page with a way of its own that leads to no connection says nothing of its host. Where somebody could hear it whom the run has not
 // chosen (a proxy of the page's own that gets http requests, a server whose certificate is not checked), it goes without the fields
 // and the certificate that the run has for some servers only.

@@ -1,4 +1,4 @@
-// Who renders pages that say so, and what is kept of what they ask for.
+// The renderer of pages that say so, and the store of the parts that they ask for.
 #pragma once
 
 #include <memory>

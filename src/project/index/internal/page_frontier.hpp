@@ -27,8 +27,8 @@ namespace argiope {
 // that while some page may be visited): 1 s to 4 s at ten million pages. A page that changed() tells of waits for a
 // sweep only where more important ones do.
 //
-// What must make room, when the queue is full: first pages of hosts that rest, down to an eighth of `most`; of the others those of the
-// hosts that have most, until all have as many; and where more hosts have pages than fit, the least important ones.
+// When the queue is full, pages make room: first those of hosts that rest, down to an eighth of `most`; then those of
+// the hosts that have most, until all have as many; and where more hosts have pages than fit, the least important.
 //
 // A page's host and priority, and when it is due, are read from the index whenever it comes into the queue.
 // Threads: one at a time. Knows no store and no socket.
@@ -48,8 +48,8 @@ class PageFrontier {
   PageFrontier(PageFrontier&&) = delete;
 
   void set_limits(const Limits& limits, TimePoint now);
-  // `wall` is the calendar's time at `now`: to be told before anything else, and at least whenever the two run apart. What differs by
-  // less than a millisecond counts as the same.
+  // `wall` is the calendar's time at `now`: to be told before anything else, and at least whenever the two run apart.
+  // Differences below a millisecond count as none.
   void set_clock(TimePoint now, WallTime wall);
 
   // The index says now that it waits, anew or in another place (priority, due); or that it waits no more. A page that next() has given
@@ -85,7 +85,7 @@ class PageFrontier {
   std::uint64_t sweeps() const noexcept { return sweeps_; }  // that have ended
   // Pages with a smaller place that may go before it: for explain. O(queue).
   Explanation explain(PageIndex::Number page, TimePoint now);
-  // What the queue has of a host; `first_due` of what is due later. O(queue).
+  // The pages of a host in the queue; `first_due` of those due later. O(queue).
   struct OfHost {
     std::size_t ready = 0, delayed = 0;
     TimePoint first_due = kNever;
@@ -172,7 +172,7 @@ class PageFrontier {
   std::unordered_map<std::uint32_t, Host> hosts_;  // that have pages in the queue, rest or had some that made room
   std::size_t hosts_to_forget_at_;
 
-  // A round begins with a sweep. What was left out in it, beside what its hosts say:
+  // A round begins with a sweep. The pages that it left out, beside what its hosts say:
   std::uint64_t round_ = 1;
   std::optional<Rank> left_;                // the most important ready page
   WallTime left_due_ = WallTime::max();     // the earliest of those not due

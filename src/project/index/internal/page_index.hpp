@@ -1,6 +1,6 @@
-// What is known in memory of every page of a project: enough for decide_ask() and for choosing what is visited next, in at most 28
-// bytes a page. What does not fit (a visit under way, times that have nothing to do with each other) is kept beside, as a KnownPage, of
-// the few pages that have it.
+// The facts kept in memory of every page of a project: enough for decide_ask() and for choosing what is visited next,
+// in at most 28 bytes a page. Values that do not fit (a visit under way, times that have nothing to do with each other)
+// are kept beside, as a KnownPage, of the few pages that have them.
 #pragma once
 
 #include <array>
@@ -88,7 +88,7 @@ class PageIndex {
   std::size_t memory_bytes() const noexcept;
 
  private:
-  // What pages have in common.
+  // The terms that pages have in common.
   struct Manner {
     std::int32_t priority = 0;
     std::uint32_t retried = 0;

@@ -22,13 +22,13 @@ void write_asked_page(JsonWriter& out, const AskedPage& page);
 // Whether anything is said of it beside its URL, rule and context.
 bool says_more_than_where(const AskedPage& page);
 
-// Who has sent a message that no project has: pyspider's name for it.
+// The sender of a message that no project has sent: pyspider's name for it.
 inline constexpr std::string_view kSentFromOutside = "__command__";
-// A message to `project`: {"message": whatever it is, "url": what its result is called}, the latter may be missing. What is wrong goes to
-// the errors of `form`.
+// A message to `project`: {"message": whatever it is, "url": what its result is called}, the latter may be missing.
+// Mistakes go to the errors of `form`.
 PageMessage read_outside_message(const JsonValue& form, std::string_view project);
 
-// What the page of a URL is called, unless it was given another name: the URL as Url spells it, without fragment.
+// The name of the page of a URL, unless it was given another one: the URL as Url spells it, without fragment.
 std::string usual_page_name(Url url);
 // The same of a text; nullopt: it is no URL.
 std::optional<std::string> usual_page_name(std::string_view url);

@@ -47,7 +47,7 @@ struct ChildProcessorOptions {
   Duration longest_wait = std::chrono::minutes{1};
   Duration look_every = std::chrono::seconds{1};  // at the script's files, at most
 
-  // What its owner may be told, from the loop; none must throw.
+  // Calls that tell its owner, from the loop; none must throw.
   // A line of the project's log: what belongs to no visit. At most `limits.log_bytes` a minute come.
   std::function<void(PageLog)> on_log;
   // A script that has changed says this of itself now.
@@ -60,8 +60,8 @@ struct ChildProcessorOptions {
 
 // Children are started when there is work for them, and kept warm. Pages wait their turn, first come, first served.
 //
-// Who is killed is likely to be killed again, and takes its neighbours' time until then: the next children are started at a low priority,
-// until one of those has answered a page, or the script changes.
+// A killed child is likely to be killed again, and takes its neighbours' time until then: the next ones start at a low
+// priority, until one of those has answered a page, or the script changes.
 //
 // process() while the script cannot be started, or is refused, answers `not_now` with the reason and the time until it is tried again.
 //

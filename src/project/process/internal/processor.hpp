@@ -1,5 +1,5 @@
-// Who reads a project's pages: what it is given, and what it answers. docs/processors.md is the contract in words; a ChildProcessor
-// speaks it to a script, rules in a file are read without one, and programs may bring their own.
+// The reader of a project's pages: its input, and its answers. docs/processors.md is the contract in words; a
+// ChildProcessor speaks it to a script, rules in a file are read without one, and programs may bring their own.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace argiope {
 enum class PageEvent : std::uint8_t { fetch, start, tick, message, finished };
 std::string_view to_string(PageEvent event) noexcept;
 
-// What a script says of itself ("describe").
+// A script's description of itself ("describe").
 struct ProcessorDescription {
   struct Tick {
     std::string rule;
@@ -120,13 +120,13 @@ struct VisitAnswer {
   std::optional<ProcessorFailure> failure;
 };
 
-// What a processor is there for, as far as a script is told.
+// The purpose of a processor, as far as a script is told.
 struct ProcessorUse {
   bool is_debug = false;  // its project's status is DEBUG
   bool is_try = false;    // it reads a page that is tried; then that counts as DEBUG, too
 };
 
-// What a processor tells its owner of itself, from the loop; none of them may throw.
+// A processor's reports on itself to its owner, from the loop; none of them may throw.
 struct ProcessorWatch {
   std::function<void(PageLog)> log;  // what belongs to no visit
   std::function<void(const ProcessorDescription&)> described;  // the script has changed, and says this of itself now
@@ -149,7 +149,7 @@ class Processor {
     Event never;
     co_await never.wait();
   }
-  // What describe() has started and has no page is ended: what comes starts it again. Suspends until that has ended.
+  // Ends what describe() has started and has no page: the next call starts it again. Suspends until that has ended.
   // Cancel: throws CancelledError; it ends all the same.
   virtual Coro<void> rest() { co_return; }
   // One page. As many at a time as `concurrency` times the processor's workers; more wait their turn in it.

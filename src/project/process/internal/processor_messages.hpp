@@ -53,14 +53,14 @@ struct ProcessorLimits {
 
 // `argiope`: the version of the program.
 std::string write_describe(std::string_view project, std::string_view argiope, ProcessorUse use, const ProcessorLimits& limits = {});
-// The line alone; `call.response.body` follows it, byte for byte. What of the call is JSON must be JSON.
+// The line alone; `call.response.body` follows it, byte for byte. The JSON members of the call must be JSON.
 std::string write_page(const PageCall& call, std::uint64_t id);
 // `matches_json`: a list. Errors are told with kind `too_large` for Errc::too_large, else `invalid_input`.
 std::string write_selected(std::uint64_t id, std::uint64_t query, const Result<std::string>& matches_json);
 
 // --- what a script writes
 
-// What it says of itself, or why it cannot run. `logs`: what was left out of its rules.
+// A script's description of itself, or why it cannot run. `logs`: what was left out of its rules.
 struct DescribedMessage {
   ProcessorDescription description;
   std::optional<ProcessorFailure> failure;  // the rest is then as in a script that says nothing
@@ -81,14 +81,14 @@ struct SelectQuery {
   std::string selector;
   std::optional<std::vector<std::uint64_t>> within;
   std::optional<std::string> html;
-  // What is told of each match.
+  // The parts of each match that are told.
   bool text = false, raw = false, lines = false, outer_html = false, inner_html = false, name = false, attributes = false;
   std::size_t most = 10'000;
   // It has members that are wrong: to be answered with this, and by no document.
   std::optional<Error> wrong;
 };
 
-// A line `more` or `done`. What was wrong in it is left out, with a log line for each of the first of them. For OpenVisit::add().
+// A line `more` or `done`. Wrong entries are left out, the first ones with a log line each. For OpenVisit::add().
 struct AnswerPart {
   std::uint64_t id = 0;
   bool is_last = false;

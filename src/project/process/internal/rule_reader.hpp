@@ -1,5 +1,5 @@
-// What the rules in a project's file make of one answer, without any script: which links become pages, and which results it gives. And
-// what Argiope takes from pages for scripts, whose rules may have fields as well.
+// Reads one answer by the rules in a project's file, without any script: which links become pages, and which results it
+// gives. And takes fields from pages for scripts, whose rules may have some as well.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ class RuleReader {
   // `links`: null: some of its own.
   struct Links;
   static Result<RuleReader> make(const ProjectDefinition& project, ProjectMap map, std::string agent, std::shared_ptr<Links> links = nullptr);
-  // What links are found with: a quarter of a megabyte, which readers of the same agent may share on one thread.
+  // The means that find links: a quarter of a megabyte, which readers of the same agent may share on one thread.
   static std::shared_ptr<Links> links(std::string agent);
   // Shares what is compiled.
   RuleReader another(std::shared_ptr<Links> links = nullptr) const;
@@ -98,7 +98,7 @@ Result<Extractor> compile_fields(ExtractionRule rule);
 // Errors: those of Extractor::extract(), and invalid_input for pages of a type that the rule does not read.
 Result<ExtractedRecords> extract_fields(const Extractor& extractor, const ExtractedPage& page);
 
-// What a script has Argiope take from the pages of a rule ("fields" of docs/processors.md).
+// The fields that a script has Argiope take from the pages of a rule ("fields" of docs/processors.md).
 //
 // Threads: any may read at a time.
 class ScriptFields {

@@ -77,7 +77,7 @@ struct SandboxedCommand {
 // Threads: any. Cost: some looks at files; basic as a plain user reads /proc.
 Result<SandboxedCommand> confine(const std::vector<std::string>& command, const std::string& directory, const SandboxOptions& options);
 
-// Those of `command` that are files: absolute, in order. What a change of the script is seen by.
+// Those of `command` that are files: absolute, in order. A change of the script is seen by them.
 std::vector<std::string> files_of_command(const std::vector<std::string>& command, const std::string& directory);
 // Those of `command` that must name files and name none, as they are written: a program with a slash, arguments that end as scripts do
 // (`shop.py`). Not what may be an option, a module or a file that is yet to be made.

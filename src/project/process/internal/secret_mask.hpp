@@ -34,8 +34,8 @@ class SecretMask {
   std::vector<std::string> terms_;  // the longest first
 };
 
-// A processor whose logs, failures and results have none of them, and neither has what its watch is told. What its pages, messages and `save`
-// say is for the script itself, and stays.
+// A processor whose logs, failures and results have none of them, and neither has what its watch is told. Its pages,
+// messages and `save` are for the script itself, and stay as they are.
 std::unique_ptr<Processor> masked_processor(std::unique_ptr<Processor> processor, std::shared_ptr<const SecretMask> mask);
 ProcessorWatch masked_watch(ProcessorWatch watch, std::shared_ptr<const SecretMask> mask);
 

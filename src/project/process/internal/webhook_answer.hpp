@@ -1,4 +1,4 @@
-// What the answers of a webhook processor say: the lines that a script would print (docs/processors.md). Bytes in, meanings out.
+// Reads answers of webhook processors: the lines that scripts would print (docs/processors.md). Bytes in, meanings out.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace argiope {
 
-// Of a page: logs, `more`, and `done` as the last. What is none of them is a failure of the attempt, which tells the first 200 bytes of the line.
+// Of a page: logs, `more`, and `done` as the last. Any other line fails the attempt; its first 200 bytes are told.
 //
 // Memory: some times the content.
 VisitAnswer read_page_answer(std::string_view content, std::uint64_t id, OpenVisit visit);

@@ -24,7 +24,7 @@ struct WebhookProcessorOptions {
   std::string argiope;  // our version, as the script is told
   ProcessorUse use;
   ProcessorLimits limits;
-  // What signs requests, asked for each; empty text: they are not signed. An error is as if nobody were there.
+  // The secret for signatures, asked for each; empty text: none is signed. An error is as if nobody were there.
   std::function<Result<std::string>()> secret;
 
   Duration describe_time = std::chrono::seconds{30};
@@ -48,7 +48,7 @@ class WebhookProcessor final : public Processor {
 
   // As Processor's. While nobody is there the next call waits as long as the table in docs/processors.md says.
   Coro<Result<ProcessorDescription>> describe() override;
-  // Asks every `look_every`; suspends until the answer is another than the last. What cannot be asked is no change.
+  // Asks every `look_every`; suspends until the answer is another than the last. A failed question is no change.
   Coro<void> when_changed() override;
   Coro<VisitAnswer> process(const PageCall& call) override;
   std::size_t capacity() const override;

@@ -27,8 +27,8 @@ std::optional<ExportFormat> export_format_named(std::string_view name) noexcept;
 
 struct ResultExportOptions {
   ExportFormat format = ExportFormat::jsonl;
-  // The first columns of CSV behind url and part, whether or not results have them: columns_of(). What else results have comes behind
-  // them in the order in which it is met.
+  // The first columns of CSV behind url and part, whether or not results have them: columns_of(). Other members come
+  // behind them in the order in which they are met.
   std::vector<std::string> columns;
   std::vector<std::string> rules;  // only results of their pages; empty: of all
 };
@@ -44,7 +44,7 @@ ScanResults results_of(PageStore& store, ProjectId project);
 
 // In CSV a member of a result is a cell of its name; "value.url" and "value.part" where it has the name of one of the first two
 // columns. Text stands as it is, with an apostrophe before it where a spreadsheet would take it for a formula; null is empty; lists and
-// objects are JSON. What is no object is in the column "value". Line ends are CRLF (RFC 4180).
+// objects are JSON. A result that is no object is in the column "value". Line ends are CRLF (RFC 4180).
 //
 // Errors:  those of the store; what was written is then no whole export.
 // Threads: the store's owner's.

@@ -58,7 +58,7 @@ class BookJobPutter final : public JobPutter {
   const std::function<std::uint64_t()> chance_;
 };
 
-// What sinks work with. All of it outlives them.
+// The means of sinks. All of it outlives them.
 struct SinkMeans {
   HttpTransport* transport = nullptr;  // for webhooks; without one they are in trouble, and say so
   JobPutter* jobs = nullptr;           // for queues; the same

@@ -1,4 +1,4 @@
-// What becomes of an ask, in words.
+// The outcome of an ask, in words.
 #pragma once
 
 #include <string>

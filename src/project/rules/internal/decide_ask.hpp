@@ -1,4 +1,4 @@
-// What becomes of an ask for a page, and of a page whose visit has ended: pure functions of what is known, what is asked, what
+// The outcome of an ask for a page, and of a visit that has ended: pure functions of what is known, what is asked, what
 // the rule says and what time it is. docs/projects.md has the table; tests/project/decide_ask_test.cpp holds it.
 //
 // Source: pyspider's scheduler (on_request, on_old_request, on_task_done, on_task_failed), less its faults

@@ -55,7 +55,7 @@ class FailurePause {
   std::optional<VisitPass> begin(WallTime now);
   // It was not begun after all.
   void give_back(VisitPass pass);
-  // A visit has ended. What was begun before the last change of state counts for nothing: it knows nothing new.
+  // A visit has ended. One that began before the last change of state counts for nothing: it knows nothing new.
   // `host`: a fingerprint of what was asked.
   void ended(VisitPass pass, std::uint64_t host, bool succeeded, WallTime now);
   // Another number of failures from now on; 0 ends a pause, too.

@@ -1,4 +1,4 @@
-// What a project knows of a page, as far as it decides when the page is visited.
+// The knowledge of a project about a page, as far as it decides when the page is visited.
 //
 //                 ask                      lease                  success
 //   (unknown) ─────────► waiting ─────────────────► visiting ────────────────► done ──┐

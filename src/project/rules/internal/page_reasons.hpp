@@ -1,5 +1,5 @@
-// Why a page is not visited now, as far as the page and its project tell: in a word for programs, and in a sentence for people. What is
-// asked of a running engine and of its database alone is told in the same words.
+// Why a page is not visited now, as far as the page and its project tell: in a word for programs, and in a sentence for
+// people. The answers of a running engine and of its database alone have the same words.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// What is said of a page beside its URL, rule and context: "A page" in docs/processors.md, the members below the line. Scripts say it
-// of single pages, of rules and of all pages, and files of projects what is in `request` of rules and of all pages; who says it of the
-// page goes before the rule, and the rule before the defaults, member by member.
+// The settings of a page beside its URL, rule and context: "A page" in docs/processors.md, the members below the line.
+// Scripts give them for single pages, rules and all pages, and files of projects those in `request` for rules and all
+// pages; those of the page go before the rule's, and the rule's before the defaults, member by member.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Said {
   friend bool operator==(const Said&, const Said&) = default;
 };
 
-// What is sent to the page's server, as far as it is said.
+// The request to the page's server, as far as it is said.
 struct RequestSettings {
   // A validator: as the last success had it, this text, or none at all.
   struct Validator {
@@ -76,7 +76,7 @@ struct PageSettings {
   bool is_empty() const { return *this == PageSettings{}; }
 };
 
-// Reads one member of a page, a rule or the defaults. False: it is none of these. What is wrong goes to the value's errors.
+// Reads one member of a page, a rule or the defaults. False: it is none of these. Mistakes go to the value's errors.
 bool read_setting(PageSettings& settings, std::string_view name, const JsonValue& value);
 // The members that read_setting() knows in `request`, and those of its `render`, for readers that refuse others.
 const std::vector<std::string>& request_member_names();
@@ -87,15 +87,15 @@ void write_settings(JsonWriter& out, const PageSettings& settings);
 std::string stored(const PageSettings& settings);
 Result<PageSettings> read_settings(std::string_view stored);
 
-// `page` before `rule` before `defaults`, member by member; in headers and cookies name by name. What is taken back stays so, for
-// what may come behind.
+// `page` before `rule` before `defaults`, member by member; in headers and cookies name by name. Members that are taken
+// back stay so, for those that may come behind.
 PageSettings merged(const PageSettings& page, const PageSettings& rule, const PageSettings& defaults);
 // Nothing comes behind these: what is taken back is as if nothing were said of it.
 PageSettings settled(PageSettings settings);
 // Takes out the headers that only the client may set (is_clients_own()). Their names, as they were said.
 std::vector<std::string> take_out_clients_headers(RequestSettings& request);
 
-// What a project's file says of requests, of a rule before that of all pages. It stands behind all that a script says.
+// The request settings of a project's file: a rule's before those of all pages. They stand behind the script's.
 PageSettings file_settings(const RequestSettings& rule, const RequestSettings& project);
 
 // The terms of a page, for decide_ask(): what is not said is as in `usual`, what is taken back as in PageTerms.

@@ -22,7 +22,7 @@ inline constexpr Duration kNeverOld{-1};
 // pyspider's retry_delay: 30 s, 1 h, 6 h, 12 h, and 24 h for every further one.
 RetryPolicy pyspider_retry_delay();
 
-// What a rule says of the pages that carry it. Taken from the rule whenever it is used, so that a changed rule reaches what waits.
+// A rule's terms for its pages. Taken from the rule whenever it is used, so that a changed rule reaches waiting pages.
 struct PageTerms {
   std::int32_t priority = 0;   // higher first
   Duration age = kNeverOld;    // so long a visit that succeeded counts as fresh; negative: for ever
@@ -34,7 +34,7 @@ struct PageTerms {
   RetryPolicy retry_delay = pyspider_retry_delay();  // how long each waits; its max_attempts counts for nothing
 };
 
-// What was said for one page, and goes before its rule.
+// Terms that were given for one page, and go before its rule.
 struct OwnTerms {
   std::optional<std::int32_t> priority;
   std::optional<Duration> age;

@@ -1,5 +1,5 @@
-// What a project has done in the last 5 minutes, hour and day, and in all: rings of counts, pure and small enough to be stored as a
-// row of the project.
+// Counters of a project's work in the last 5 minutes, hour and day, and in all: rings of counts, pure and small enough
+// to be stored as a row of the project.
 //
 // Source: pyspider's counters (5m, 1h, 1d, all; pending, success, retry, failed; fetch_time, process_time).
 #pragma once
@@ -20,8 +20,8 @@ namespace argiope {
 
 // Counts over the last `slots` × `width`, in steps of `width` of the calendar.
 //
-// What is counted later than asked for is left out: a clock that was set back finds again what it had counted till then. Set back
-// by more than the whole ring, it begins anew.
+// Counts that are later than asked for are left out: a clock that was set back finds again what it had counted till
+// then. Set back by more than the whole ring, it begins anew.
 // Memory: 8 bytes a slot, from the first count on.
 class CountRing {
  public:
@@ -39,7 +39,7 @@ class CountRing {
 
   // {"at":SLOT,"counts":[…]}: from the first that is not 0 to the slot `at`.
   void write(JsonWriter& out) const;
-  // What is wrong goes to the errors of `form`; the ring is empty then.
+  // Mistakes go to the errors of `form`; the ring is empty then.
   void read(const JsonValue& form);
 
  private:

@@ -20,7 +20,7 @@
 
 namespace argiope {
 
-// What is done with the pages that carry a rule. Of several rules the first that matches a URL is its rule.
+// A rule, and the treatment of the pages that carry it. Of several rules the first that matches a URL is its rule.
 struct ProjectRule {
   ExtractionRule extraction;  // name, match, and what is taken from its pages: nothing, where it has no fields
   // Of several records of a page (`each`): the field that tells them apart, and is the part of each. Empty: their places do.
@@ -34,7 +34,7 @@ struct ProjectRule {
   const std::string& name() const noexcept { return extraction.name; }
 };
 
-// What the owner is told of.
+// The limits whose breach the owner is told of.
 struct ProjectAlarm {
   struct Coverage {
     std::string field;  // empty: every one
@@ -45,7 +45,7 @@ struct ProjectAlarm {
   std::optional<double> most_failures;  // share of the visits of a round
 };
 
-// Who gets what becomes of the results (ResultSinks).
+// A receiver of the news of results (ResultSinks).
 struct ProjectSink {
   enum class Kind : std::uint8_t { file, webhook, command, queue, postgresql };
   enum class Format : std::uint8_t { jsonl, csv };
@@ -61,7 +61,7 @@ struct ProjectSink {
   Format format = Format::jsonl;
   std::optional<std::uint64_t> rotate_bytes;
   std::optional<Duration> rotate_span;
-  // What signs a webhook's requests, or the password of a server, is in this file, or variable of the environment.
+  // A secret for a webhook's signatures, or a server's password, is in this file, or variable of the environment.
   std::string secret_file, secret_variable;
   std::string table;                   // of PostgreSQL: "results", "shop.results"
   std::optional<Duration> time_limit;  // of one delivery; nullopt: as the kind has it
@@ -71,23 +71,23 @@ struct ProjectSink {
 // are secrets.
 std::string shown_sink_name(std::string_view name);
 
-// What a script gets in its environment, and nobody else gets to see.
+// A variable that a script gets in its environment, and nobody else gets to see.
 struct ProjectSecret {
   std::string name;  // of the variable
   std::string file;  // what has the value, from the project's file on; empty: Argiope's own variable of that name
   friend bool operator==(const ProjectSecret&, const ProjectSecret&) = default;
 };
 
-// Who reads pages beside the rules: a program or a webhook; with neither the rules are all there is.
+// The reader of pages beside the rules: a program or a webhook; with neither the rules are all there is.
 struct ProjectProcessor {
   static constexpr std::size_t kMostSecrets = 100;
 
   std::vector<std::string> command;     // program and arguments
   std::vector<ProjectSecret> secrets;   // of a program
-  // What a program sees in the strict sandbox besides the system and its own folder; from the project's file on.
+  // Paths that a program sees in the strict sandbox besides the system and its own folder; from the project's file on.
   std::vector<std::string> readable;
   std::string webhook;                  // URL, without credentials and fragment
-  // What signs the webhook's requests is in this file, or variable of the environment; neither: they are not signed.
+  // The secret for the webhook's signatures is in this file, or variable of the environment; neither: none is signed.
   std::string secret_file, secret_variable;
 
   bool empty() const noexcept { return command.empty() && webhook.empty(); }
@@ -124,8 +124,8 @@ struct ProjectDefinition {
   static constexpr std::size_t kMostSinks = 100;
 };
 
-// What is wrong goes to the errors of `form`: what is unknown, of the wrong type or out of range, patterns that are none, names that
-// nothing has, starts that no rule matches. Selectors are looked at by Extractor::compile() alone.
+// Mistakes go to the errors of `form`: members that are unknown, of the wrong type or out of range, patterns that are
+// none, names that nothing has, starts that no rule matches. Selectors are looked at by Extractor::compile() alone.
 ProjectDefinition read_project(const JsonValue& form);
 // The same of a text. Errors: invalid_input, too_large.
 Result<ProjectDefinition> parse_project_json(std::string_view json);

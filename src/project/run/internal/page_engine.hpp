@@ -39,7 +39,7 @@ namespace argiope {
 struct PageEngineOptions {
   // Of the stored projects those that it takes up; the others rest as they are. Null: all.
   std::function<bool(std::string_view name)> is_wanted;
-  // What is done at hosts (see HostDesk), and who renders pages that say so, within which limits; its seeds, scope and the like count for
+  // The options for work at hosts (see HostDesk), with the renderer and its limits; seeds, scope and the like count for
   // nothing. The renderer is used when a page wants it first, and closed with the run.
   CrawlOptions hosts;
   // Visits under way, of all projects; each until what came of it is in the store. So no more are repeated where the process dies.
@@ -54,13 +54,13 @@ struct PageEngineOptions {
   PauseRules pause;
   Duration drain_limit = std::chrono::seconds{30};
   std::uint64_t seed = 0;
-  // Who reads the pages of a project with a `processor`. Null: such projects are refused.
+  // Makes the reader of pages for a project with a `processor`. Null: such projects are refused.
   std::function<Result<std::unique_ptr<Processor>>(const ProjectDefinition& project, ProcessorWatch watch)> make_processor;
   // The text of a project's script as it is now; empty: none that could be read. A script that has changed makes a version of its project when
   // pages go to it. Null: put_project() alone makes versions.
   std::function<std::string(const ProjectDefinition& project)> script_of;
-  // What the sinks of a project work with. Null: results stay in the store, and sinks are left alone. A transport that is not given is
-  // the engine's.
+  // The means of the sinks of a project. Null: results stay in the store, and sinks are left alone. A transport that is
+  // not given is the engine's.
   std::function<SinkMeans(const ProjectDefinition& project)> sink_means;
   // How long sinks may still take what there is when visits have ended; what they have not taken then comes with the next run. Null: not
   // at all.
@@ -72,7 +72,7 @@ struct PageEngineOptions {
   std::string why_not_rendered = PageRendering{}.why_not;  // pages that are to be; where `hosts` has no renderer
 };
 
-// What a project is doing, as of now.
+// The state of a project, as of now.
 struct ProjectStatusNow {
   enum class Doing : std::uint8_t {
     stopped,     // its status is none of RUNNING and DEBUG
@@ -128,7 +128,7 @@ struct PageExplanation {
   std::optional<WallTime> until;  // when the reason ends, if time alone ends it
 };
 
-// What is done at a host now, for all projects together.
+// The state of a host now, for all projects together.
 struct HostStatusNow {
   std::uint32_t number = 0;  // from 1, in the order in which they were met
   std::string site;          // as Url::site_key() spells it
@@ -187,11 +187,11 @@ struct PageTryOrder {
   std::string answered_request;                 // TriedPage::request of that try: where this one's is another, it is fetched all the same
   // Called with its answer, if there is one, before it is read.
   std::function<void(const PageResponse& response)> on_answer;
-  // Who reads its pages; null: as PageEngineOptions::make_processor. Closed when the try has ended, before it counts as ended.
+  // Makes its reader; null: as PageEngineOptions::make_processor. Closed at the try's end, before it counts as ended.
   std::function<Result<std::unique_ptr<Processor>>(const ProjectDefinition& project, ProcessorWatch watch)> make_processor;
 };
 
-// What came of it.
+// The outcome of a try.
 struct TriedPage {
   // A page that it led to.
   struct Lead {
@@ -274,8 +274,8 @@ class PageEngine {
   // `from`: what the one that gets it sees as its sender. Errors: not_found; invalid_input for a project that takes none.
   Result<void> send_message(std::string_view from, PageMessage message);
 
-  // Tries a page: fetched as by a visit, by the hosts' robots.txt, pace and guard, and read by rules and script. That it fails is its
-  // outcome and no error. What would become of asks is by what the project of that name knows; of the hosts that are met the names are kept.
+  // Tries a page: fetched as by a visit, by the hosts' robots.txt, pace and guard, read by rules and script. A failure
+  // is its outcome, no error. Asks end by what the project of that name knows; names of met hosts are kept.
   // Errors: invalid_input for the definition and the URL; unsupported for a processor where there is nobody to make one, and what making it
   //         says; busy while `most_tries` are under way; cancelled while nothing is visited, and by stop().
   // Cancel: throws CancelledError; what was begun is ended.
@@ -313,7 +313,7 @@ class PageEngine {
 
   // How many records have each field, in its round under way; while there is none, in the last one.
   std::vector<FieldCount> coverage(std::string_view name) const;
-  // What was wrong with the last round that has ended, a sentence each.
+  // The alarms of the last round that has ended, a sentence each.
   std::vector<std::string> alarms(std::string_view name) const;
   // Of its sinks, as they are now.
   std::vector<SinkRow> sinks(std::string_view name) const;

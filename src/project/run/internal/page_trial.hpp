@@ -1,5 +1,5 @@
-// What a project would make of one page: its rule, its fields, its links and what would become of them. Pure: nothing is fetched
-// and nothing stored here.
+// The outcome of one page under a project: its rule, its fields, its links and what would become of them. Pure: nothing
+// is fetched and nothing stored here.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct FetchedPage {
   WallTime fetched_at{};
 };
 
-// What would become of a URL.
+// The outcome of an ask for a URL.
 struct TrialAsk {
   ProjectMap::Answer answer;
   std::optional<AskDecision> decision;  // of pages with a rule
@@ -60,7 +60,7 @@ using FindUrl = std::function<std::optional<KnownPage>(std::string_view url)>;
 Result<PageTrial> try_page(const ProjectDefinition& project, const ProjectMap& map, const Url& asked, const FetchedPage* page,
                            const FindUrl& find, WallTime now);
 
-// What a crawl knows of a URL, as a page; nullopt for what it has left out.
+// The knowledge of a crawl about a URL, as a page; nullopt for a URL that it has left out.
 std::optional<KnownPage> known_page_of(const UrlRecord& record);
 
 }  // namespace argiope

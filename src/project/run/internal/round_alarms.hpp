@@ -1,4 +1,4 @@
-// What was wrong with a round, by what [alarm] in the project's file says. Pure.
+// The alarms of a round, by [alarm] in the project's file. Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace argiope {
 
-// What has come of a round.
+// The counts of a round.
 struct RoundCounts {
   std::uint64_t visits = 0;   // that have ended
   std::uint64_t failed = 0;   // of them

@@ -23,9 +23,9 @@ enum class RoundWait : std::uint8_t {
 // Cost: that of PageEngine::round_due().
 RoundWait look_at_round(const PageEngine& engine, std::string_view project, WallTime limit);
 
-// What the end of rounds still leads to, such as what on_finished asks for. What is asked for within `kLongest` is visited, however long
-// its host or the project's rate holds it up; what that leads to in turn is not waited for, or scripts that send each other messages
-// would never end.
+// Waits for the visits that the end of rounds leads to, such as those that on_finished asks for. Pages that are asked
+// for within `kLongest` are visited, however long their host or the project's rate holds them up; what they lead to in
+// turn is not waited for, or scripts that send each other messages would never end.
 class AfterRounds {
  public:
   static constexpr Duration kLongest = std::chrono::seconds{10};

@@ -1,4 +1,4 @@
-// What came of a page that was tried, as JSON: docs/http-api.md, "Trying a page".
+// The outcome of a page that was tried, as JSON: docs/http-api.md, "Trying a page".
 #pragma once
 
 #include <string_view>

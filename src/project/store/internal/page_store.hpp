@@ -52,7 +52,7 @@ struct ProjectRecord {
   friend bool operator==(const ProjectRecord&, const ProjectRecord&) = default;
 };
 
-// What the project was, since a time.
+// The project as it was since a time.
 struct ProjectVersion {
   ProjectId project = 0;
   std::int64_t number = 0;  // from 1
@@ -109,7 +109,7 @@ struct HostRow {
   std::string site;      // Url::site_key(); "data:" for pages without a server
 };
 
-// What a page's visit gave under a part. `value` nullopt: it is gone.
+// The result of a page's visit under a part. `value` nullopt: it is gone.
 struct ResultChange {
   PageId page = 0;
   std::string part;
@@ -123,7 +123,7 @@ struct ResultsReplaced {
 
 // A message is a page of its own, whatever its sender calls it: none that is fetched, and not the page whose URL it may name.
 std::string page_of_message(std::string_view url);
-// What readers see as the URL of a page: of one that has none its name, of a message what its sender calls it.
+// The URL that readers see of a page: of one that has none its name, of a message what its sender calls it.
 std::string_view shown_url(std::string_view name, std::string_view url) noexcept;
 
 struct ResultRow {
@@ -138,7 +138,7 @@ struct ResultRow {
 enum class ResultNews : std::uint8_t { added, changed, gone };
 std::string_view to_string(ResultNews news) noexcept;
 
-// What became of a result, in the order of its commits; numbers grow, with gaps.
+// The news of a result, in the order of its commits; numbers grow, with gaps.
 struct FeedRow {
   std::int64_t number = 0;
   ProjectId project = 0;
@@ -186,7 +186,7 @@ struct FeedPrune {
   WallTime before{};
 };
 
-// What is written together, or not at all.
+// The rows that are written together, or not at all.
 struct PageBatch {
   std::vector<ProjectRecord> projects;  // new ones, and changes as a whole
   std::vector<ProjectVersion> versions;
@@ -211,7 +211,7 @@ struct PageBatch {
 // with the owner before: it is `waiting` from then on, for a visit that is due at once.
 //
 // Writes are submitted and committed later, in their order, each batch whole or not at all, many in one transaction; a thread of the
-// store does it. What a read sees is what was committed.
+// store does it. A read sees what was committed.
 //
 // Errors:  after a failed write it refuses all further ones with that error until it is opened again; what was committed stays.
 // Threads: the reads are the owner's thread's; submit(), begin_flush(), flushed(), backlog() and failure() any.
@@ -237,7 +237,7 @@ class PageStore {
   virtual Result<std::optional<ProjectVersion>> version(ProjectId project, std::int64_t number) = 0;
   virtual Result<std::vector<HostRow>> hosts() = 0;
 
-  // What must be known of every page of a project before it goes on, by id, and quickly: no texts.
+  // The columns that must be known of every page of a project before it goes on, by id, and quickly: no texts.
   struct KnownRow {
     PageId id = 0;
     std::uint64_t fingerprint = 0;

@@ -26,8 +26,8 @@ struct DaemonProjects {
   // Puts a script that came by the API where the project's processor finds it. Errors: invalid_input where the processor names no file of its
   // own folder; io.
   std::function<Result<void>(const ProjectDefinition& project, const std::string& script)> keep_script;
-  // Who reads pages by a script that is tried, in a folder of its own which goes with it. An empty script: by the one that the project
-  // of that name has, if there is one.
+  // Makes the reader of pages by a script that is tried, in a folder of its own which goes with it. An empty script:
+  // by the one that the project of that name has, if there is one.
   // Errors: as keep_script's, and what keeps the script from being confined.
   std::function<Result<std::unique_ptr<Processor>>(const ProjectDefinition& project, const std::string& script, ProcessorWatch watch)> try_script;
   // Why its pages are visited no more. Empty, or nullopt: they are.

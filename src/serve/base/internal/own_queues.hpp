@@ -1,4 +1,4 @@
-// Queues of the daemon's own: it alone puts into them and works them off. What its messages say is sent with its rights.
+// Queues of the daemon's own: it alone puts into them and works them off. Its messages are sent with its rights.
 #pragma once
 
 #include <string_view>

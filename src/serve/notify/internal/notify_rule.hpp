@@ -35,7 +35,7 @@ inline constexpr std::array<std::string_view, 10> kTroubleNames{"buried", "expir
 // A trouble of a queue, schedule or project, or of a part of the daemon: "failed" of "backup".
 using TroubleKey = std::pair<Trouble, std::string>;
 
-// What a message looks like.
+// The form of a message.
 enum class NotifyFormat : std::uint8_t {
   json,  // all that is known, as one object
   text,  // {"text":"…"}: Slack, Mattermost and their like
@@ -64,7 +64,7 @@ struct NotifyRule {
   std::string queue() const { return std::string(kNotifyQueues) + name; }
 };
 
-// What is wrong goes to the errors of `table`.
+// Mistakes go to the errors of `table`.
 NotifyRule read_notify_rule(const JsonValue& table);
 
 }  // namespace argiope

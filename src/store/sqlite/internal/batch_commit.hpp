@@ -31,7 +31,7 @@ class BatchCommit {
 
   // Batches are committed in the order of these calls. One after a failure is dropped.
   void submit(std::unique_ptr<GroupCommit::Call> call);
-  // What failure() says is said here too.
+  // An error that failure() tells is told here too.
   Result<void> flush();
   std::uint64_t begin_flush();
   bool flushed(std::uint64_t flush) const;

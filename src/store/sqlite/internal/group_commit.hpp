@@ -3,15 +3,15 @@
 // While one commit syncs the next is made, and those that come meanwhile share the next sync.
 //
 // It knows nothing of what is stored, nor of who waits for it: coroutines do so by awaited_calls.hpp, the store of URLs
-// counts batches. What it keeps of a call's promises is the same for both:
+// counts batches. It keeps the same promises of a call for both:
 //
 // Order:    calls are run in the order they are submitted, each whole in one transaction, and answered in that order.
 // Answers:  after the call's transaction, and all before it, is committed and, where Transactions::log() is synced apart, on
 //           the disk. Others who read the file can see a commit as much earlier as a sync takes.
 // Failure:  after a failed write, commit, sync or checkpoint, or where the file is no longer in its place, every further
 //           call that changes something fails with that error. Reads go on. The log stays behind when the file is closed.
-// Foreign locks: Transactions::begin() decides how long to wait. What then fails as busy fails alone, or for good, as
-//           Rules says.
+// Foreign locks: Transactions::begin() decides how long to wait. A call that then fails as busy fails alone, or for
+//           good, as Rules says.
 #pragma once
 
 #include <condition_variable>
@@ -54,7 +54,7 @@ class Transactions {
 // Threads: any but for stop(), which is one at a time. Destroying it stops it.
 class GroupCommit {
  public:
-  // What one caller wants done. Called by the committing thread.
+  // The work that one caller wants done. Called by the committing thread.
   class Call {
    public:
     enum class Kind : std::uint8_t { read, write };
@@ -99,7 +99,7 @@ class GroupCommit {
 
   // Never waits. False, and nothing else, once it has been stopped.
   bool submit(std::unique_ptr<Call> call);
-  // What has been submitted is to be run now.
+  // The submitted calls are to be run now.
   void wake();
   // Nothing more is to be written, because of `error`. Of several failures the first counts.
   void fail(const Error& error);

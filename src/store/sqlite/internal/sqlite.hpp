@@ -87,7 +87,7 @@ class SqliteDatabase {
   Result<SqliteStatement> prepare(std::string_view sql);
   // The single number a query gives.
   Result<std::int64_t> query_number(const char* sql);
-  // What `code` means for this file, in words.
+  // The meaning of `code` for this file, in words.
   Error error(int code) const;
   sqlite3* handle() const noexcept { return handle_.get(); }
 

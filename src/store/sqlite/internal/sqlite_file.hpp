@@ -1,4 +1,4 @@
-// What the SQLite stores share: whose file it is, which version, who owns it, how it is set up.
+// The basis that the SQLite stores share: whose file it is, which version, who owns it, how it is set up.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/store/sync_mode.hpp"
+#include "argiope/store/detail/sync_mode.hpp"
 #include "base/internal/file_writing.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 
@@ -59,7 +59,7 @@ class FileWatch {
   std::vector<File> files_;
 };
 
-// What makes a file one of ours. Version n is what the first n migrations make of an empty one.
+// The signs that a file is one of ours. Version n is what the first n migrations make of an empty one.
 struct SqliteFormat {
   std::int64_t application_id;
   std::span<const char* const> migrations;

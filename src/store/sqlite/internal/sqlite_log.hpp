@@ -33,7 +33,7 @@ class SqliteLog {
   Result<void> sync_apart();
   // Whether a commit is not on the disk before sync(). Where it is, there is nothing to sync, and SQLite makes checkpoints.
   bool is_apart() const noexcept { return file_ != nullptr; }
-  // What has been committed is on the disk.
+  // Brings committed data to the disk.
   Result<void> sync() noexcept;
   // Whether it is time for checkpoint().
   bool is_long() const noexcept { return pages_ >= checkpoint_at_; }

@@ -49,7 +49,7 @@ class StretchScan {
   template <class Reader, class Show>
   Result<void> run(std::vector<std::unique_ptr<Reader>> readers, const Show& show) {
     std::vector<std::jthread> threads;
-    // Whoever waits is told, whatever ends this.
+    // Waiters are told, whatever ends this.
     struct Ending {
       StretchScan& scan;
       ~Ending() { scan.end({}); }

@@ -1,8 +1,8 @@
 // The URLs of a style sheet, or of a `style` attribute: url(…), url("…"), @import "…", image-set("…"), each with its place in
 // the text, so that one can be replaced and every other byte stays.
 //
-// What lives here follows the tokeniser of CSS Syntax 3 (section 4): a `url(` in a comment, in a string or in a longer name is
-// none. No grammar: whether a browser would drop the rule around a URL is not looked at.
+// The functions here follow the tokeniser of CSS Syntax 3 (section 4): a `url(` in a comment, in a string or in a
+// longer name is none. No grammar: whether a browser would drop the rule around a URL is not looked at.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +23,13 @@ struct CssReference {
   friend bool operator==(const CssReference&, const CssReference&) = default;
 };
 
-// Replaces what `urls` held, in the text's order. `css` is UTF-8, or any bytes whose ASCII is ASCII. What @namespace names is
-// no URL to be fetched, nor is a fragment alone, and both are left out.
+// Replaces what `urls` held, in the text's order. `css` is UTF-8, or any bytes whose ASCII is ASCII. A URL that
+// @namespace names is none to be fetched, nor is a fragment alone, and both are left out.
 //
 // Cost: linear in the text, whatever it holds; memory for the result alone.
 void find_css_references(std::string_view css, std::vector<CssReference>& urls);
 
-// What a string or an unquoted url() that is written as `raw` stands for: escapes undone (section 4.3.7).
+// The text that a string or an unquoted url() written as `raw` stands for: escapes undone (section 4.3.7).
 std::string unescape_css(std::string_view raw);
 // Appends `text` as it is written between such quotes, or unquoted.
 void append_css_escaped(std::string_view text, char quote, std::string& out);

@@ -74,6 +74,7 @@ class TagBeginnings {
 //   bool wants(const char* name) const         whether a start tag whose name begins there is looked at
 //   const char* start_tag(const char* name)    from a start tag's name to behind what belongs to it, as attributes() and
 //                                              raw_text() find it
+// and may have an end_tag() of its own, which calls the walker's.
 template <class Handler>
 class HtmlWalker {
  public:
@@ -90,7 +91,7 @@ class HtmlWalker {
       if (is_alpha(*p)) {
         p = handler.wants(p) || foreign_.entered() ? handler.start_tag(p) : skip_tag(p);
       } else if (*p == '/') {
-        p = end_tag(p + 1);
+        p = handler.end_tag(p + 1);
       } else if (*p == '!') {
         p = declaration(p + 1);
       } else if (*p == '?') {
@@ -247,8 +248,8 @@ class HtmlWalker {
     return nullptr;
   }
 
-  // To be told of each start tag `template` of HTML. What is in one is no part of the page until a script takes it out: what it
-  // says of the page as a whole (its base, whether it may be kept) does not count.
+  // To be told of each start tag `template` of HTML. The content of one is no part of the page until a script takes it
+  // out: what it says of the page as a whole (its base, whether it may be kept) does not count.
   void open_template() noexcept { ++templates_; }
   bool in_template() const noexcept { return templates_ > 0; }
 

@@ -1,7 +1,7 @@
 // Everywhere an HTML page or a style sheet names a URL, with its place in the bytes: links, and what the page is shown with. So
 // that a page can be saved with other URLs in it and every other byte as it was.
 //
-// Which attributes hold URLs, and of what kind, is url_table.hpp's to say. What becomes of each URL is page_rewriter.hpp's
+// Which attributes hold URLs, and of what kind, is url_table.hpp's to say. The fate of each URL is page_rewriter.hpp's
 // caller's to say; the links that a crawl follows are link_scanner.hpp's, which looks at less and is faster.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace argiope {
 
-// What a URL is for.
+// The use of a URL.
 enum class ReferenceRole : std::uint8_t {
   link,        // a document to go to: a, area, frames, cite, meta refresh
   form,        // where a form is sent to
@@ -90,7 +90,7 @@ void append_references(const PageReferences& references, std::string& out);
 // by other rules than scan_references() has now, or is damaged, and says nothing.
 bool read_references(std::string_view kept, std::size_t page_size, PageReferences& references);
 
-// What the bytes of a reference stand for, in UTF-8: character references undone. `encoding` is the page's.
+// The text that the bytes of a reference stand for, in UTF-8: character references undone. `encoding` is the page's.
 std::string reference_text(std::string_view raw, bool in_attribute, std::string_view encoding);
 
 // One URL within what a reference stands for.

@@ -11,7 +11,7 @@
 
 namespace argiope {
 
-// What becomes of one URL.
+// The fate of one URL.
 enum class Rewritten : std::uint8_t {
   as_it_was,
   elsewhere,  // another text
@@ -19,7 +19,7 @@ enum class Rewritten : std::uint8_t {
 };
 
 // Is given the URL as the page means it: in UTF-8, character references and escapes undone, without space around. Appends to
-// `out`, which is empty, what is to stand there, unless it is to stay as it was. What it appends is a URL: without space.
+// `out`, which is empty, what is to stand there, unless it is to stay as it was. The result is a URL: without space.
 using RewriteUrl = std::function<Rewritten(std::string_view url, ReferenceRole role, std::string& out)>;
 
 struct RewriteOptions {

@@ -2,8 +2,8 @@
 // Where the link scanner (link_scanner.hpp) is for every page of a crawl, this is for those that are checked or reported on:
 // it looks at every attribute, and costs some three times as much.
 //
-// The links that are followed are those of scan_links(), by the same rules; a test holds the two to each other. What holds a URL
-// is url_table.hpp's to say.
+// The links that are followed are those of scan_links(), by the same rules; a test holds the two to each other. The
+// list of what holds a URL is url_table.hpp's to say.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "argiope/web/detail/robots_meta.hpp"
 #include "argiope/web/link_scanner.hpp"
-#include "argiope/web/robots_meta.hpp"
 
 namespace argiope {
 
@@ -43,7 +43,7 @@ struct SurveyOptions {
 struct PageSurvey {
   std::vector<SurveyedLink> links;  // in the page's order
   std::size_t dropped = 0;
-  // What fragments may name: the `id` of any element, the `name` of an `a`; not empty ones. In the page's order.
+  // Names for fragments: the `id` of any element, the `name` of an `a`; not empty ones. In the page's order.
   std::vector<std::string_view> ids;
   bool has_all_ids = true;
   std::string_view base_href;  // as ScanResult::base_href

@@ -1,5 +1,5 @@
-// What a page says, in three numbers: to tell whether two pages say the same, or nearly so, whatever stands in their markup and
-// their links.
+// The words of a page, in three numbers: to tell whether two pages say the same, or nearly so, whatever stands in their
+// markup and their links.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a refresh says: one rule for the element `meta` and for the header field.
+// The meaning of a refresh: one rule for the element `meta` and for the header field.
 #pragma once
 
 #include <string_view>

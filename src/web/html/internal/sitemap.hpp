@@ -1,5 +1,5 @@
-// What sitemaps and feeds list: sitemap XML and its indexes (sitemaps.org, 0.9) with the extensions for images, videos, news and
-// languages, lists of URLs as text, RSS 0.9 to 2.0, and Atom.
+// The URLs that sitemaps and feeds list: sitemap XML and its indexes (sitemaps.org, 0.9) with the extensions for
+// images, videos, news and languages, lists of URLs as text, RSS 0.9 to 2.0, and Atom.
 //
 // The bytes come from servers, who say what they like about them, so the bytes alone decide what a file is. Unlike libxml2 in its
 // recovery the reader keeps an "&" that begins no reference, which is the commonest fault in sitemaps, as it is: URLs stay what

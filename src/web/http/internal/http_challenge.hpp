@@ -1,5 +1,5 @@
-// What a server asks for with a 401, or a proxy with a 407: the fields WWW-Authenticate and Proxy-Authenticate (RFC 9110,
-// 11.6.1), taken apart. How a challenge is answered is in http_authenticator.hpp.
+// The challenges of a server with a 401, or a proxy with a 407: the fields WWW-Authenticate and Proxy-Authenticate (RFC
+// 9110, 11.6.1), taken apart. How a challenge is answered is in http_authenticator.hpp.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct HttpChallenge {
   const std::string* parameter(std::string_view name) const noexcept;
 };
 
-// All challenges of several fields, one a line; a field may have several, with commas between. What is malformed is passed
-// over as far as it can be told; nothing is beyond the limits above.
+// All challenges of several fields, one a line; a field may have several, with commas between. A malformed one is
+// passed over as far as it can be told; nothing is beyond the limits above.
 // Cost: linear in the text.
 std::vector<HttpChallenge> parse_challenges(std::string_view fields);
 

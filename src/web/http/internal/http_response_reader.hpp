@@ -2,7 +2,7 @@
 // frames messages, HTTP/2 does, it takes their parts.
 //
 // It reads what browsers and curl read, where RFC 9112 leaves room for it: what is odd is noted in the response, and a
-// connection that has carried anything odd is not used again. What would be a guess is an error.
+// connection that has carried anything odd is not used again. A message that could only be guessed at is an error.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ class HttpResponseReader {
   Result<void> feed_end(const Error* why = nullptr);
 
   // In the place of feed(), for messages that are framed already: a status, fields, the end of the head, pieces of the body, the
-  // end. What is done() early wants no more of it. Errors: those of feed().
+  // end. A reader that is done() early wants no more of it. Errors: those of feed().
   void take_status(int status);
   Result<void> take_framed_field(std::string_view name, std::string_view value);
   // A field that is none, and was passed over.
@@ -107,6 +107,9 @@ class HttpResponseReader {
   Result<void> start_body();
   Result<void> take_body(std::string_view body);
   void keep_coded(std::string_view body);
+  void take_plain(std::string_view body);
+  void remember_coded(std::string_view body);
+  bool take_as_it_is(std::string_view body);
   Result<void> end_body();
   // Whether the type is wanted, as soon as that shows.
   void judge_type();
@@ -129,6 +132,8 @@ class HttpResponseReader {
   bool started_ = false;
   bool keep_alive_ = false;
   bool encoded_ = false;
+  std::string coded_begin_;     // what has come of the coded body, while that is little
+  bool has_all_coded_ = false;  // that is all
   int minor_version_ = 1;
   std::size_t scanned_ = 0;     // of the line at the front: so far there is no end of it
   std::size_t line_bytes_ = 0;  // of head or chunk lines, against the limit

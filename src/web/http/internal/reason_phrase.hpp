@@ -1,4 +1,4 @@
-// What a status is called.
+// The names of statuses.
 #pragma once
 
 #include <string_view>

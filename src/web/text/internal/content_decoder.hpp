@@ -12,6 +12,11 @@
 
 namespace argiope {
 
+// Whether a body that begins so may be what the coding makes: some servers and writers of archives name a coding that they have undone, or
+// never made. Where the coding has a mark, the body must have it; where it has none, a body that reads as text or a picture is not coded.
+// A short piece of coded data may look like text: of that only what cannot be decoded is known not to be coded.
+bool may_be_coded(std::string_view coding, std::string_view begin) noexcept;
+
 // start(), feed() in pieces, finish(); then start() again for the next body, with memory reused.
 //
 // Errors:  unsupported (an unknown coding, or more than three), protocol (damaged or cut-off data), too_large (a
@@ -32,7 +37,7 @@ class ContentDecoder {
   Result<void> start(std::string_view codings, std::size_t output_limit);
   // Appends what `bytes` decode to; at the limit it stops, and truncated() is true.
   Result<void> feed(std::string_view bytes, std::string& out);
-  // The body has ended: an error when the data has not. What follows the end of a stream is ignored, as browsers do.
+  // The body has ended: an error when the data has not. Bytes behind the end of a stream are ignored, as browsers do.
   Result<void> finish() const;
   bool truncated() const noexcept { return truncated_; }
 

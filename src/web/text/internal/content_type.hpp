@@ -38,8 +38,8 @@ inline bool is_html_page(std::string_view content_type, std::string_view body) n
 
 // Whether the header's type is one of `types`, in lower case: "text/html", "text/*" or "*/*".
 bool has_media_type(std::string_view content_type, std::span<const std::string> types) noexcept;
-// What a body is that came without type, by its first kSniffedBytes (MIME Sniffing Standard, 7.1): HTML, XML, PDF, the images,
-// sounds, films, fonts and archives that have a mark, "text/plain", or "application/octet-stream".
+// The type of a body that came without one, by its first kSniffedBytes (MIME Sniffing Standard, 7.1): HTML, XML, PDF,
+// the images, sounds, films, fonts and archives that have a mark, "text/plain", or "application/octet-stream".
 std::string_view sniff_type(std::string_view body) noexcept;
 inline constexpr std::size_t kSniffedBytes = 1445;  // the standard's "resource header"
 

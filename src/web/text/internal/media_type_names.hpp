@@ -1,4 +1,4 @@
-// What the end of a file's name says of its media type: a guess, before anybody has answered.
+// The media type by the end of a file's name: a guess, before anybody has answered.
 #pragma once
 
 #include <string_view>

@@ -6,7 +6,7 @@
 
 namespace argiope {
 
-// What is wrong with an address, in words; empty: nothing. RFC 5321 (4.1.2, 4.5.3.1), with the letters of all scripts that
+// The fault of an address, in words; empty: nothing. RFC 5321 (4.1.2, 4.5.3.1), with the letters of all scripts that
 // RFC 6531 adds; without comments, which no link has.
 std::string mail_address_trouble(std::string_view address);
 

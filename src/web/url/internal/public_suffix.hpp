@@ -1,5 +1,5 @@
-// Who may share cookies, and what a "domain" is to people: the public suffix list (https://publicsuffix.org), by libpsl. The
-// list is the newest that the machine has, or the one that libpsl was built with.
+// The hosts that may share cookies, and what a "domain" is to people: the public suffix list (https://publicsuffix.org), by
+// libpsl. The list is the newest that the machine has, or the one that libpsl was built with.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// The parameters of URLs: "name=value" in the query, between "&", and ";name=value" at the ends of path segments. What
-// sessions and campaigns put there tells nothing of the page; which names those are is a list here.
+// The parameters of URLs: "name=value" in the query, between "&", and ";name=value" at the ends of path segments. The
+// parameters that sessions and campaigns put there tell nothing of the page; which names those are is a list here.
 #pragma once
 
 #include <cstddef>
@@ -79,7 +79,7 @@ class ParameterNames {
   std::vector<std::string> names_, beginnings_;  // in lower case
 };
 
-// What "tracking" and "sessions" stand for.
+// The parameters for which "tracking" and "sessions" stand.
 std::span<const std::string_view> tracking_parameters() noexcept;
 std::span<const std::string_view> session_parameters() noexcept;
 

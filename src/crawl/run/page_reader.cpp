@@ -1,0 +1,235 @@
+#include "crawl/run/page_reader.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "argiope/web/detail/robots_meta.hpp"
+#include "crawl/page/canonical_field.hpp"
+#include "crawl/page/internal/refresh_field.hpp"
+#include "crawl/page/page_in_utf8.hpp"
+#include "crawl/run/discovery.hpp"
+#include "crawl/run/sitemap_desk.hpp"
+#include "web/html/internal/page_rewriter.hpp"
+#include "web/text/internal/content_type.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr std::size_t kKnownRequisites = std::size_t{1} << 13;
+
+}  // namespace
+
+Crawler::Shard::PageReader::PageReader(Core& core, Discovery& discovery, SitemapDesk& sitemaps)
+    : Part(core),
+      discovery_(discovery),
+      sitemaps_(sitemaps),
+      harvester_(options_.product_token, options_.max_links_per_page) {}
+
+void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = task_of(visit);
+  const HttpResponse& response = visit.response;
+  const bool is_page = is_html_page(response.headers.content_type, response.body);
+  if (is_page) ShardCounters::add(counters_.pages);
+  const bool is_read = is_page || is_xml(response.headers.content_type);
+  if (!is_read && response.headers.refresh.empty()) return;
+  const HostPolicy& policy = *visit.ticket.host->policy;
+  if (parse_robots_tag(response.headers.robots_tag, policy.product_token).nofollow) return count(Exclusion::nofollow);
+  if (!is_read) {
+    follow_refresh(visit, batch);
+    return discovery_.store_links(task, false, batch);
+  }
+  if (options_.feeds) sitemaps_.add_feeds_of(visit, text_of(visit), batch);
+  // Where each page leads is stored whole, or not at all.
+  const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
+  auto summary = scan_page(visit);
+  if (shared_.duplicates && !summary.nofollow && is_copy(visit, batch))
+    return discovery_.store_links(task, false, batch);
+  const auto discover_link = [&](const LinkHarvester::Link& link) -> std::uint64_t {
+    if (link.nofollow) {
+      count(Exclusion::nofollow);
+      return 0;
+    }
+    if (!follow_link(task, link.url, batch)) return 0;
+    // No link makes what is linked from a seed nearer.
+    return task.depth == 0 ? 0 : discovery_.last_linked();
+  };
+  harvester_.follow(visit.request.url, summary, context, discover_link,
+                    [&](std::uint64_t target) { discovery_.link_again(target); });
+  if (!summary.nofollow) follow_refresh(visit, batch);
+  if (visit.rendered != nullptr) discover_own_urls(visit, batch);
+  discovery_.store_links(task, false, batch);
+  if (summary.nofollow) count(Exclusion::nofollow);
+  if (summary.dropped > 0) {
+    ShardCounters::add(counters_.excluded[static_cast<std::size_t>(Exclusion::links_per_page)], summary.dropped);
+    note_part(batch.outcomes.front(), UrlReason::links_per_page, options_.max_links_per_page);
+  }
+  if (summary.other_scheme > 0) {
+    ShardCounters::add(counters_.excluded[static_cast<std::size_t>(Exclusion::scheme)], summary.other_scheme);
+  }
+}
+
+// False: another URL is followed in its place.
+bool Crawler::Shard::PageReader::follow_link(const UrlTask& from, const Url& url, UrlBatch& batch) {
+  if (shared_.duplicates && discovery_.discover_stripped(from, url, batch)) return false;
+  discovery_.discover(from, url, from.depth + 1, false, batch);
+  return true;
+}
+
+// A link of the page's, whatever the answer is.
+void Crawler::Shard::PageReader::follow_refresh(const Visit& visit, UrlBatch& batch) {
+  if (find_refresh(visit.request.url, visit.response.headers.refresh, found_))
+    follow_link(task_of(visit), found_, batch);
+}
+
+PageText& Crawler::Shard::PageReader::text_of(Visit& visit) {
+  if (visit.text == 0 || visit.text != texts_) {
+    text_.begin(visit.response.body, visit.response.headers.content_type);
+    visit.text = ++texts_;
+    said_.reset();
+  }
+  return text_;
+}
+
+LinkHarvester::Summary Crawler::Shard::PageReader::scan_page(Visit& visit) {
+  if (is_scanned(visit)) return scanned_;
+  if (!options_.hosts.empty()) harvester_.speak_for(visit.ticket.host->policy->product_token);
+  const bool has_references = has_requisites(visit) && !is_style_sheet(visit.response);
+  scanned_ = harvester_.scan(visit.request.url, text_of(visit), has_references ? &references_ : nullptr);
+  visit.scan = ++scans_;
+  return scanned_;
+}
+
+// The URLs that its script has given to the page are links of it.
+void Crawler::Shard::PageReader::discover_own_urls(const Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = *visit.ticket.task;
+  for (const std::string& text : visit.rendered->own_urls) {
+    auto url = Url::parse(text);
+    if (!url) continue;
+    url->strip_fragment();
+    url->strip_credentials();
+    if (url->href() != visit.request.url.without_fragment())
+      discovery_.discover(task, *url, task.depth + 1, false, batch);
+  }
+}
+
+const PageWords& Crawler::Shard::PageReader::words_of(Visit& visit) {
+  PageText& text = text_of(visit);
+  if (!said_) said_ = words_.read(text.utf8());
+  return *said_;
+}
+
+// --- what pages are shown with ---------------------------------------------------------------------------------------
+
+bool Crawler::Shard::PageReader::has_requisites(const Visit& visit) const noexcept {
+  const HttpResponse& response = visit.response;
+  const UrlTask& task = *visit.ticket.task;
+  if (options_.requisites == Requisites::none || is_only_checked(task.purpose)) return false;
+  if (response.status != 200 || response.unwanted) return false;
+  if (is_style_sheet(response)) return true;
+  return task.purpose != Purpose::requisite && is_html_page(response.headers.content_type, response.body);
+}
+
+const PageReferences* Crawler::Shard::PageReader::scan_early(Visit& visit) {
+  // Pages that are rendered are read as JavaScript has made them.
+  if (visit.rendered != nullptr || !has_requisites(visit) || is_style_sheet(visit.response)) return nullptr;
+  scan_page(visit);
+  const std::string_view body = visit.response.body, text = harvester_.html();
+  return text.data() == body.data() && text.size() == body.size() ? &references_ : nullptr;
+}
+
+void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) {
+  if (!has_requisites(visit)) return;
+  const UrlTask& task = *visit.ticket.task;
+  const bool is_style = is_style_sheet(visit.response);
+  const bool is_last_sheet = is_of_pages(task.purpose) && task.nesting >= kMostNestedRequisites;
+  if (!is_style) scan_page(visit);
+  PageText& page = text_of(visit);
+  const std::string_view text = page.utf8();
+  LinkResolver resolver;
+  resolver.begin(visit.request.url, is_style ? std::string_view{} : references_.base_href,
+                 is_style ? "UTF-8" : page.charset().name);
+  known_requisites_.resize(kKnownRequisites);
+  std::string_view base = resolver.base().without_fragment();
+  base = base.substr(0, base.find('?'));
+  const std::uint64_t folder = fingerprint(base.substr(0, base.rfind('/') + 1), fingerprint(resolver.encoding()));
+  std::size_t room = options_.max_links_per_page;
+  const auto visit_one = [&](std::string_view url, ReferenceRole) {
+    if (url.starts_with("data:") || url.starts_with('#') || room == 0) return;
+    --room;
+    // Pages of a folder have the same ones again and again. One that is too deep here may lie nearer to another page.
+    if (url.front() != '?' && !is_last_sheet) {
+      const std::uint64_t pair = fingerprint(url, folder);
+      std::uint64_t& slot = known_requisites_[pair & (kKnownRequisites - 1)];
+      if (std::exchange(slot, pair) == pair) return;
+    }
+    if (resolver.resolve(url, found_) == UrlStatus::ok) discovery_.discover_requisite(task, found_, 0, batch);
+  };
+  is_style ? visit_style_assets(text, visit_one) : visit_assets(text, references_, "UTF-8", visit_one);
+}
+
+// --- what is there in several places ---------------------------------------------------------------------------------
+
+// Whether another page is read in place of the one that the harvester has scanned: its links are not followed then.
+// The lessons that it teaches of its parameters, and of the shape of its URL, are noted.
+bool Crawler::Shard::PageReader::is_copy(Visit& visit, UrlBatch& batch) {
+  if (batch.outcomes.front().reason != UrlReason::none || visit.response.truncated) return false;
+  const DuplicateOptions& wanted = options_.duplicates;
+  if (wanted.canonical && is_alias(visit, batch)) return true;
+  if (wanted.compares_words() || wanted.learn_parameters) words_of(visit);
+  if (wanted.learn_parameters && said_->count >= kFewWords) learn_parameters(visit, batch);
+  const auto [reason, other] = find_copy(visit, batch);
+  // A copy that is fetched again makes no row of copies.
+  const bool counts = other == 0 || !task_of(visit).settled;
+  if (auto trap = counts ? shared_.duplicates->watch(task_of(visit).url.href(), other != 0) : std::nullopt)
+    batch.notes.push_back(std::move(*trap));
+  if (reason == UrlReason::duplicate && wanted.skip_exact) return note_copy(batch, Exclusion::duplicate, other), true;
+  if (reason == UrlReason::near_duplicate && wanted.skip_near)
+    return note_copy(batch, Exclusion::near_duplicate, other), true;
+  return false;
+}
+
+void Crawler::Shard::PageReader::note_copy(UrlBatch& batch, Exclusion why, std::int64_t other) {
+  UrlOutcome& outcome = batch.outcomes.front();
+  outcome.reason = reason_of(why);
+  outcome.limit = other;
+  count(why);
+  shared_.count_left_out(outcome.reason);
+}
+
+bool Crawler::Shard::PageReader::is_alias(Visit& visit, UrlBatch& batch) {
+  const UrlTask& task = task_of(visit);
+  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), canonical_))
+    return false;
+  if (canonical_ == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
+  if (shared_.place_of(canonical_.href(), task.depth + 1) != Exclusion::none ||
+      discovery_.is_in_trap(canonical_.href()))
+    return false;
+  const Host& host = *visit.ticket.host;
+  const bool is_forbidden =
+      host.robots && canonical_.site_key() == host.site && !host.robots->allowed(canonical_.path_and_query());
+  if (is_forbidden) return false;
+  discovery_.discover(task, canonical_, task.depth + 1, false, batch);
+  const std::int64_t canonical = shared_.seen.id_of(shared_.fingerprint_of(canonical_.href()));
+  if (canonical == 0 || !shared_.duplicates->add_alias(task.id, canonical)) return false;
+  note_copy(batch, Exclusion::alias, canonical);
+  return true;
+}
+
+DuplicateBook::Copy Crawler::Shard::PageReader::find_copy(const Visit& visit, const UrlBatch& batch) {
+  const DuplicateOptions& wanted = options_.duplicates;
+  const std::string& digest = batch.outcomes.front().digest;
+  if (digest.empty() || !(wanted.skip_exact || wanted.compares_words())) return {};
+  const std::string& site = visit.ticket.host->site;
+  DuplicateBook::Content content{.page = {task_of(visit).id, task_of(visit).depth}, .bytes = content_key(digest, site)};
+  if (said_ && said_->count >= kFewWords) content.simhash = said_->simhash;
+  if (visit.before && !visit.before->digest.empty()) content.bytes_before = content_key(visit.before->digest, site);
+  return shared_.duplicates->find_copy(content, site);
+}
+
+void Crawler::Shard::PageReader::learn_parameters(const Visit& visit, UrlBatch& batch) {
+  auto notes = shared_.duplicates->learn(task_of(visit).url.href(), visit.ticket.host->site, said_->digest);
+  std::ranges::move(notes, std::back_inserter(batch.notes));
+}
+
+}  // namespace argiope

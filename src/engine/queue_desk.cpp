@@ -1,0 +1,263 @@
+#include "engine/queue_desk.hpp"
+
+#include <algorithm>
+
+#include "argiope/async/or_return.hpp"
+#include "engine/book_rules.hpp"
+#include "jobs/internal/job_rules.hpp"
+
+namespace argiope {
+namespace {
+
+constexpr Duration kBetweenLooks = std::chrono::seconds{1};  // for queues that are not there
+
+}  // namespace
+
+// --- queues that come and go -----------------------------------------------------------------------------------------
+
+QueueDesk::Queue& QueueDesk::add(StoredQueue stored) {
+  if (Queue* known = queues_.find_erased_too(stored.id)) {
+    if (std::exchange(known->erased, false)) known->window.configure(std::move(stored.config), loop_.time());
+    mark(*known);
+    owned_.callers.join(*known);
+    return *known;
+  }
+  Queue& queue = queues_.add(std::make_unique<Queue>(loop_, std::move(stored), options_.window, clock_));
+  queue.window.jobs().set_due_log(&owned_.due_log);
+  queue.pass = owned_.least_pass;
+  queue.is_free = is_free(queue.name());
+  wakeups_.push(kNever, static_cast<std::uint32_t>(queues_.size() - 1), wakeup_place());
+  mark(queue);
+  owned_.callers.join(queue);
+  return queue;
+}
+
+// One asker has half of them at most, so that the others can make some.
+Result<void> QueueDesk::check_may_make(std::string_view name, const JobReach* asker) const {
+  const std::size_t most = options_.most_queues;
+  if (most == EngineOptions{}.most_queues || is_free(name)) return {};
+  if (queues_.counted() >= most) return too_many_queues(name, most);
+  const std::size_t share = std::max<std::size_t>(most / 2, 1);
+  if (asker == nullptr || asker->who.empty() || queues_.counted_of(*asker) < share) return {};
+  return too_many_queues_of(name, asker->who, share);
+}
+
+Coro<Result<QueueDesk::Queue*>> QueueDesk::named(std::string name, bool may_create, JobReachRef asker) {
+  if (Queue* known = queues_.find(name)) co_return known;
+  co_await or_return(check_queue_name(name));
+  if (!may_create) co_return queue_not_made(name);
+  co_await or_return(check_may_make(name, asker.get()));
+  auto stored = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
+  Queue& queue = add(std::move(stored));
+  queue.maker = asker == nullptr ? std::string() : asker->who;
+  co_return &queue;
+}
+
+Coro<Result<void>> QueueDesk::configure_named(std::string name, QueueConfig config, JobReachRef asker) {
+  Queue& queue = *co_await or_return(named(std::move(name), true, std::move(asker)));
+  queue.is_free = is_free(queue.name());
+  co_await or_return(store_(&Store::configure, queue.window.id(), config));
+  queue.window.configure(std::move(config), loop_.time());
+  tell(JobEventKind::queue_changed, 0, queue);
+  queue.room.look_again();
+  mark(queue);
+  co_return Result<void>{};
+}
+
+// Not found from here on, so that a put that comes meanwhile has the store make it again.
+Coro<Result<void>> QueueDesk::erase_named(std::string name) {
+  Queue* const queue = queues_.find(name);
+  if (queue == nullptr) co_return no_such_queue(name);
+  if (queue->room.live() > 0) co_return std::unexpected(job_rules::not_empty(name));
+  queue->erased = true;
+  auto done = co_await store_(&Store::erase_queue, queue->window.id());
+  if (!done) {
+    queue->erased = false;
+    owned_.callers.join(*queue);  // who asked for it meanwhile
+    mark(*queue);
+  } else {
+    tell(JobEventKind::queue_changed, 0, *queue);
+  }
+  co_return done;
+}
+
+// Those that others have made, configured or erased.
+Coro<Result<void>> QueueDesk::load_new() {
+  std::vector<Queue*> known_before;
+  for (const auto& queue : queues_) {
+    if (!queue->erased) known_before.push_back(queue.get());
+  }
+  auto stored = co_await or_return(store_(&Store::queues));
+  for (Queue* queue : known_before) {
+    const bool is_there = std::ranges::find(stored, queue->window.id(), &StoredQueue::id) != stored.end();
+    if (!is_there && queue->room.live() == 0) queue->erased = true;
+  }
+  for (StoredQueue& queue : stored) {
+    end_pause_if_over(queue.config, clock_.now());
+    if (Queue* known = queues_.find(queue.id)) {
+      known->window.configure(std::move(queue.config), loop_.time());
+      mark(*known);
+    } else {
+      add(std::move(queue));
+    }
+  }
+  co_return Result<void>{};
+}
+
+// Somebody asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who asks for
+// what is not there may do so often.
+bool QueueDesk::may_be_news(const std::vector<std::string>& names) {
+  const bool knows_all =
+      std::ranges::all_of(names, [&](const std::string& name) { return queues_.find(name) != nullptr; });
+  if (knows_all || loop_.time() < look_for_new_at_) return false;
+  look_for_new_at_ = saturating_add(loop_.time(), kBetweenLooks);
+  return true;
+}
+
+Coro<Result<void>> QueueDesk::recount() {
+  const auto counted = co_await or_return(store_(&Store::counts));
+  for (const QueueCounts& counts : counted) {
+    Queue* const queue = queues_.find(counts.queue);
+    if (queue != nullptr) queue->room.recount(counts.counts.ready + counts.counts.delayed + counts.counts.running);
+  }
+  co_return Result<void>{};
+}
+
+TimePoint QueueDesk::pause_ends(const Queue& queue) const {
+  const QueueConfig& config = queue.config();
+  const bool ends = config.limits.paused && config.paused_until != WallTime{};
+  return ends ? clock_.to_monotonic(config.paused_until) : kNever;
+}
+
+// The time of its pause is over. The store goes on to say until when it was: whoever looks there knows what that means.
+void QueueDesk::end_pause(Queue& queue, TimePoint now) {
+  QueueConfig config = queue.config();
+  end_pause_if_over(config, config.paused_until);
+  queue.window.configure(std::move(config), now);
+  tell(JobEventKind::queue_changed, 0, queue);
+}
+
+// --- what Engine and Book offer ---------------------------------------------------------------------------------------
+
+const StoredQueue* QueueDesk::find(std::string_view name) const {
+  const Queue* queue = queues_.find(name);
+  return queue == nullptr ? nullptr : &queue->window.stored();
+}
+
+Result<QueueConfig> QueueDesk::config(std::string_view name) const {
+  const Queue* queue = queues_.find(name);
+  if (queue == nullptr) return no_such_queue(name);
+  return queue->window.config();
+}
+
+Result<void> QueueDesk::rest_key(std::string_view name, std::string_view key, TimePoint until) {
+  Queue* queue = queues_.find(name);
+  if (queue == nullptr) return no_such_queue(name);
+  JobQueue& jobs = queue->window.jobs();
+  jobs.rest_key(jobs.key(key), until, loop_.time());
+  mark(*queue);
+  return {};
+}
+
+Result<void> QueueDesk::wake_key(std::string_view name, std::string_view key) {
+  Queue* queue = queues_.find(name);
+  if (queue == nullptr) return no_such_queue(name);
+  JobQueue& jobs = queue->window.jobs();
+  jobs.wake_key(jobs.key(key), loop_.time());
+  mark(*queue);
+  return {};
+}
+
+std::size_t QueueDesk::in_memory() const {
+  std::size_t count = 0;
+  for (const auto& queue : queues_) count += queue->window.jobs().size();
+  return count;
+}
+
+// --- which are to be looked at ----------------------------------------------------------------------------------------
+
+void QueueDesk::note_dirty(Queue& queue) {
+  if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
+}
+
+void QueueDesk::mark(Queue& queue) {
+  note_dirty(queue);
+  ticker_.soon();
+}
+
+std::vector<QueueDesk::Queue*> QueueDesk::take_due(TimePoint now) {
+  while (!wakeups_.empty() && wakeups_.top().rank <= now) {
+    Queue& queue = queues_[wakeups_.top().handle];
+    wakeups_.update(0, kNever, wakeup_place());
+    note_dirty(queue);
+  }
+  return std::exchange(dirty_, {});
+}
+
+void QueueDesk::wake_at(Queue& queue, TimePoint when) { wakeups_.update(queue.wakeup_place, when, wakeup_place()); }
+
+void QueueDesk::look_when_due() {
+  if (!wakeups_.empty()) ticker_.at(wakeups_.top().rank);
+}
+
+// --- what comes of jobs -----------------------------------------------------------------------------------------------
+
+PutRequest QueueDesk::request_of(NewJob job, const Queue& queue) const {
+  job.due_at = whole_ms(clock_.from_calendar(job.due_at));
+  const WallTime now = clock_.now();
+  const std::int32_t ranked = ranked_priority(job.priority, std::max(now, job.due_at), queue.window.config().ageing);
+  const bool aside = queue.window.sets_aside(job.key, ranked);
+  return {std::move(job), aside};
+}
+
+void QueueDesk::note_put(Queue& queue, const PutReply& reply) {
+  queue.room.arrived(reply.outcome == PutOutcome::added || reply.outcome == PutOutcome::run_again);
+  if (reply.outcome == PutOutcome::kept || reply.outcome == PutOutcome::taken) return;
+  if (reply.cancelled != nullptr) {
+    tell(JobEventKind::cancelled, reply.id, queue, reply.cancelled->why);
+    // Until it was put into them, those batches may have been ready.
+    for (const CancelledJob& other : reply.cancelled->cancelled) {
+      if (Queue* its_queue = queues_.find(other.queue)) its_queue->window.forget(other.id, loop_.time());
+    }
+    return note_released(reply.cancelled->released, reply.cancelled->cancelled, reply.cancelled->ended_runs);
+  }
+  queue.window.place(reply.job, loop_.time());
+  tell_of_put(queue, reply);
+}
+
+void QueueDesk::tell_of_put(Queue& queue, const PutReply& reply) {
+  mark(queue);
+  tell(reply.outcome == PutOutcome::changed ? JobEventKind::changed : JobEventKind::added, reply.id, queue, {}, 0,
+       reply.job.due_at);
+}
+
+// Jobs that have waited for another one, which has ended.
+void QueueDesk::note_released(const std::vector<WaitingJob>& released, const std::vector<CancelledJob>& cancelled,
+                              const std::vector<EndedRun>& ended_runs) {
+  for (const WaitingJob& job : released) {
+    Queue* const found = queues_.find(job.queue);
+    if (found == nullptr) continue;  // of a queue that another process has made: take_changes() will find it
+    Queue& its_queue = *found;
+    its_queue.window.place(job, loop_.time());
+    mark(its_queue);
+    tell(JobEventKind::unblocked, job.id, its_queue, {}, 0, job.due_at);
+  }
+  auto run = ended_runs.begin();
+  for (const CancelledJob& job : cancelled) {
+    // In the same order, after that of the job that has ended.
+    const auto is_its = [&](const EndedRun& ended) { return ended.job == job.id; };
+    const auto its_run = std::find_if(run, ended_runs.end(), is_its);
+    const bool has_one = its_run != ended_runs.end();
+    if (has_one) run = std::next(its_run);
+    const Queue* const found = queues_.find(job.queue);
+    if (found == nullptr) continue;
+    tell(JobEventKind::cancelled, job.id, *found, "a job that it waited for has failed", 0, {}, 0,
+         has_one ? *its_run : EndedRun{});
+  }
+  if (cancelled.empty()) return;
+  run_in_background([](QueueDesk& desk) -> Coro<void> {
+    if (auto counted = co_await desk.recount(); !counted) desk.owned_.stop_all(counted.error());
+  }(*this));
+}
+
+}  // namespace argiope

@@ -1,0 +1,87 @@
+// QueueDesk: a broker's queues. It makes, configures and erases them, notes what has come of their jobs, and knows which of them
+// are to be looked at.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/detail/indexed_heap.hpp"
+#include "async/internal/ticker.hpp"
+#include "engine/desk.hpp"
+
+namespace argiope {
+
+class QueueDesk final : public Desk {
+ public:
+  // `look`: looks at the queues that are to be looked at.
+  QueueDesk(Owned& owned, std::function<void()> look) : Desk(owned), ticker_(owned.loop, std::move(look)) {}
+
+  // --- what Engine and Book offer
+  // null: no queue of that name is known.
+  const StoredQueue* find(std::string_view name) const;
+  Result<QueueConfig> config(std::string_view name) const;
+  std::vector<std::string> names() const { return queues_.names(); }
+  Result<void> rest_key(std::string_view name, std::string_view key, TimePoint until);
+  Result<void> wake_key(std::string_view name, std::string_view key);
+  std::size_t in_memory() const;
+  Coro<Result<void>> configure(std::string name, QueueConfig config, JobReachRef asker) {
+    return kept(to_its_end(configure_named(std::move(name), std::move(config), std::move(asker))));
+  }
+  Coro<Result<void>> erase(std::string name) { return kept(to_its_end(erase_named(std::move(name)))); }
+
+  // --- queues that come and go
+  Queue& add(StoredQueue stored);
+  // `asker`: for whom it is made where it is not there; null: the program itself.
+  Coro<Result<Queue*>> named(std::string name, bool may_create, JobReachRef asker);
+  // The same for a job that is put.
+  Coro<Result<Queue*>> of(const NewJob& job) { return named(job.queue, options_.create_queues, job.within); }
+  Coro<Result<void>> load_new();
+  // Whether to look for new ones, because somebody asks for the jobs of these: then load_new().
+  bool may_be_news(const std::vector<std::string>& names);
+  Coro<Result<void>> recount();
+  // When its pause is over. kNever: it is not paused, or until somebody says so.
+  TimePoint pause_ends(const Queue& queue) const;
+  void end_pause(Queue& queue, TimePoint now);
+
+  // --- which are to be looked at
+  void note_dirty(Queue& queue);
+  void mark(Queue& queue);  // the same, and has it looked at
+  void look_soon() { ticker_.soon(); }
+  void wake_at(Queue& queue, TimePoint when);
+  bool has_dirty() const noexcept { return !dirty_.empty(); }
+  // Also those whose time has come.
+  bool has_due(TimePoint now) const { return has_dirty() || wakeups_.top().rank <= now; }
+  // They stay marked as dirty.
+  std::vector<Queue*> take_due(TimePoint now);
+  // When the next one's time comes.
+  void look_when_due();
+  void stop() { ticker_.stop(); }
+
+  // --- what comes of jobs
+  PutRequest request_of(NewJob job, const Queue& queue) const;
+  // It had taken room, and is stored now.
+  void note_put(Queue& queue, const PutReply& reply);
+  void tell_of_put(Queue& queue, const PutReply& reply);
+  // Jobs that have waited for another one, which has ended.
+  void note_released(const std::vector<WaitingJob>& released, const std::vector<CancelledJob>& cancelled,
+                     const std::vector<EndedRun>& ended_runs);
+
+ private:
+  auto wakeup_place() noexcept {
+    return [this](std::uint32_t index) -> std::uint32_t& { return queues_[index].wakeup_place; };
+  }
+  bool is_free(std::string_view name) const { return options_.is_free_queue && options_.is_free_queue(name); }
+  Result<void> check_may_make(std::string_view name, const JobReach* asker) const;
+  Coro<Result<void>> configure_named(std::string name, QueueConfig config, JobReachRef asker);
+  Coro<Result<void>> erase_named(std::string name);
+
+  IndexedHeap<TimePoint, std::uint32_t> wakeups_;  // queues by when they are to be looked at
+  std::vector<Queue*> dirty_;
+  TimePoint look_for_new_at_{};
+  Ticker ticker_;
+};
+
+}  // namespace argiope
