@@ -98,7 +98,7 @@ Result<void> Engine::wake_key(std::string_view queue, std::string_view key) {
 
 Coro<Result<std::vector<LeasedJob>>> Engine::lease(LeaseCall call) { return state_->broker->lease(std::move(call)); }
 Coro<Result<std::vector<LeasedJob>>> Engine::lease_now(LeaseCall call) {
-  return state_->broker->lease_now(std::move(call));
+  return state_->broker->leases.lease_now(std::move(call));
 }
 Coro<Result<std::optional<LeasedJob>>> Engine::lease_job(JobId id, LeaseCall call) {
   return state_->broker->leases.lease_job(id, std::move(call));
