@@ -27,7 +27,7 @@ class JobNewsTest : public OnVirtualLoop {
       news_ = std::make_unique<JobNews>(broker_);
       value_or_throw(co_await broker_->puts.put_all(std::vector<NewJob>(jobs, job()), false));
       for (const LeasedJob& leased :
-           value_or_throw(co_await broker_->lease_now({.queues = {"q"}, .most = jobs, .worker = "w"}))) {
+           value_or_throw(co_await broker_->leases.lease_now({.queues = {"q"}, .most = jobs, .worker = "w"}))) {
         tokens_.push_back(leased.token);
       }
       EXPECT_EQ(tokens_.size(), jobs);
