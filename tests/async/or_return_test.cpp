@@ -261,7 +261,7 @@ TEST_F(OrReturn, ACancelledAwaitThrowsAndUnwindsAsEver) {
       auto task = EventLoop::current().create_task(outer());
       for (int i = 0; i < steps; ++i) co_await yield_now();
       task.cancel();
-      EXPECT_THROW(co_await task, CancelledError);
+      EXPECT_THROW((void)co_await task, CancelledError);
     };
     loop_.run_until_complete(main());
     EXPECT_EQ(log, waited ? (Log{"~inner", "~outer"}) : Log{});

@@ -245,9 +245,10 @@ TEST_F(LooksInTurn, LeaveTheStoreToThosePuttingMostOfTheTime) {
     bool over = false;
     const auto puts = [&]() -> Coro<int> {
       int count = 0;
-      for (; !over; ++count) {
+      while (!over) {
         co_await put(job("other"));
         co_await sleep(100us);
+        ++count;
       }
       co_return count;
     };

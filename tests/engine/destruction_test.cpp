@@ -213,7 +213,7 @@ TEST_F(DestructionTest, AWorkerWhoseEngineIsDestroyedEnds) {
     engine.reset();
     store_.reset();
     inner_.reset();
-    co_await working;
+    (void)co_await working;
     EXPECT_LE(loop_.time(), TimePoint{} + 20s);
   }));
 }
