@@ -30,8 +30,8 @@ class SqliteOwner : public Transactions {
   void commit() override;
   void roll_back() noexcept override;
   bool in_transaction() const noexcept override { return sqlite3_get_autocommit(database_.handle()) == 0; }
-  // From any thread.
-  Result<void> in_place() const override { return lock_.still_names(path_); }
+  // Of the database and its log. From any thread.
+  Result<void> in_place() const override;
   void stop_waiting() override { lock_wait_.begin_hurry(); }
   // With SyncMode::full it is synced apart.
   SqliteLog& log() noexcept override { return log_; }
@@ -55,6 +55,7 @@ class SqliteOwner : public Transactions {
 
  private:
   Result<void> set_up(const SqliteFormat& format);
+  Result<void> begin_log();
 
   const std::string path_;
   const Rules rules_;
@@ -64,6 +65,7 @@ class SqliteOwner : public Transactions {
   LockWait lock_wait_;
   SqliteDatabase database_;
   SqliteLog log_;
+  FileWatch files_;
   SqliteStatement begin_write_, begin_read_, commit_;
 };
 
