@@ -220,7 +220,8 @@ struct PageFacts {
   // How many words it has, and their simhash, where nearly equal pages are looked for; else 0.
   std::uint32_t words = 0;
   std::uint64_t simhash = 0;
-  // Targets of fragments: fingerprint() of each id, ascending. nullopt: not asked for, or not all are known.
+  // Targets of fragments: fingerprint() of each id, ascending; of a redirect, of the fragment that its Location has, if it has one.
+  // nullopt: not asked for, or not all are known.
   std::optional<std::vector<std::uint64_t>> anchors{};
   friend bool operator==(const PageFacts&, const PageFacts&) = default;
 };
