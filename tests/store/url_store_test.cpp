@@ -786,6 +786,24 @@ TEST_F(SqliteFileTest, IsForItsOwnerAloneWhereItWillHoldSecrets) {
   EXPECT_EQ(mode(), owner_alone) << "and stays so";
 }
 
+TEST_F(SqliteFileTest, IsForItsOwnerAloneOnceItHasASecret) {
+  const auto mode = [](const std::string& file) { return fs::status(file).permissions() & fs::perms::all; };
+  const auto owner_alone = fs::perms::owner_read | fs::perms::owner_write;
+  auto store = open(file_);
+  fs::permissions(file_, owner_alone | fs::perms::group_read | fs::perms::others_read);
+  UrlBatch batch;
+  batch.notes = {{.name = "open", .text = "1"}, {.name = "forgotten", .text = {}, .is_secret = true}};
+  store->submit(std::move(batch));
+  ASSERT_TRUE(store->flush());
+  EXPECT_NE(mode(file_), owner_alone);
+  UrlBatch secret;
+  secret.notes = {{.name = "cookies/h", .text = "a", .is_secret = true}};
+  store->submit(std::move(secret));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(mode(file_), owner_alone);
+  EXPECT_EQ(mode(file_ + "-wal"), owner_alone);
+}
+
 TEST_F(SqliteFileTest, LeavesTheModeOfAFileThatIsNotOurs) {
   run_sql(file_, "CREATE TABLE t (a)");
   const auto before = fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read | fs::perms::others_read;

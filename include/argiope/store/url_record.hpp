@@ -230,6 +230,8 @@ struct PageFacts {
 struct UrlNote {
   std::string name;
   std::string text;  // without NUL; empty: there is no such note any more
+  // A file that has it is for its owner alone from then on (mode 0600), as far as that may be changed.
+  bool is_secret = false;
 };
 
 // A URL that another program has put into the database. Nothing of it is believed.

@@ -1,5 +1,7 @@
 #include "store/sqlite/internal/sqlite_owner.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -65,6 +67,11 @@ Result<void> SqliteOwner::set_up(const SqliteFormat& format) {
     statement = std::move(*prepared);
   }
   return {};
+}
+
+void SqliteOwner::keep_to_owner() {
+  if (std::exchange(is_kept_to_owner_, true) || rules_.is_private || lock_.descriptor() < 0) return;
+  if (auto closed = lock_.close_to_others(path_); !closed) spdlog::warn("{}", closed.error().message);
 }
 
 // What is written to a log without a name is lost with this process, however whole the database is.

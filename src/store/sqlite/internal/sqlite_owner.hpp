@@ -45,6 +45,8 @@ class SqliteOwner : public Transactions {
   Result<void> open_file(const SqliteFormat& format);
   // The same in memory, for this connection alone.
   Result<void> open_in_memory(const SqliteFormat& format);
+  // What is written next is secret: nobody but its owner reads the file from now on. Where that cannot be, it is told once.
+  void keep_to_owner();
   // Opening has ended: from now on foreign locks are waited for as long as it takes.
   void be_patient();
   Result<SqliteStatement> prepare(std::string_view sql) { return database_.prepare(sql); }
@@ -60,6 +62,7 @@ class SqliteOwner : public Transactions {
   const std::string path_;
   const Rules rules_;
   bool writes_ = false;
+  bool is_kept_to_owner_ = false;  // or cannot be
   // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for others'.
   FileLock lock_;
   LockWait lock_wait_;
