@@ -34,6 +34,18 @@ bool give_owner_and_mode(int descriptor, const OutputPlace& old, mode_t mode) {
   return (has_owner || ::fchown(descriptor, old.owner, old.group) == 0) && ::fchmod(descriptor, mode) == 0;
 }
 
+// Makes a file beside the place as one that would replace it, and takes it away again.
+// The system's number; 0: nothing speaks against it.
+int try_to_replace(const OutputPlace& place) {
+  std::string name;
+  std::FILE* const file = open_beside(place.path, ".try", 0600, name);
+  if (file == nullptr) return errno;
+  const int refused = !place.is_file || give_owner_and_mode(::fileno(file), place, place.mode) ? 0 : errno;
+  std::fclose(file);
+  std::remove(name.c_str());
+  return refused;
+}
+
 }  // namespace
 
 OutputFile::OutputFile(std::string what, std::string path, Readers readers)
@@ -127,13 +139,9 @@ Result<void> OutputFile::check(std::string_view what, const std::string& path) {
   if (!place) return broken(what, path, place.error());
   if (place->descriptor >= 0) return {};
   if (place->kind != OutputPlace::Kind::written_into) {
-    std::string tried;
-    if (std::FILE* const file = open_beside(place->path, ".try", 0600, tried)) {
-      std::fclose(file);
-      std::remove(tried.c_str());
-      return {};
-    }
-    if (!place->is_file || !is_forbidden(errno)) return broken(what, path, errno);
+    const int refused = try_to_replace(*place);
+    if (refused == 0) return {};
+    if (!place->is_file || !is_forbidden(refused)) return broken(what, path, refused);
   }
   // It is not opened: who reads a pipe would see its end.
   if (::faccessat(AT_FDCWD, place->path.c_str(), W_OK, AT_EACCESS) != 0) return broken(what, path, errno);

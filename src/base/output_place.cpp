@@ -82,6 +82,7 @@ std::expected<OutputPlace, int> find_output_place(const std::string& path) {
     return OutputPlace{.kind = OutputPlace::Kind::fresh, .path = std::move(followed)};
   }
   if (S_ISDIR(found.st_mode)) return std::unexpected(EISDIR);
+  if (S_ISSOCK(found.st_mode)) return std::unexpected(ENXIO);  // as open() of one fails
   OutputPlace place{.kind = OutputPlace::Kind::written_into,
                     .path = path,
                     .is_file = S_ISREG(found.st_mode),

@@ -71,6 +71,13 @@ class WarcArchive::Impl {
 
   Result<void> open() {
     if (auto locked = open_index(); !locked) return locked;
+    auto opened = open_files();
+    // An index of nothing would lie beside what is no archive.
+    if (!opened && index_ && index_->is_new() && state_.index_size == 0) ::unlink(index_->path().c_str());
+    return opened;
+  }
+
+  Result<void> open_files() {
     const auto forgotten = options_.most_bytes == 0 ? forget_gone() : Result<std::size_t>(0);
     if (!forgotten) return std::unexpected(forgotten.error());
     auto opened = open_archive(names_, index_->descriptor());

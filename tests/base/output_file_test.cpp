@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -223,6 +225,38 @@ TEST(OutputFile, ThatMayNotBeReplacedIsWrittenInto) {
   EXPECT_FALSE(forbidden);
   EXPECT_EQ(contents_of(path), "new");
   EXPECT_EQ(status_of_file(path).st_uid, 12u);
+}
+
+TEST(OutputFile, OfAnotherThatMayBeNeitherReplacedNorWrittenIsRefusedWhenItIsTried) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root becomes another";
+  TemporaryFolder folder;
+  const std::string path = folder.file("out");
+  std::ofstream(path) << "old";
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  ASSERT_EQ(::chmod(folder.file("").c_str(), 0777), 0);
+  ASSERT_EQ(::seteuid(12), 0);
+  const auto refused = OutputFile::check("export to", path);
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_FALSE(refused) << "the new file cannot be given to the owner of the old one";
+  EXPECT_EQ(refused.error().message, "export to " + path + ": Permission denied");
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  ASSERT_EQ(::seteuid(12), 0);
+  const auto written_into = OutputFile::check("export to", path);
+  ASSERT_EQ(::seteuid(0), 0);
+  EXPECT_TRUE(written_into);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(std::filesystem::path(path).parent_path()), {}), 1);
+}
+
+TEST(OutputFile, IsNoSocketWhichIsFoundOutWhenItIsTried) {
+  TemporaryFolder folder;
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  const std::string path = folder.file("s");
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(made, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(made);
+  EXPECT_EQ(OutputFile::check("export to", path).error().message, "export to " + path + ": No such device or address");
 }
 
 TEST(Csv, QuotesWhatNeedsIt) {

@@ -554,10 +554,12 @@ TEST(ExtractionResumed, LeavesARefusedFileAsItIs) {
     EXPECT_THAT(refusal_of(options_to(file)), HasSubstr("is no record of a crawl")) << mine;
     EXPECT_EQ(contents(file), mine);
   }
-  const std::string noted = "url,fetched_at,t\r\nhttp://h/a,2026-03-12T12:00:00.000Z,A\r\nmy note";
-  write_file(csv, noted);
-  EXPECT_THAT(refusal_of(options_to(csv)), HasSubstr("is no record of a crawl"));
-  EXPECT_EQ(contents(csv), noted);
+  for (const std::string behind : {"my note", "http://h/b,2026-03-12,my note", "mine,but,not\r\n", "http://h/b,soon,A\r\n"}) {
+    const std::string noted = "url,fetched_at,t\r\nhttp://h/a,2026-03-12T12:00:00.000Z,A\r\n" + behind;
+    write_file(csv, noted);
+    EXPECT_THAT(refusal_of(options_to(csv)), HasSubstr("is no record of a crawl"));
+    EXPECT_EQ(contents(csv), noted);
+  }
 }
 
 TEST(ExtractionResumed, KeepsALastRecordThatHasLostItsLineBreakAlone) {

@@ -61,7 +61,7 @@ TEST(RobotsAnswer, GoesByTheErrorWhereNobodyAnswered) {
       {Errc::network, true, Kind::failed, "robots.txt: why"},
       {Errc::timeout, true, Kind::failed, "robots.txt: why"},
       {Errc::protocol, true, Kind::failed, "robots.txt: why"},
-      {Errc::not_found, true, Kind::known, ""},  // redirects that do not end
+      {Errc::not_found, true, Kind::known, ""},  // redirects that do not end, or lead to what is no URL of http
   };
   for (const Row& row : kRows) {
     HttpResponse response = robots_response(200, "User-agent: *\nDisallow: /");  // of what came before

@@ -130,6 +130,13 @@ class Budgets(EndToEnd):
             summary = self.crawl(site.url, '-w', '127.0.0.1', '--delay', '5s', '--threads', threads, '--max-time', '6s')
             self.assertEqual(summary['stopped_by'], 'max_time')
 
+    def test_a_robots_txt_that_redirects_nowhere_forbids_nothing(self):
+        for number, location in enumerate(('ftp://example.org/robots.txt', 'http://', 'mailto:a@example.org', '/robots.txt')):
+            self.database = self.folder / f'robots{number}.db'
+            site = Site(self, {'/robots.txt': (301, {'Location': location}, b''), '/': (200, {}, b'<a href=/x>x</a>'), '/x': (200, {}, b'')})
+            summary = self.crawl(site.url)
+            self.assertEqual((summary['pages'], summary['errors'], summary['finished']), (2, 0, True), location)
+
     def test_a_shorter_most_of_crawl_delay(self):
         site = Site(self, {'/robots.txt': (200, {}, b'User-agent: *\nCrawl-delay: inf\n'), '/': (200, {}, b'<a href=/x>x</a>')})
         summary = self.crawl(site.url, '--max-crawl-delay', '100ms')

@@ -345,6 +345,19 @@ class CrawlRuns(EndToEnd):
             self.assertIn('replaced' if replaced else 'deleted', errors)
             self.assertIn(str(self.database), errors)
 
+    def test_a_database_whose_log_is_deleted_ends_the_crawl(self):
+        urls, _ = self.site('--hosts', 1, '--pages', 5000, '--features', 'none', '--latency-ms', 20)
+        process = self.start([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), urls[0]],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.wait_until(lambda: self.pages_done() > 20, 'the crawl did not save 21 pages')
+        log = self.database.with_name(f'{self.database.name}-wal')
+        log.unlink()
+        _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, errors)
+        self.assertIn(str(log), errors)
+        self.crawl(urls[0])
+        self.assertEqual(self.rows("SELECT count(*) FROM urls WHERE state != 'done'"), [(0,)])
+
     def pages_done(self):
         with contextlib.suppress(sqlite3.Error):  # before the first commit there is no table
             if self.database.exists():

@@ -50,13 +50,16 @@ class Sessions(EndToEnd):
         url, _ = self.guarded_site('cookies')
         self.run_crawl(url)
         self.assertEqual(self.statuses('/cookies/step-'), {200: EACH})
+        self.assertEqual(self.database.stat().st_mode & 0o777, 0o600)
         self.assertEqual(self.rows("SELECT status_code FROM urls WHERE url LIKE '%/cookies/'"), [(200,)])
         self.assertEqual(self.rows("SELECT status_code FROM urls WHERE url LIKE '%/cookies/there'"), [(200,)])
 
     def test_without_cookies_walls_stay(self):
         url, _ = self.guarded_site('cookies')
+        self.addCleanup(os.umask, os.umask(0o022))
         self.run_crawl(url, '--no-cookies')
         self.assertEqual(self.statuses('/cookies/step-'), {200: 1, 403: 1})
+        self.assertNotEqual(self.database.stat().st_mode & 0o777, 0o600)
         self.assertEqual(self.rows("SELECT count(*) FROM urls WHERE url LIKE '%/cookies/' AND status_code = 200"), [(0,)])
 
     def test_a_login_is_kept_in_a_file_for_others(self):

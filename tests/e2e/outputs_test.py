@@ -334,6 +334,12 @@ class Gone(EndToEnd):
                 self.assertIn(target.name, said)
                 shutil.rmtree(self.folder / f'cut-{what}', ignore_errors=True)
 
+    def test_nothing_is_written_behind_the_place_where_another_program_has_cut_the_records(self):
+        target = self.folder / 'half.jsonl'
+        said = self.crawl_disturbed('output', target, lambda path: os.truncate(path, 20))
+        self.assertIn('another program cut it', said)
+        self.assertEqual(target.stat().st_size, 20)
+
     def crawl_disturbed(self, what, target, disturb):
         """What a crawl says while whose second page `disturb` does something to the file that it writes."""
         asked, let_go = threading.Event(), threading.Event()

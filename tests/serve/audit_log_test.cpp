@@ -97,6 +97,32 @@ TEST_F(AuditLogs, LoseNoEntryToOneThatACrashHasCutOff) {
   EXPECT_THAT(numbers(*opened()), ElementsAre(1, 2));
 }
 
+TEST_F(AuditLogs, LeaveAFileOfAnotherProgramAsItIs) {
+  for (const std::string notes : {"my notes without an end", "my notes\nmore\n", " ", "\n"}) {
+    std::ofstream(file_) << notes;
+    AuditLog log({.file = file_});
+    const auto done = log.open();
+    ASSERT_FALSE(done) << notes;
+    EXPECT_EQ(done.error().code, Errc::wrong_format);
+    EXPECT_THAT(done.error().message, HasSubstr("audit.jsonl: another program has written it"));
+    EXPECT_EQ(text_of(file_), notes);
+  }
+}
+
+TEST(PlainFiles, AreReplacedAndNothingElse) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("pipe"), file = folder.file("file"), link = folder.file("link");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto refused = replace_file(pipe, "x");  // and nobody waits for who reads it
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::refused);
+  std::filesystem::create_symlink("file", link);
+  EXPECT_TRUE(replace_file(link, "one"));
+  EXPECT_TRUE(replace_file(link, "two"));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(text_of(file), "two");
+}
+
 TEST_F(AuditLogs, KeepTheLastOnesAndWriteTheFileAnewNowAndThen) {
   auto log = opened({.most_entries = 10});
   run([&]() -> Coro<void> {

@@ -160,6 +160,23 @@ TEST(LinkCheck, TakesTheIdsThatGithubGivesToTextsOfOthers) {
               ElementsAre("fragment " + kSite + "#no: the page has nothing of that name [" + kSite + ":1 4]"));
 }
 
+TEST(LinkCheck, GoesByTheFragmentThatARedirectNamesItself) {
+  CheckedSite site;
+  site.page("/", "<a href=/own#x>1</a><a href=/far#x>2</a><a href=/none#x>3</a><a href=/empty#x>4</a><a href=/p#x>5</a>");
+  site.page("/p", "<p id=part>");
+  site.redirect("/own", 302, "/p#part");
+  site.redirect("/far", 302, "/own");
+  site.redirect("/none", 302, "/p");
+  site.redirect("/empty", 302, "/p#");
+  const std::string missing = "fragment " + kSite + "p#x: the page has nothing of that name";
+  EXPECT_THAT(checked(site), ElementsAre(missing + " [" + kSite + ":1 3] [" + kSite + ":1 4] [" + kSite + ":1 5]"));
+  site.redirect("/own", 302, "/p");
+  site.sim.options.age = Duration::zero();
+  std::string all = missing;
+  for (const char* const link : {"1", "2", "3", "4", "5"}) all += " [" + kSite + ":1 " + link + "]";
+  EXPECT_THAT(checked(site), ElementsAre(all)) << "the redirect has changed";
+}
+
 TEST(LinkCheck, SaysThatAHostElsewhereMayRefuseProgramsAlone) {
   CheckedSite site;
   site.page("/",

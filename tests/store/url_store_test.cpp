@@ -786,6 +786,32 @@ TEST_F(SqliteFileTest, IsForItsOwnerAloneWhereItWillHoldSecrets) {
   EXPECT_EQ(mode(), owner_alone) << "and stays so";
 }
 
+TEST_F(SqliteFileTest, IsForItsOwnerAloneOnceItHasASecret) {
+  const auto mode = [](const std::string& file) { return fs::status(file).permissions() & fs::perms::all; };
+  const auto owner_alone = fs::perms::owner_read | fs::perms::owner_write;
+  auto store = open(file_);
+  fs::permissions(file_, owner_alone | fs::perms::group_read | fs::perms::others_read);
+  UrlBatch batch;
+  batch.notes = {{.name = "open", .text = "1"}, {.name = "forgotten", .text = {}, .is_secret = true}};
+  store->submit(std::move(batch));
+  ASSERT_TRUE(store->flush());
+  EXPECT_NE(mode(file_), owner_alone);
+  UrlBatch secret;
+  secret.notes = {{.name = "cookies/h", .text = "a", .is_secret = true}};
+  store->submit(std::move(secret));
+  ASSERT_TRUE(store->flush());
+  EXPECT_EQ(mode(file_), owner_alone);
+  EXPECT_EQ(mode(file_ + "-wal"), owner_alone);
+}
+
+TEST_F(SqliteFileTest, LeavesTheModeOfAFileThatIsNotOurs) {
+  run_sql(file_, "CREATE TABLE t (a)");
+  const auto before = fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read | fs::perms::others_read;
+  fs::permissions(file_, before);
+  EXPECT_FALSE(open_url_store(file_, {.is_private = true}));
+  EXPECT_EQ(fs::status(file_).permissions() & fs::perms::all, before);
+}
+
 // Another process holds the write lock, as a program that looks into the database may for a moment.
 class Locker {
  public:
@@ -842,6 +868,22 @@ TEST_F(SqliteFileTest, NoticesThatItWasDeletedOrReplaced) {
       EXPECT_NE(noticed.error().message.find(replaced ? "replaced" : "deleted"), std::string::npos);
       EXPECT_NE(noticed.error().message.find(file), std::string::npos);
     }
+  }
+}
+
+TEST_F(SqliteFileTest, NoticesThatItsLogWasDeletedOrReplaced) {
+  for (const bool replaced : {false, true}) {
+    const std::string file = folder_.file("log" + std::to_string(replaced) + ".db");
+    auto store = open(file);
+    store->submit({{}, {new_url(1)}});
+    ASSERT_TRUE(store->flush());
+    fs::remove(file + "-wal");
+    if (replaced) std::ofstream(file + "-wal") << "another";
+    store->submit({{}, {new_url(2)}});
+    const Result<void> noticed = store->flush();
+    ASSERT_FALSE(noticed);
+    EXPECT_EQ(noticed.error().code, Errc::io);
+    EXPECT_NE(noticed.error().message.find(file + "-wal"), std::string::npos);
   }
 }
 

@@ -467,6 +467,7 @@ TEST_F(WarcArchiveTest, LeavesAloneWhatIsNoArchive) {
     EXPECT_EQ(error.code, Errc::wrong_format);
     EXPECT_THAT(error.message, HasSubstr("site.warc.gz: no WARC file; it is left as it is"));
     EXPECT_EQ(read(file_), foreign);
+    EXPECT_FALSE(std::filesystem::exists(path_ + ".cdxj")) << "nothing is left beside it";
   }
   std::filesystem::remove(file_);
   write(path_ + ".cdxj", "notes of mine\n");

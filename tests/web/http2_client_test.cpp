@@ -568,6 +568,54 @@ TEST_F(Http2ClientTest, GoesOnByHttp11WhereTheServerWantsThat) {
   });
 }
 
+TEST_F(Http2ClientTest, GoesOnByHttp11HoweverTheServerSaysThatItWantsThat) {
+  using Say = std::function<void(Connection&, const Asked&)>;
+  const Say ways[] = {
+      [](Connection& connection, const Asked&) { connection.goaway(0, NGHTTP2_HTTP_1_1_REQUIRED); },
+      [](Connection& connection, const Asked&) {
+        connection.goaway(0, NGHTTP2_HTTP_1_1_REQUIRED);
+        connection.close();
+      },
+      [](Connection& connection, const Asked& asked) {
+        connection.goaway(asked.stream, NGHTTP2_HTTP_1_1_REQUIRED);
+        connection.close();
+      },
+      [](Connection& connection, const Asked& asked) {
+        connection.head(asked.stream, 200, {{"content-type", "text/plain"}});
+        connection.reset(asked.stream, NGHTTP2_HTTP_1_1_REQUIRED);
+      }};
+  for (const Say& say : ways) {
+    SCOPED_TRACE(&say - ways);
+    server.protocol = "h2";
+    const std::size_t before = server.requests(), before_http1 = server.http1_requests.size();
+    server.answer = [&](Connection& connection, const Asked& asked) {
+      server.protocol = "http/1.1";
+      say(connection, asked);
+    };
+    with_client([&](HttpClient& client) -> Coro<void> {
+      for (int i = 0; i < 2; ++i) {
+        const auto sent = co_await client.send(request, response);
+        EXPECT_TRUE(sent) << sent.error().message;
+        EXPECT_EQ(response.body, "old");
+      }
+    });
+    EXPECT_EQ(server.requests(), before + 1) << "asked once by HTTP/2";
+    EXPECT_EQ(server.http1_requests.size(), before_http1 + 2);
+  }
+}
+
+TEST_F(Http2ClientTest, RepeatsNoRequestByHttp11ThatMayHaveDoneSomething) {
+  request.method = HttpMethod::post;
+  request.body = "once";
+  server.answer = [this](Connection& connection, const Asked& asked) {
+    server.protocol = "http/1.1";
+    connection.goaway(asked.stream, NGHTTP2_HTTP_1_1_REQUIRED);
+    connection.close();
+  };
+  EXPECT_THAT(error_of_send().message, HasSubstr("the server ended the HTTP/2 connection: HTTP_1_1_REQUIRED"));
+  EXPECT_EQ(server.http1_requests.size(), 0u);
+}
+
 TEST_F(Http2ClientTest, ABrokenStreamIsAnErrorOrADamagedBody) {
   server.answer = [](Connection& connection, const Asked& asked) {
     connection.reset(asked.stream, NGHTTP2_INTERNAL_ERROR);

@@ -284,6 +284,8 @@ TEST(Choice, CrawlDelayIsReadForTheGroupAndBounded) {
   EXPECT_EQ(RobotsRules::parse("User-agent: b\nCrawl-delay: 2\n", "a").crawl_delay(), std::nullopt);
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e9\n", "a").crawl_delay(),
             RobotsRules::kLongestCrawlDelay);
+  EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e400\n", "a").crawl_delay(), RobotsRules::kLongestCrawlDelay);
+  EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e-400\n", "a").crawl_delay(), 0s);
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 10s\nCrawl-delay: 2\n", "a").crawl_delay(), 10s);
   // For those named so far, as other records are no part of the group's making.
   EXPECT_EQ(RobotsRules::parse("User-agent: b\nCrawl-delay: 2\nUser-agent: a\nDisallow: /\n", "a").crawl_delay(),

@@ -220,7 +220,8 @@ struct PageFacts {
   // How many words it has, and their simhash, where nearly equal pages are looked for; else 0.
   std::uint32_t words = 0;
   std::uint64_t simhash = 0;
-  // Targets of fragments: fingerprint() of each id, ascending. nullopt: not asked for, or not all are known.
+  // Targets of fragments: fingerprint() of each id, ascending; of a redirect, of the fragment that its Location has, if it has one.
+  // nullopt: not asked for, or not all are known.
   std::optional<std::vector<std::uint64_t>> anchors{};
   friend bool operator==(const PageFacts&, const PageFacts&) = default;
 };
@@ -229,6 +230,8 @@ struct PageFacts {
 struct UrlNote {
   std::string name;
   std::string text;  // without NUL; empty: there is no such note any more
+  // A file that has it is for its owner alone from then on (mode 0600), as far as that may be changed.
+  bool is_secret = false;
 };
 
 // A URL that another program has put into the database. Nothing of it is believed.

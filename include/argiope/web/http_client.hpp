@@ -98,7 +98,7 @@ std::string take_credentials(Url& url);
 
 // Sends `request` and follows at most `max_redirects` redirects, each resolved against the URL it came from.
 // `request.url` is left at the last hop. `after_each` is called after each response, with request and response as they are then.
-// Errors: those of send(); network when a response is cut short; not_found when there are more redirects, protocol when a Location is no http(s) URL.
+// Errors: those of send(); network when a response is cut short; not_found when there are more redirects, or a Location is no http(s) URL.
 Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpRequest& request, HttpResponse& response,
                                             int max_redirects, std::function<void()> after_each = {});
 

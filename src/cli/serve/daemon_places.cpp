@@ -11,6 +11,7 @@
 #include "base/internal/file_writing.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/kept_file.hpp"
+#include "serve/base/internal/line_file_check.hpp"
 
 namespace argiope {
 namespace {
@@ -72,6 +73,9 @@ Result<void> check_places(const ServeOptions& options, const std::vector<RunProj
   if (auto good = files_of_daemon(options, projects, names).check(); !good) return good;
   if (const std::string audit = options.audit_file(); !audit.empty()) {
     if (auto good = check_kept_file(names.audit, audit); !good) return good;
+    if (auto good = check_line_file(audit); !good) {
+      return fail(good.error().code, fmt::format("{} {}", names.audit, good.error().message));
+    }
   }
   auto good = check_sockets(options.http, names.listen);
   return good ? check_sockets(options.beanstalkd, names.beanstalkd) : good;

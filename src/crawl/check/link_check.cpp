@@ -67,7 +67,7 @@ std::string trouble_in(std::string_view message) {
 
 // The facts that are known of each URL, by id, in a few bits.
 struct UrlFlags {
-  enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4, kRedirects = 8, kLost = 16 };
+  enum Flag : std::uint8_t { kHttps = 1, kPermanent = 2, kBroken = 4, kRedirects = 8, kLost = 16, kNamesPart = 32 };
   std::vector<std::uint8_t> flags;
 
   bool has(std::int64_t id, Flag flag) const noexcept {
@@ -145,11 +145,18 @@ class LinkChecker {
 
   // A sitemap is stored as if it redirected to what it lists, at the same depth.
   Result<void> read_redirects() {
-    return store_.scan_links([&](const UrlLinks& links) {
+    auto scanned = store_.scan_links([&](const UrlLinks& links) {
       const bool redirects = links.redirect && flags_.has(links.url_id, UrlFlags::kRedirects);
       if (redirects && !links.targets.empty()) redirects_[links.url_id] = links.targets.front();
       return true;
     });
+    if (!scanned || !rules_.wants(FindingKind::fragment)) return scanned;
+    for (const auto& [id, target] : redirects_) {
+      const auto facts = store_.facts(id);
+      if (!facts) return std::unexpected(facts.error());
+      if (*facts && (*facts)->anchors && !(*facts)->anchors->empty()) flags_.set(id, UrlFlags::kNamesPart);
+    }
+    return {};
   }
 
   // Where a redirect leads in the end.
@@ -160,6 +167,17 @@ class LinkChecker {
       id = next->second;
     }
     return id;
+  }
+
+  // Whether a redirect on the way says itself to which part of the page it leads. Then no link is at fault for that.
+  bool is_led_to_part(std::int64_t id) const {
+    for (int hops = 0; hops < kMostHops; ++hops) {
+      const auto next = redirects_.find(id);
+      if (next == redirects_.end()) return false;
+      if (flags_.has(id, UrlFlags::kNamesPart)) return true;
+      id = next->second;
+    }
+    return false;
   }
 
   Result<void> read_links() {
@@ -186,7 +204,7 @@ class LinkChecker {
       return;
     }
     if (flags_.has(link.target, UrlFlags::kPermanent)) add_at(FindingKind::redirect, moved_, place, link);
-    const bool names_part = !link.fragment.empty() && rules_.wants(FindingKind::fragment);
+    const bool names_part = !link.fragment.empty() && rules_.wants(FindingKind::fragment) && !is_led_to_part(link.target);
     if (names_part) add_place(fragments_[end][link.fragment], FindingKind::fragment, place, link);
   }
 

@@ -88,11 +88,15 @@ std::string absolute_path(const std::string& path) {
   return error ? path : whole.lexically_normal().string();
 }
 
-// Whether a record that begins so, and has no end, was torn while it was written: the URL comes first.
+// Whether a record that begins so, and has no end, was torn while it was written: the URL comes first, then the time.
 bool may_be_torn_csv(std::string_view front) {
   constexpr std::string_view kScheme = "http";
+  if (front.contains('\0')) return true;
   const std::string_view url = front.substr(front.starts_with('"') ? 1 : 0);
-  return url.starts_with(kScheme) || kScheme.starts_with(url) || front.contains('\0');
+  if (!url.starts_with(kScheme) && !kScheme.starts_with(url)) return false;
+  (void)take_csv_cell(front);
+  const std::size_t end = front.find(',');
+  return end == std::string_view::npos || parse_rfc3339(front.substr(0, end));
 }
 
 }  // namespace
@@ -445,7 +449,8 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
     std::string_view record = bytes;
     const std::string url = take_csv_cell(record);
     const auto fetched_at = parse_rfc3339(take_csv_cell(record));
-    if (failed || (fetched_at && !note_page(url, *fetched_at, begin))) break;
+    if (!failed && !fetched_at) return not_ours(kNoRecord);
+    if (failed || !note_page(url, *fetched_at, begin)) break;
   }
   return failed ? Result<void>(trouble("reading")) : Result<void>{};
 }
@@ -458,6 +463,11 @@ Result<void> ExtractionOutput::write(std::string_view records) {
 
 Result<void> ExtractionOutput::write_locked(std::string_view bytes) {
   if (failed_) return std::unexpected(*failed_);
+  // Where another program has cut the file, records behind the cut would be damage that no run can read.
+  if (auto there = is_file_ ? expect_in_place(file_, path_, printable(path_), size_) : Result<void>{}; !there) {
+    failed_ = there.error();
+    return there;
+  }
   std::string_view rest = bytes;
   while (!rest.empty()) {
     if (!is_file_ && !wait_for_reader()) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "argiope/web/detail/robots_meta.hpp"
+#include "base/internal/fingerprint.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
 #include "crawl/page/page_in_utf8.hpp"
@@ -60,6 +61,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
       has_links = note_refresh(visit, batch);
     }
   }
+  if (is_redirect(response.status) && notes_anchors(task)) facts.anchors = own_fragment(visit);
   // The links of an earlier answer are gone.
   if (!has_links && !has_failed && options_.keep_links && !is_only_checked(task.purpose))
     batch.kept_links.push_back({task.id, {}});
@@ -68,6 +70,17 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
   facts.took = now - response.sent_at;
   facts.wire_bytes = static_cast<std::int64_t>(response.wire_bytes);
   batch.facts.push_back(std::move(facts));
+}
+
+bool Crawler::Shard::AnswerNotes::notes_anchors(const UrlTask& task) const {
+  return is_only_checked(task.purpose) ? options_.check_foreign_fragments : options_.check_fragments;
+}
+
+// Of a redirect: what is named at its end whatever the link to it names (RFC 9110, 10.2.2). Empty: what the link names.
+std::vector<std::uint64_t> Crawler::Shard::AnswerNotes::own_fragment(const Visit& visit) {
+  const auto target = Url::parse(visit.response.headers.location, &visit.request.url);
+  if (!target || target->hash().size() < 2) return {};
+  return {fingerprint(target->hash().substr(1))};
 }
 
 // As what it is asked for does not matter: what the sheets of the site refer to is checked.
@@ -115,9 +128,7 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
     facts.simhash = said.simhash;
   }
   const bool is_whole = !response.truncated && response.damage.empty() && survey.has_all_ids;
-  if ((is_only_checked(task.purpose) ? options_.check_foreign_fragments : options_.check_fragments) && is_whole) {
-    facts.anchors = anchors_of(survey);
-  }
+  if (notes_anchors(task) && is_whole) facts.anchors = anchors_of(survey);
   if (is_only_checked(task.purpose) || task.purpose == Purpose::requisite) return false;
   note_links(task, survey.links, html, resolver, batch);
   return true;

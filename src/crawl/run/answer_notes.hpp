@@ -2,6 +2,7 @@
 // that was asked for neither.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,8 @@ class Crawler::Shard::AnswerNotes : private Part {
   bool note_page(Visit& visit, PageFacts& facts, UrlBatch& batch);
   bool note_sheet(Visit& visit, UrlBatch& batch);
   bool note_refresh(const Visit& visit, UrlBatch& batch);
+  bool notes_anchors(const UrlTask& task) const;
+  static std::vector<std::uint64_t> own_fragment(const Visit& visit);
   bool is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const;
   void note_links(const UrlTask& from, const std::vector<SurveyedLink>& links, std::string_view html,
                   const LinkResolver& resolver, UrlBatch& batch);

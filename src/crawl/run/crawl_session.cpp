@@ -66,7 +66,7 @@ void CrawlSession::save(UrlStore& store, WallTime now) {
   UrlBatch batch;
   for (auto& [site, cookies] : jar_->take_changes(now)) {
     std::string text = cookies.empty() ? std::string{} : format_cookies_txt(cookies);
-    batch.notes.push_back({std::string(kCookieNotes) + site, std::move(text)});
+    batch.notes.push_back({.name = std::string(kCookieNotes) + site, .text = std::move(text), .is_secret = true});
   }
   store.submit(std::move(batch));
 }

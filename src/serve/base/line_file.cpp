@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "base/internal/file_reading.hpp"
 #include "base/internal/file_writing.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/text_lines.hpp"
@@ -18,7 +19,20 @@ constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
 
 }  // namespace
 
+// What a power cut has left may begin with zeros.
+Result<void> check_line_file(const std::string& path) {
+  const auto file = InputFile::open(path, FileReading::again);
+  if (!file && file.error().code == Errc::not_found) return {};
+  char first = '{';
+  const Result<std::size_t> read = file ? file->read({&first, 1}) : std::unexpected(file.error());
+  if (!read) return fail(read.error().code, fmt::format("{}: {}", printable(path), read.error().message));
+  if (first == '{' || first == '\0') return {};
+  return fail(Errc::wrong_format,
+              fmt::format("{}: another program has written it, and it is left as it is; name another file", printable(path)));
+}
+
 Result<void> LineFile::open(const std::function<void(std::string_view line)>& each) {
+  if (auto ours = check_line_file(path_); !ours) return ours;
   if (auto opened = open_to_append(); !opened) return opened;
   std::int64_t whole = 0;
   bool is_torn = false;

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
+#include "serve/base/internal/line_file_check.hpp"
 #include "serve/base/plain_file.hpp"
 
 namespace argiope {
@@ -17,7 +18,7 @@ class LineFile {
   explicit LineFile(std::string path) : path_(std::move(path)) {}
 
   // Makes it if need be. each(line), without its end, for each that is whole; what a crash has cut off is removed.
-  // Errors: io, disk_full, too_large.
+  // Errors: those of check_line_file(), and then the file stays as it is; io, disk_full, too_large.
   Result<void> open(const std::function<void(std::string_view line)>& each);
   // On the disk when it returns. `lines` end with a line feed. Where it fails the file is as it was. Where the file was moved away or
   // deleted meanwhile, another of its name goes on.

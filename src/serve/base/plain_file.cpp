@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/internal/output_file.hpp"
+#include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {
@@ -29,6 +30,10 @@ Result<void> write_all(const Descriptor& file, std::string_view text, const std:
 }
 
 Result<void> replace_file(const std::string& path, std::string_view text) {
+  const auto place = find_output_place(path);
+  if (place && place->kind != OutputPlace::Kind::fresh && !place->is_file) {
+    return fail(Errc::refused, fmt::format("{}: not a plain file", printable(path)));
+  }
   OutputFile file("", path, OutputFile::Readers::owner);
   file.write(text);
   return file.finish(OutputFile::Survives::machine);

@@ -38,7 +38,8 @@ std::unexpected<Error> io_error(const std::string& path, std::string_view what);
 // All of it, on the disk. Of what fails, a part may be written.
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
 // The file has this text, which only its owner may read, or what it had before, whenever the process ends. As OutputFile has it: a link is
-// followed, and what is no plain file is written into.
+// followed.
+// Errors: io, disk_full; refused for what is no plain file: a pipe would hold up its writer, and nothing could be read again.
 Result<void> replace_file(const std::string& path, std::string_view text);
 
 }  // namespace argiope

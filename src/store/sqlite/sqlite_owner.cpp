@@ -1,5 +1,9 @@
 #include "store/sqlite/internal/sqlite_owner.hpp"
 
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace argiope {
@@ -16,14 +20,26 @@ Result<void> SqliteOwner::open_file(const SqliteFormat& format) {
   auto lock = FileLock::take(path_);
   if (!lock) return std::unexpected(std::move(lock.error()));
   lock_ = std::move(*lock);
-  if (rules_.is_private) {
+  // A file that is no database of ours keeps its mode.
+  std::error_code unknown;
+  const bool is_fresh = std::filesystem::file_size(path_, unknown) == 0;
+  if (rules_.is_private && is_fresh) {
     if (auto closed = lock_.close_to_others(path_); !closed) return closed;
   }
   auto opened = SqliteDatabase::open(path_, SQLITE_OPEN_READWRITE);
   if (!opened) return std::unexpected(std::move(opened.error()));
   database_ = std::move(*opened);
   lock_wait_.serve(database_);
-  if (auto set = set_up(format); !set || rules_.sync == SyncMode::off) return set;
+  if (auto set = set_up(format); !set) return set;
+  if (rules_.is_private && !is_fresh) {
+    if (auto closed = lock_.close_to_others(path_); !closed) return closed;
+  }
+  auto begun = rules_.sync == SyncMode::off ? Result<void>{} : begin_log();
+  if (begun) files_ = FileWatch(database_, lock_);
+  return begun;
+}
+
+Result<void> SqliteOwner::begin_log() {
   auto anew = database_.execute("BEGIN IMMEDIATE");
   if (anew) anew = write_log_anew(database_, path_);
   if (anew) anew = database_.execute("COMMIT");
@@ -51,6 +67,17 @@ Result<void> SqliteOwner::set_up(const SqliteFormat& format) {
     statement = std::move(*prepared);
   }
   return {};
+}
+
+void SqliteOwner::keep_to_owner() {
+  if (std::exchange(is_kept_to_owner_, true) || rules_.is_private || lock_.descriptor() < 0) return;
+  if (auto closed = lock_.close_to_others(path_); !closed) spdlog::warn("{}", closed.error().message);
+}
+
+// What is written to a log without a name is lost with this process, however whole the database is.
+Result<void> SqliteOwner::in_place() const {
+  if (auto there = lock_.still_names(path_); !there || files_.in_place()) return there;
+  return fail(Errc::io, "database " + path_ + ": its log " + path_ + "-wal was deleted or replaced while it was in use");
 }
 
 void SqliteOwner::be_patient() {

@@ -129,6 +129,7 @@ void SqliteUrlWriter::store_change(const UrlChange& change) {
 }
 
 void SqliteUrlWriter::store_note(const UrlNote& note) {
+  if (note.is_secret && !note.text.empty()) keep_to_owner();
   SqliteStatement& statement = note.text.empty() ? forget_note_ : put_note_;
   statement.bind(1, note.name);
   if (!note.text.empty()) statement.bind(2, note.text);

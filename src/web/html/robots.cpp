@@ -154,6 +154,10 @@ std::optional<Duration> read_delay(std::string_view value) {
   std::ranges::replace(text, ',', '.');
   double seconds = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  // More than any number (1e400) is for ever, as "inf" is; less than any (1e-400) is nothing.
+  if (ec == std::errc::result_out_of_range && text.front() != '-') {
+    return text.contains("e-") || text.contains("E-") ? Duration{} : RobotsRules::kLongestCrawlDelay;
+  }
   if (ec != std::errc{} || !(seconds >= 0)) return std::nullopt;
   return std::min(from_seconds(seconds), RobotsRules::kLongestCrawlDelay);
 }

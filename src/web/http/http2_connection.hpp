@@ -52,6 +52,7 @@ class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
   const std::string& key() const noexcept { return key_; }
   const IpAddress& remote() const noexcept { return remote_; }
   bool has_answered() const noexcept { return session_.has_answered(); }
+  bool wants_http1() const noexcept { return session_.wants_http1(); }
   TimePoint idle_since() const noexcept { return idle_since_; }
 
  private:

@@ -87,6 +87,8 @@ Http2Origins::Shared Http2Origins::add(OriginPtr origin, ConnectionPtr connectio
 }
 
 void Http2Origins::changed(OriginPtr origin, Http2Connection& connection) {
+  // Before it may be forgotten: a connection that the server ends for this is often its last.
+  if (connection.wants_http1()) origin->speaks_http1 = true;
   if (connection.is_closed()) return forget(std::move(origin), connection);
   for (std::size_t room = connection.room(); room > 0 && !origin->waiting.empty(); --room) {
     detail::wake_first(origin->waiting);

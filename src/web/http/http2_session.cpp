@@ -393,6 +393,7 @@ void Http2Session::leave_unprocessed(Http2Stream& stream) {
 
 void Http2Session::on_closed(Http2Stream& stream, std::uint32_t code) {
   if (code == NGHTTP2_REFUSED_STREAM && !stream.answered) return leave_unprocessed(stream);
+  wants_http1_ = wants_http1_ || code == NGHTTP2_HTTP_1_1_REQUIRED;
   if (code == NGHTTP2_HTTP_1_1_REQUIRED && !stream.answered) return end(stream, Http2End::wants_http1);
   // A server that has had enough gets no more on this connection.
   if (code == NGHTTP2_ENHANCE_YOUR_CALM) is_retired_ = true;

@@ -124,6 +124,8 @@ class Http2Session {
   const std::vector<Http2Stream*>& streams() const noexcept { return streams_; }
   // Whether the server has ever begun a response.
   bool has_answered() const noexcept { return has_answered_; }
+  // Whether the server has said, of a stream or of all, that it answers by HTTP/1.1 alone.
+  bool wants_http1() const noexcept { return wants_http1_; }
 
  private:
   struct Callbacks;

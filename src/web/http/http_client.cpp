@@ -151,7 +151,7 @@ class HttpClient::Impl {
       auto ended = co_await exchange_on_stream(connection, request, response, deadline);
       switch (ended.end) {
         case Http2End::whole: co_return Result<void>{};
-        case Http2End::wants_http1: origin->speaks_http1 = true; continue;
+        case Http2End::wants_http1: continue;
         case Http2End::unprocessed:
           // One that has no more room has only said so late.
           if (connection->has_room()) connection->retire();
@@ -161,6 +161,8 @@ class HttpClient::Impl {
           break;
         default: break;
       }
+      // It may have looked at the request, and answers it by the other version alone.
+      if (connection->wants_http1() && may_repeat && ended.error.code == Errc::network) continue;
       // The same as for a kept connection of HTTP/1.1.
       if (ended.lost && !ended.answered && is_kept && may_repeat && !std::exchange(again, true) &&
           ended.error.code == Errc::network) {
@@ -417,7 +419,7 @@ Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpReques
     }
     auto next = Url::parse(response.headers.location, &request.url);
     if (!next || (next->scheme() != "http" && next->scheme() != "https")) {
-      co_return fail(Errc::protocol, fmt::format("{}: redirect to {}, which is no http URL", request.url.href(),
+      co_return fail(Errc::not_found, fmt::format("{}: redirect to {}, which is no http URL", request.url.href(),
                                                  in_quotes(without_credentials(response.headers.location))));
     }
     next->strip_credentials();

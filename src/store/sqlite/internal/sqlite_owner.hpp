@@ -30,8 +30,8 @@ class SqliteOwner : public Transactions {
   void commit() override;
   void roll_back() noexcept override;
   bool in_transaction() const noexcept override { return sqlite3_get_autocommit(database_.handle()) == 0; }
-  // From any thread.
-  Result<void> in_place() const override { return lock_.still_names(path_); }
+  // Of the database and its log. From any thread.
+  Result<void> in_place() const override;
   void stop_waiting() override { lock_wait_.begin_hurry(); }
   // With SyncMode::full it is synced apart.
   SqliteLog& log() noexcept override { return log_; }
@@ -45,6 +45,8 @@ class SqliteOwner : public Transactions {
   Result<void> open_file(const SqliteFormat& format);
   // The same in memory, for this connection alone.
   Result<void> open_in_memory(const SqliteFormat& format);
+  // What is written next is secret: nobody but its owner reads the file from now on. Where that cannot be, it is told once.
+  void keep_to_owner();
   // Opening has ended: from now on foreign locks are waited for as long as it takes.
   void be_patient();
   Result<SqliteStatement> prepare(std::string_view sql) { return database_.prepare(sql); }
@@ -55,15 +57,18 @@ class SqliteOwner : public Transactions {
 
  private:
   Result<void> set_up(const SqliteFormat& format);
+  Result<void> begin_log();
 
   const std::string path_;
   const Rules rules_;
   bool writes_ = false;
+  bool is_kept_to_owner_ = false;  // or cannot be
   // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for others'.
   FileLock lock_;
   LockWait lock_wait_;
   SqliteDatabase database_;
   SqliteLog log_;
+  FileWatch files_;
   SqliteStatement begin_write_, begin_read_, commit_;
 };
 
