@@ -113,6 +113,17 @@ class Starting(Daemons):
         self.assertEqual(daemon.ask('GET', '/v1/queues').status, 401)
         self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
 
+    def test_a_file_that_was_emptied_opens_no_daemon(self):
+        boss = self.token('add', '--scope', 'admin', 'boss')
+        file = self.file('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\n')
+        daemon = self.daemon(file)
+        for text in ('', '[[queue]]\nname = "a"\n', '[serve]\n'):
+            file.write_text(text)
+            daemon.signal(signal.SIGHUP)
+            daemon.wait_for('the configuration stays as it was: tokens: .*takes a restart')
+            self.assertEqual(daemon.ask('GET', '/v1/queues').status, 401)
+            self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
+
     def test_a_program_that_is_not_there_ends_no_later_reload(self):
         boss, gone = self.token('add', '--scope', 'admin', 'boss'), self.token('add', '--scope', 'admin', 'gone')
         file = self.file('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\n')
@@ -237,6 +248,13 @@ class Telling(Daemons):
         self.file(rule.format('team'))
         daemon.signal(signal.SIGHUP)
         daemon.wait_for('there is no notify "ops" any more, and 2 messages of it will not be delivered: .*argiope job list argiope.notify.ops')
+        self.assertEqual(daemon.good('GET', '/v1/notify')['left'], [{'name': 'ops', 'messages': 2}])
+        self.assertIn(b'\nargiope_notify_left_messages 2\n', daemon.ask('GET', '/metrics').body)
+        self.file(rule.format('ops'))
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('was read again')
+        self.assertEqual(daemon.good('GET', '/v1/notify')['left'], [])
+        self.assertIn(b'\nargiope_notify_left_messages 0\n', daemon.ask('GET', '/metrics').body)
 
     def test_findings_are_told_to_be_over_by_a_good_run_after_a_kill_and_a_reload(self):
         told = self.folder / 'told'
