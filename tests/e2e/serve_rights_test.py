@@ -250,7 +250,7 @@ class Rights(Daemons):
             ('token', 'POST', '/v1/leases/settle', {'settlements': [{'token': other['token'], 'outcome': 'done'}]}, 403),
             ('project', 'GET', '/v1/hosts?project=secret.p', None, 403),
             ('project', 'POST', '/v1/projects/try', {'project': 'secret.p', **page}, 403),
-            ('source', 'POST', '/v1/projects/try', {'source': '[project]\nname = "secret.p"\n', **page}, 403),
+            ('source', 'POST', '/v1/projects/try', {'source': '[project]\nname = "secret.p"\n[[rule]]\nname = "page"\n', **page}, 403),
             ('page', 'GET', '/v1/projects/mine.p/pages/one?page=http://secret.test/', None, 404),
             ('who', 'DELETE', '/v1/workers/secret-busy?who=secret-work', None, 404),
         ]
@@ -414,17 +414,22 @@ class Rights(Daemons):
 
     def test_a_script_sends_messages_to_its_tenants_projects_alone(self):
         self.folder.chmod(0o755)  # started by root, a script runs as a user without rights
-        head = 'from argiope.processor import BaseHandler\n\nclass Handler(BaseHandler):\n'
-        hears = head + '    def on_message(self, project, message):\n        return {"from": project, "said": message}\n'
-        sends = head + ('    def on_start(self):\n        for project in ("secret.hears", "no-such-project", "mine.hears"):\n'
-                        '            self.send_message(project, "hello")\n')
+        script = ('import json, sys\n'
+                  'def say(**words):\n    print(json.dumps(words), flush=True)\n'
+                  'for line in sys.stdin.buffer:\n    call = json.loads(line)\n'
+                  '    if call["type"] == "describe":\n'
+                  '        say(type="described", protocol=1, on={"start": "on_start", "message": "on_message"})\n'
+                  '    elif call["type"] == "page":\n        sys.stdin.buffer.read(call.get("body", 0))\n')
+        hears = script + '        say(type="done", id=call["id"], pages=[], results=[{"value": call["page"]["context"]}])\n'
+        sends = script + ('        to = ["secret.hears", "no-such-project", "mine.hears"]\n'
+                          '        say(type="done", id=call["id"], pages=[], results=[], messages=[{"project": p, "message": 7} for p in to])\n')
         for putter, name, script in (('boss', 'secret.hears', hears), ('boss', 'mine.hears', hears), ('mine-admin', 'mine.sends', sends)):
-            source = f'[project]\nname = "{name}"\nprocessor = ["python3", "-m", "argiope.processor", "script.py"]\n'
+            source = f'[project]\nname = "{name}"\nprocessor = ["python3", "script.py"]\n'
             self.good(putter, 'PUT', f'/v1/projects/{name}', {'source': source, 'script': script})
         self.good('mine-admin', 'POST', '/v1/projects/mine.sends/start')
         results = lambda name: self.good('boss', 'GET', f'/v1/projects/{name}/results')['results']
         self.wait_until(lambda: results('mine.hears'), 'its own project was told nothing')
-        self.assertEqual(results('mine.hears')[0]['value'], {'from': 'mine.sends', 'said': 'hello'})
+        self.assertEqual(results('mine.hears')[0]['value'], {'project': 'mine.sends', 'message': 7})
         self.assertEqual(self.good('boss', 'GET', '/v1/projects/secret.hears')['pages'], 0)
         left_out = [re.sub('secret.hears|no-such-project', 'X', line) for line in self.server.log if 'a message was left out' in line]
         self.assertEqual(len(left_out), 2, left_out)

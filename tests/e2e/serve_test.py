@@ -319,12 +319,17 @@ class Configured(Daemons):
         (self.folder / 'dir').mkdir()
         (self.folder / 'junk').write_text('neither a database nor a socket\n')
         os.mkfifo(self.folder / 'pipe')
+        self.token('add', 'one')
         for line, culprit in (
                 ('store = "sqlite:no/x.db"', 'serve.store no/x.db: No such file'), ('store = "sqlite:dir"', 'serve.store dir: Is a directory'),
                 ('store = "sqlite:junk"', 'serve.store junk: this file is no SQLite database'),
                 ('store = "sqlite:pipe"', 'serve.store pipe: not a plain file'), ('pages = "no/p.db"', 'serve.pages no/p.db: No such file'),
                 ('pages = "junk"', 'serve.pages junk: '), ('audit = "no/a"', 'serve.audit no/a: No such file'),
                 ('audit = "dir"', 'serve.audit dir: Is a directory'), ('audit = "pipe"', 'serve.audit pipe: not a plain file'),
+                ('listen = "192.0.2.1:0"\ninsecure = true\ntokens = "tokens"', 'serve.listen 192.0.2.1:0: Cannot assign'),
+                ('beanstalkd = "192.0.2.1:0"\ninsecure = true', 'serve.beanstalkd 192.0.2.1:0: Cannot assign'),
+                ('tokens = "none"', 'argiope.toml: serve.tokens: "none" has no tokens'),
+                ('tls = { certificate = "none.pem", key = "k.pem" }', 'argiope.toml: serve.tls.certificate: "none.pem": No such file'),
                 ('listen = "unix:no/s"', 'serve.listen unix:no/s: No such file'), ('listen = "unix:junk"', 'there is another file'),
                 ('pages = "jobs.db"\nstore = "sqlite:jobs.db"', 'names the same file'),
                 ('audit = "argiope.toml"', 'names the same file'), ('pages = "jobs.db-wal"\nstore = "sqlite:jobs.db"', 'for its own')):
@@ -336,6 +341,16 @@ class Configured(Daemons):
                     self.assertIn(result.returncode, (2, 3), result.stdout + result.stderr)
                     self.assertIn(culprit, result.stderr)
                     self.assertEqual(list(self.folder.glob('*.db*')), [])
+
+    def test_a_check_says_which_addresses_are_taken_just_now(self):
+        with socket.create_server(('127.0.0.1', 0)) as taken, socket.socket(socket.AF_UNIX) as answered:
+            answered.bind(str(self.folder / 'answered'))
+            answered.listen()
+            address = f'127.0.0.1:{taken.getsockname()[1]}'
+            file = self.file(f'[serve]\nlisten = ["{address}", "127.0.0.1:0", "unix:answered", "unix:fresh"]\n')
+            result = subprocess.run([ARGIOPE, 'serve', '--check', file.name], capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(re.findall(r'warning .*serve\.listen (\S+): Address already in use', result.stderr), [address, 'unix:answered'])
 
     def test_a_check_beside_the_daemon_leaves_its_files_alone(self):
         file = self.file('[serve]\nstore = "sqlite:jobs.db"\nlisten = "unix:s"\n')

@@ -236,7 +236,7 @@ Coro<Result<ServerResponse>> list_versions(ApiState& api, ApiCall& call) {
 
 Coro<Result<ServerResponse>> show_version(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
-  const auto number = call.request.path_number("version");
+  const auto number = plain_number(call.request.path_value("version"));
   if (!number || *number > static_cast<std::uint64_t>(kMostVersionNumber)) {
     co_return call.refuse(ProblemType::not_found, "a version is a whole number from 1");
   }
