@@ -18,7 +18,7 @@ namespace {
 WallTime time_in(ApiQuery& query, std::string_view name, WallTime usual) {
   const auto text = query.text(name);
   if (!text) return usual;
-  constexpr std::uint64_t kLast = WallTime::max().time_since_epoch() / std::chrono::milliseconds{1};
+  constexpr auto kLast = static_cast<std::uint64_t>(WallTime::max().time_since_epoch() / std::chrono::milliseconds{1});
   if (const auto number = plain_number(*text); number && *number <= kLast) {
     return WallTime{std::chrono::milliseconds{static_cast<std::int64_t>(*number)}};
   }

@@ -472,7 +472,7 @@ double milliseconds_of(Duration span) noexcept { return to_seconds(span) * 1e3; 
 std::vector<ApiRoute> project_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/projects", TokenScope::read, list_projects},
+      reading_much(get, "/v1/projects", list_projects),
       project_try_route(),
       {get, "/v1/projects/{project}", TokenScope::read, show_project},
       {put, "/v1/projects/{project}", TokenScope::admin, put_project, true},

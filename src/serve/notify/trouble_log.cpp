@@ -87,7 +87,7 @@ bool TroubleLog::told(const TroubleKey& key, JobId message) {
 
 void TroubleLog::closed(const TroubleKey& key) {
   const auto found = troubles_.find(key);
-  if (found != troubles_.end() && found->second.is_told && found->second.over) erase(found->first);
+  if (found != troubles_.end() && found->second.is_told && found->second.over) erase(TroubleKey(found->first));
 }
 
 const OpenTrouble* TroubleLog::find(const TroubleKey& key) const {
