@@ -108,7 +108,8 @@ bool is_host(std::string_view text) {
   const std::size_t colon = text.starts_with('[') ? text.find(':', std::min(text.find(']'), text.size())) : text.find(':');
   const std::string_view host = text.substr(0, colon);
   const bool has_port = colon != std::string_view::npos;
-  return !host.empty() && host.find_first_of("*/?#@,; \t") == std::string_view::npos && (!has_port || parse_port(text.substr(colon + 1)).has_value());
+  return !host.empty() && host.find_first_of("*/?#@,; \t") == std::string_view::npos &&
+         (!has_port || parse_port(text.substr(colon + 1)).has_value());
 }
 
 void read_hosts(JsonMembers& in, std::vector<std::string>& out) {
@@ -117,7 +118,9 @@ void read_hosts(JsonMembers& in, std::vector<std::string>& out) {
   out.clear();
   each_text(*given, [&](const JsonValue& entry) {
     const std::string_view text = *entry.if_text();
-    if (!is_host(text)) return entry.complain("a name without a scheme or a path, with a port or without, such as \"jobs.example\"; * is none");
+    if (!is_host(text)) {
+      return entry.complain("a name without a scheme or a path, with a port or without, such as \"jobs.example\"; * is none");
+    }
     out.emplace_back(text);
   });
 }

@@ -250,7 +250,7 @@ class Rights(Daemons):
             ('token', 'POST', '/v1/leases/settle', {'settlements': [{'token': other['token'], 'outcome': 'done'}]}, 403),
             ('project', 'GET', '/v1/hosts?project=secret.p', None, 403),
             ('project', 'POST', '/v1/projects/try', {'project': 'secret.p', **page}, 403),
-            ('source', 'POST', '/v1/projects/try', {'source': '[project]\nname = "secret.p"\n[[rule]]\nname = "page"\n', **page}, 403),
+            ('source', 'POST', '/v1/projects/try', {'source': '[project]\nname = "secret.p"\nstart = "http://127.0.0.1:1/"\n[[rule]]\nname = "page"\n', **page}, 403),
             ('page', 'GET', '/v1/projects/mine.p/pages/one?page=http://secret.test/', None, 404),
             ('who', 'DELETE', '/v1/workers/secret-busy?who=secret-work', None, 404),
         ]

@@ -7,7 +7,7 @@ namespace argiope {
 namespace {
 
 const TroubleKey kFailed{Trouble::failed, "backup"};
-constexpr WallTime kNoon{std::chrono::hours{12}};
+constexpr WallTime kNoon{std::chrono::hours{12}}, kLater{std::chrono::hours{18}};
 
 TroubleStart of_run(std::uint64_t run) { return {.at = kNoon, .run = run, .job = run + 100}; }
 
@@ -129,28 +129,28 @@ TEST(RunsThatEndATrouble, HaveGoneWellSinceItBegan) {
         .number = number, .fired_at = kNoon + fired, .ended_at = kNoon + ended, .outcome = outcome, .error = {}};
   };
   const TroubleStart fifth = of_run(5);
-  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, fifth));
-  EXPECT_TRUE(is_ended_by(run(6, minutes{-9}, minutes{2}), Trouble::failed, fifth)) << "it ran beside it";
-  EXPECT_FALSE(is_ended_by(run(6, minutes{-9}, minutes{-2}), Trouble::failed, fifth)) << "that was before";
-  EXPECT_FALSE(is_ended_by(run(4, minutes{-9}, minutes{2}), Trouble::failed, fifth)) << "an older one";
-  EXPECT_TRUE(is_ended_by(run(1, minutes{1}, minutes{2}), Trouble::failed, fifth))
+  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, fifth, kLater));
+  EXPECT_TRUE(is_ended_by(run(6, minutes{-9}, minutes{2}), Trouble::failed, fifth, kLater)) << "it ran beside it";
+  EXPECT_FALSE(is_ended_by(run(6, minutes{-9}, minutes{-2}), Trouble::failed, fifth, kLater)) << "that was before";
+  EXPECT_FALSE(is_ended_by(run(4, minutes{-9}, minutes{2}), Trouble::failed, fifth, kLater)) << "an older one";
+  EXPECT_TRUE(is_ended_by(run(1, minutes{1}, minutes{2}), Trouble::failed, fifth, kLater))
       << "of a schedule that was made anew";
   for (const RunOutcome outcome :
        {RunOutcome::running, RunOutcome::failed, RunOutcome::cancelled, RunOutcome::missed, RunOutcome::skipped}) {
-    EXPECT_FALSE(is_ended_by(run(6, minutes{1}, minutes{2}, outcome), Trouble::failed, fifth)) << to_string(outcome);
+    EXPECT_FALSE(is_ended_by(run(6, minutes{1}, minutes{2}, outcome), Trouble::failed, fifth, kLater)) << to_string(outcome);
   }
   const TroubleStart state{.at = kNoon, .is_event = false};
-  EXPECT_FALSE(is_ended_by(run(6, minutes{-1}, minutes{2}), Trouble::failed, state)) << "it began before";
-  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, state));
+  EXPECT_FALSE(is_ended_by(run(6, minutes{-1}, minutes{2}), Trouble::failed, state, kLater)) << "it began before";
+  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, state, kLater));
 }
 
 TEST(RunsThatEndATrouble, HaveFoundNothingWhereItWasAFinding) {
   ScheduleRun run{
       .number = 6, .fired_at = kNoon, .ended_at = kNoon, .outcome = RunOutcome::done, .error = "2 broken links"};
-  EXPECT_FALSE(is_ended_by(run, Trouble::findings, of_run(5)));
-  EXPECT_TRUE(is_ended_by(run, Trouble::failed, of_run(5)));
+  EXPECT_FALSE(is_ended_by(run, Trouble::findings, of_run(5), kLater));
+  EXPECT_TRUE(is_ended_by(run, Trouble::failed, of_run(5), kLater));
   run.error.clear();
-  EXPECT_TRUE(is_ended_by(run, Trouble::findings, of_run(5)));
+  EXPECT_TRUE(is_ended_by(run, Trouble::findings, of_run(5), kLater));
 }
 
 TEST(Troubles, AreEventsOrAreOverAtSomeTime) {

@@ -170,7 +170,8 @@ int put_lines(const PutArguments& put, InputFile file) {
   });
   if (!good) return complain(good.error());
   if (ended) return *ended;
-  return run_on_book(put.store, StoreAccess::share, IfMissing::make, [&](Book& book) { return heeding_signals(feed, interrupted, feed.run(book)); });
+  return run_on_book(put.store, StoreAccess::share, IfMissing::make,
+                     [&](Book& book) { return heeding_signals(feed, interrupted, feed.run(book)); });
 }
 
 int run_put(const PutArguments& put) {
