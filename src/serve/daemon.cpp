@@ -222,7 +222,20 @@ struct Daemon::State {
                             .audit = &api.audit(),
                             .room = room}),
         targets(engine, context.worker_name, options.drain_limit) {
-    if (context.projects != nullptr) project_news.emplace(*context.projects, events, notifier);
+    metrics.add(Metrics::Kind::gauge, "argiope_notify_left_messages",
+                "Messages that wait for a [[notify]] whose name the configuration has no more", {}, [this] {
+                  std::uint64_t messages = 0;
+                  for (const Notifier::Left& left : notifier.left()) messages += left.messages;
+                  return static_cast<double>(messages);
+                });
+    projects = context.projects;
+    if (projects != nullptr) project_news.emplace(*projects, events, notifier);
+    keep_borders();
+  }
+
+  // Between tenants, also where scripts cross them.
+  void keep_borders() {
+    if (projects != nullptr) projects->may_send = gate.messages();
   }
 
   HttpRouter routes() {
@@ -314,6 +327,7 @@ struct Daemon::State {
   HttpServer http;
   Beanstalkd beanstalkd;
   QueueTargets targets;
+  DaemonProjects* projects = nullptr;
   std::optional<ProjectNews> project_news;  // nullopt: there are no projects
   std::vector<std::string> where;
   std::vector<ListenAddress> http_at;  // where HTTP is spoken
@@ -361,6 +375,12 @@ Result<void> Daemon::check_access(const ServeOptions& asked) const {
   for (const ListenAddress& address : state_->http_at) {
     if (auto good = check_http_address(address, options); !good) return good;
   }
+  if (asked.token_file.empty() && !state_->options.token_file.empty()) {
+    return fail(Errc::invalid_input,
+                fmt::format("tokens: there is no file of them any more (it was {}), and without one everybody who reaches the daemon may "
+                            "do everything: that takes a restart",
+                            in_quotes(state_->options.token_file)));
+  }
   return {};
 }
 
@@ -368,6 +388,7 @@ void Daemon::set_access(std::vector<Token> tokens, const ServeOptions& asked) {
   state_->options.hosts = asked.hosts;
   state_->options.token_file = asked.token_file;
   state_->gate.set(gate_options(state_->options, std::move(tokens)));
+  state_->keep_borders();
 }
 
 Coro<Result<void>> Daemon::set_notify(std::vector<NotifyRule> rules) { return state_->notifier.set(std::move(rules)); }

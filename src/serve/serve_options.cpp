@@ -84,13 +84,6 @@ void read_addresses(JsonMembers& in, std::string_view name, std::uint16_t port, 
   });
 }
 
-void read_texts(JsonMembers& in, std::string_view name, std::vector<std::string>& out) {
-  const JsonValue* given = in.find(name);
-  if (given == nullptr) return;
-  out.clear();
-  each_text(*given, [&](const JsonValue& entry) { out.emplace_back(*entry.if_text()); });
-}
-
 // As browsers write it: "https://shop.example:8443", without a path. "null" is sent by pages of any origin that a sandbox hides.
 bool is_origin(std::string_view text) {
   const std::size_t colon = text.find("://");
@@ -106,6 +99,28 @@ void read_origins(JsonMembers& in, std::vector<std::string>& out) {
   each_text(*given, [&](const JsonValue& entry) {
     const std::string_view text = *entry.if_text();
     if (!is_origin(text)) return entry.complain("an origin without a path, such as \"https://shop.example\"; * and null are none");
+    out.emplace_back(text);
+  });
+}
+
+// HOST or HOST:PORT, as clients ask for it.
+bool is_host(std::string_view text) {
+  const std::size_t colon = text.starts_with('[') ? text.find(':', std::min(text.find(']'), text.size())) : text.find(':');
+  const std::string_view host = text.substr(0, colon);
+  const bool has_port = colon != std::string_view::npos;
+  return !host.empty() && host.find_first_of("*/?#@,; \t") == std::string_view::npos &&
+         (!has_port || parse_port(text.substr(colon + 1)).has_value());
+}
+
+void read_hosts(JsonMembers& in, std::vector<std::string>& out) {
+  const JsonValue* given = in.find("hosts");
+  if (given == nullptr) return;
+  out.clear();
+  each_text(*given, [&](const JsonValue& entry) {
+    const std::string_view text = *entry.if_text();
+    if (!is_host(text)) {
+      return entry.complain("a name without a scheme or a path, with a port or without, such as \"jobs.example\"; * is none");
+    }
     out.emplace_back(text);
   });
 }
@@ -259,7 +274,7 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
   read_addresses(in, "beanstalkd", kBeanstalkdPort, options.beanstalkd, said);
   read_size(in, "beanstalkd_max_job_bytes", kMostBytes, options.beanstalkd_max_job_bytes);
   read_file_name(in, "tokens", options.token_file);
-  read_texts(in, "hosts", options.hosts);
+  read_hosts(in, options.hosts);
   read_origins(in, options.origins);
   read_tls(in, options);
   options.insecure = in.flag("insecure", options.insecure);

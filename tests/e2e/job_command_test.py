@@ -73,6 +73,29 @@ class Putting(Jobs):
         self.assertEqual(len(result.stderr.splitlines()), 6)
         self.assertEqual(len(self.json('list')), 2)
 
+    def test_lines_that_are_all_bad_make_no_store(self):
+        for text, status, culprits in (('', 0, []), ('\n \n', 0, []), ('nonsense\n{"queue":5}\n', 2, [':1: ', ':2: ']),
+                                       ('{"queue":"a","waits_for":[99]}\n{"queue":"a","waits_for":["b"]}\n{"queue":"a","batch":7}', 2, [':1: ', ':2: ', ':3: '])):
+            result = self.run_it('job', 'put', '--store', self.store, '-', input=text, expect=status)
+            self.assertEqual(len(result.stderr.splitlines()), len(culprits), result.stderr)
+            for culprit in culprits:
+                self.assertIn('standard input' + culprit, result.stderr)
+            self.assertFalse(self.file.exists(), text)
+        self.refused('job', 'put', '--store', f'sqlite:{self.folder}/none/jobs.db', '-', input='', culprit='No such file', expect=3)
+        result = self.run_it('job', 'put', '--store', self.store, '-', input='nonsense\n{"queue":"a","id":"one"}\n{"queue":"a","waits_for":["one"]}\n', expect=2)
+        self.assertEqual(result.stdout, 'one\n2\n')
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+        self.assertEqual(len(self.json('list')), 2)
+
+    def test_a_signal_ends_a_stream_that_has_no_good_line_yet(self):
+        put = self.start_command('job', 'put', '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        put.stdin.write('nonsense\n')
+        put.stdin.flush()
+        self.assertIn('standard input:1', put.stderr.readline())
+        put.send_signal(signal.SIGINT)
+        self.assertEqual(put.wait(PATIENCE), 130)
+        self.assertFalse(self.file.exists())
+
     def test_what_cannot_be_said_keeps_no_line_from_being_put(self):
         with open('/dev/full', 'w') as full:
             put = self.start_command('job', 'put', '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=full)

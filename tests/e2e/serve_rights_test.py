@@ -22,6 +22,19 @@ name = "ops"
 command = ["false"]
 '''
 SECRET, MINE = 'secret', 'mine'
+# All parameters and members of the API that name what may be another's: test_whatever_names_anothers_is_refused asks by each of them.
+NAMING = set('queue queues project source site page who worker name schedules without_schedules id ids batch waits_for token '
+             'Idempotency-Key Last-Event-ID'.split())
+# The others: words, numbers, texts and settings, and what only holds those above. `key` and `unique` are of a queue; `rule` is of a project;
+# `response` is for the token that has made it alone (api_projects_test.cpp).
+SAYING = set('''
+    after ageing_ms arrivals_per_second at_capacity atomic before beginnings burst by capacity change coalesce completion concurrency config
+    conflict count data delay_ms doing due_at duration_ms error failures fill_in filter follow_ups for_ms format from function group if_failed
+    job jobs keep_buried_ms keep_cancelled_ms keep_done_ms key key_burst key_concurrency key_delay_ms key_rate kinds last lease_time_ms leases
+    limit max_attempts max_instances max_lease_expiries max_payload_bytes max_runs message misfire_grace most most_catch_up note order outcome
+    output output_base64 overlap own pages paused paused_until payload payload_base64 payloads priority progress rate response result
+    result_base64 retry_factor retry_first_ms retry_jitter retry_longest_ms retry_table_ms rule run run_again save script seed settle
+    settlements state status step to trigger unique unique_policy until url version wait_ms waiting weight why word workers zone'''.split())
 
 
 def table():
@@ -49,7 +62,8 @@ class Rights(Daemons):
             words = [ARGIOPE, 'token', 'add', name, '--scope', scope, '--file', self.folder / 'tokens']
             done = subprocess.run(words + (['--prefix', prefix] if prefix else []), check=True, capture_output=True, text=True)
             self.tokens[name] = done.stdout.strip()
-        self.server = self.daemon(self.file(CONFIGURATION), '--tokens', self.folder / 'tokens', '--beanstalkd', '127.0.0.1:0')
+        self.server = self.daemon(self.file(CONFIGURATION), '--tokens', self.folder / 'tokens', '--beanstalkd', '127.0.0.1:0',
+                                  '--sandbox', 'basic')
         self.beanstalkd_port = int(self.server.wait_for(r'listening: beanstalkd at \S*:(\d+)')[1])
 
     def ask(self, token, method, path, body=None):
@@ -183,6 +197,102 @@ class Rights(Daemons):
                         self.assertEqual(self.ask('worker', method, path, body).status, 403)
         self.assertEqual(self.belongings(), before)
 
+    def parameters_and_members(self):
+        """The names of all that requests say beside their paths, as the API describes itself."""
+        described = json.loads(self.ask(None, 'GET', '/v1/openapi.json').body)
+        def found(one):
+            return described['components'][one['$ref'].split('/')[-2]][one['$ref'].split('/')[-1]] if '$ref' in one else one
+        def members(schema, within=()):
+            if schema.get('$ref') in within:
+                return set()
+            within += (schema.get('$ref', ''),)
+            schema = found(schema)
+            parts = [*schema.get('properties', {}).values(), *schema.get('oneOf', []), *schema.get('anyOf', []), *schema.get('allOf', [])]
+            parts += [schema['items']] if 'items' in schema else []
+            return set(schema.get('properties', {})).union(*(members(part, within) for part in parts))
+        names = set()
+        for operation in (one for methods in described['paths'].values() for one in methods.values() if isinstance(one, dict)):
+            names |= {one['name'] for one in map(found, operation.get('parameters', [])) if one['in'] != 'path'}
+            for content in found(operation.get('requestBody', {})).get('content', {}).values():
+                names |= members(content.get('schema', {}))
+        return names
+
+    def test_every_parameter_and_member_is_known_to_name_something_or_not(self):
+        self.assertEqual(self.parameters_and_members(), NAMING | SAYING)
+        self.assertFalse(NAMING & SAYING)
+
+    def test_whatever_names_anothers_is_refused(self):
+        ids = self.two_tenants()
+        other, before = ids[SECRET], self.belongings()
+        self.good('boss', 'PUT', '/v1/projects/secret.hosts', {'project': {'name': 'secret.hosts', 'start': ['http://secret.test/'], 'status': 'STOP'}, 'rule': [{'name': 'page'}]})
+        self.good('boss', 'POST', '/v1/projects/secret.hosts/pages', {'url': 'http://secret.test/'})
+        to_secret = {'name': 'mine.new', 'trigger': '0 0 * * *', 'job': {'queue': 'secret.q'}}
+        follow_up = {'settlements': [{'token': self.lease_mine(), 'outcome': 'done', 'follow_ups': [{'queue': 'secret.q'}]}]}
+        jobs = [('queue', {'queue': 'secret.q'}, 403), ('batch', {'queue': 'mine.q', 'batch': other['batch']}, 404),
+                ('waits_for', {'queue': 'mine.q', 'waits_for': [other['job']]}, 404), ('id', {'queue': 'mine.q', 'id': 'secret-job'}, 409)]
+        page = {'url': 'http://127.0.0.1:1/x'}
+        asked = [(name, 'POST', '/v1/jobs', body, status) for name, job, status in jobs
+                 for body in (job, {'jobs': [job]}, {'jobs': [{'queue': 'mine.q'}], 'completion': job})]
+        asked += [('queue', 'GET', f'/v1/{path}?queue={queue}', None, 403) for path in ('jobs', 'events', 'history') for queue in ('secret.q', 'secret.none')]
+        asked += [
+            ('queue', 'POST', '/v1/schedules', to_secret, 403),
+            ('queue', 'POST', '/v1/simulate', {'schedules': [to_secret]}, 403),
+            ('queue', 'POST', '/v1/leases/settle', follow_up, 403),
+            ('queue', 'POST', '/v1/leases', {'queues': ['mine.none'], 'settle': follow_up['settlements']}, 403),
+            ('queue', 'PUT', '/v1/projects/mine.p', {**project('mine.p'), 'sink': [{'queue': 'secret.q'}]}, 403),
+            ('queues', 'POST', '/v1/leases', {'queues': ['secret.q']}, 403),
+            ('queues', 'POST', '/v1/simulate', {'queues': [{'name': 'secret.q', 'workers': 1}]}, 403),
+            ('schedules', 'POST', '/v1/simulate', {'schedules': [{**to_secret, 'name': 'secret.s', 'job': {'queue': 'mine.q'}}]}, 403),
+            ('name', 'POST', '/v1/schedules', {'name': 'secret.new', 'trigger': '0 0 * * *', 'job': {'queue': 'mine.q'}}, 403),
+            ('without_schedules', 'POST', '/v1/simulate', {'without_schedules': ['secret.s']}, 403),
+            ('without_schedules', 'POST', '/v1/simulate', {'without_schedules': ['secret.none']}, 403),
+            ('ids', 'POST', '/v1/jobs/change', {'change': 'kick', 'ids': [other['job']]}, 404),
+            ('token', 'POST', '/v1/leases/settle', {'settlements': [{'token': other['token'], 'outcome': 'done'}]}, 403),
+            ('project', 'GET', '/v1/hosts?project=secret.p', None, 403),
+            ('project', 'POST', '/v1/projects/try', {'project': 'secret.p', **page}, 403),
+            ('source', 'POST', '/v1/projects/try', {'source': '[project]\nname = "secret.p"\nstart = "http://127.0.0.1:1/"\n[[rule]]\nname = "page"\n', **page}, 403),
+            ('page', 'GET', '/v1/projects/mine.p/pages/one?page=http://secret.test/', None, 404),
+            ('who', 'DELETE', '/v1/workers/secret-busy?who=secret-work', None, 404),
+        ]
+        for name, method, path, body, status in asked:
+            with self.subTest(name, path=path, body=body):
+                answer = self.ask('mine-admin', method, path, body)
+                said = json.loads(answer.body)
+                first = next(iter(said.get('replies') or said.get('settled') or [{}]))
+                self.assertEqual(first['error']['status'] if 'error' in first else answer.status, status, answer.body)
+        # These say what they say of what is not there.
+        explained = [self.good('mine-admin', 'GET', f'/v1/hosts/explain?site=http://{host}/') for host in ('secret.test', 'nobody.test')]
+        self.assertEqual([one['known'] for one in explained], [False, False])
+        self.assertEqual(json.dumps(explained[0]).replace('secret', 'nobody'), json.dumps(explained[1]))
+        self.assertEqual(self.good('mine-admin', 'GET', '/v1/hosts?filter=secret')['hosts'], [])
+        self.assertEqual(self.good('mine-admin', 'PATCH', '/v1/leases', {'leases': [], 'worker': 'secret-busy'}), {'leases': []})
+        key = {'Idempotency-Key': 'one'}
+        for tenant in (SECRET, MINE):
+            headers = {'Authorization': f'Bearer {self.tokens[tenant + "-work"]}', **key}
+            self.assertEqual(self.server.ask('POST', '/v1/jobs', {'queue': f'{tenant}.keyed'}, headers).status, 201)
+        self.assertEqual(self.belongings(), before)
+        done = {name for name, *_ in asked} | {'site', 'worker', 'Idempotency-Key', 'Last-Event-ID'}  # that one has a test of its own
+        self.assertEqual(done, NAMING)
+
+    def test_a_stream_goes_on_from_anothers_event_and_tells_nothing_of_it(self):
+        event_ids = []
+        for tenant in ('secret-work', 'mine-read'):
+            connection = http.client.HTTPConnection('127.0.0.1', self.server.port, timeout=PATIENCE)
+            self.addCleanup(connection.close)
+            last = {'Last-Event-ID': event_ids[0]} if event_ids else {}
+            connection.request('GET', '/v1/events?kinds=job', headers={'Authorization': f'Bearer {self.tokens[tenant]}', **last})
+            response, told = connection.getresponse(), []
+            self.assertEqual(response.status, 200)
+            queue = 'secret.q' if tenant == 'secret-work' else 'mine.q'
+            self.good('boss', 'POST', '/v1/jobs', {'jobs': [{'queue': 'secret.q', 'payload': SECRET}, {'queue': queue}]})
+            while not told or queue.encode() not in told[-1]:
+                told.append(response.readline())
+                if told[-1].startswith(b'id: '):
+                    event_ids.append(told[-1][4:].strip().decode())
+            if tenant == 'mine-read':
+                self.assertNotIn(SECRET.encode(), b''.join(told))
+                self.assertNotIn(b'reset', b''.join(told))
+
     def wait_for_counters(self):
         """Counters are taken once a second; the last may be from before there was a queue."""
         self.wait_until(lambda: 'mine.q' in self.good('boss', 'GET', '/v1/counters')['queues'])
@@ -301,6 +411,29 @@ class Rights(Daemons):
                 event = json.loads(line[6:])
                 told.append((event['event'], event['name']))
         self.assertEqual(told, [('schedule_added', 'mine.moved'), ('schedule_added', 'mine.s'), ('schedule_removed', 'mine.s')])
+
+    def test_a_script_sends_messages_to_its_tenants_projects_alone(self):
+        self.folder.chmod(0o755)  # started by root, a script runs as a user without rights
+        script = ('import json, sys\n'
+                  'def say(**words):\n    print(json.dumps(words), flush=True)\n'
+                  'for line in sys.stdin.buffer:\n    call = json.loads(line)\n'
+                  '    if call["type"] == "describe":\n'
+                  '        say(type="described", protocol=1, on={"start": "on_start", "message": "on_message"})\n'
+                  '    elif call["type"] == "page":\n        sys.stdin.buffer.read(call.get("body", 0))\n')
+        hears = script + '        say(type="done", id=call["id"], pages=[], results=[{"value": call["page"]["context"]}])\n'
+        sends = script + ('        to = ["secret.hears", "no-such-project", "mine.hears"]\n'
+                          '        say(type="done", id=call["id"], pages=[], results=[], messages=[{"project": p, "message": 7} for p in to])\n')
+        for putter, name, script in (('boss', 'secret.hears', hears), ('boss', 'mine.hears', hears), ('mine-admin', 'mine.sends', sends)):
+            source = f'[project]\nname = "{name}"\nprocessor = ["python3", "script.py"]\n'
+            self.good(putter, 'PUT', f'/v1/projects/{name}', {'source': source, 'script': script})
+        self.good('mine-admin', 'POST', '/v1/projects/mine.sends/start')
+        results = lambda name: self.good('boss', 'GET', f'/v1/projects/{name}/results')['results']
+        self.wait_until(lambda: results('mine.hears'), 'its own project was told nothing')
+        self.assertEqual(results('mine.hears')[0]['value'], {'project': 'mine.sends', 'message': 7})
+        self.assertEqual(self.good('boss', 'GET', '/v1/projects/secret.hears')['pages'], 0)
+        left_out = [re.sub('secret.hears|no-such-project', 'X', line) for line in self.server.log if 'a message was left out' in line]
+        self.assertEqual(len(left_out), 2, left_out)
+        self.assertEqual(len({line.split('a message')[1] for line in left_out}), 1, left_out)
 
     def test_what_a_job_names_is_its_tenants(self):
         ids = self.two_tenants()

@@ -113,6 +113,17 @@ class Starting(Daemons):
         self.assertEqual(daemon.ask('GET', '/v1/queues').status, 401)
         self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
 
+    def test_a_file_that_was_emptied_opens_no_daemon(self):
+        boss = self.token('add', '--scope', 'admin', 'boss')
+        file = self.file('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\n')
+        daemon = self.daemon(file)
+        for text in ('', '[[queue]]\nname = "a"\n', '[serve]\n'):
+            file.write_text(text)
+            daemon.signal(signal.SIGHUP)
+            daemon.wait_for('the configuration stays as it was: tokens: .*takes a restart')
+            self.assertEqual(daemon.ask('GET', '/v1/queues').status, 401)
+            self.assertEqual(daemon.ask('GET', '/v1/queues', headers=boss).status, 200)
+
     def test_a_program_that_is_not_there_ends_no_later_reload(self):
         boss, gone = self.token('add', '--scope', 'admin', 'boss'), self.token('add', '--scope', 'admin', 'gone')
         file = self.file('[serve]\ntokens = "tokens"\n[[queue]]\nname = "a"\n')
@@ -237,6 +248,13 @@ class Telling(Daemons):
         self.file(rule.format('team'))
         daemon.signal(signal.SIGHUP)
         daemon.wait_for('there is no notify "ops" any more, and 2 messages of it will not be delivered: .*argiope job list argiope.notify.ops')
+        self.assertEqual(daemon.good('GET', '/v1/notify')['left'], [{'name': 'ops', 'messages': 2}])
+        self.assertIn(b'\nargiope_notify_left_messages 2\n', daemon.ask('GET', '/metrics').body)
+        self.file(rule.format('ops'))
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('was read again')
+        self.assertEqual(daemon.good('GET', '/v1/notify')['left'], [])
+        self.assertIn(b'\nargiope_notify_left_messages 0\n', daemon.ask('GET', '/metrics').body)
 
     def test_findings_are_told_to_be_over_by_a_good_run_after_a_kill_and_a_reload(self):
         told = self.folder / 'told'
@@ -301,12 +319,17 @@ class Configured(Daemons):
         (self.folder / 'dir').mkdir()
         (self.folder / 'junk').write_text('neither a database nor a socket\n')
         os.mkfifo(self.folder / 'pipe')
+        self.token('add', 'one')
         for line, culprit in (
                 ('store = "sqlite:no/x.db"', 'serve.store no/x.db: No such file'), ('store = "sqlite:dir"', 'serve.store dir: Is a directory'),
                 ('store = "sqlite:junk"', 'serve.store junk: this file is no SQLite database'),
                 ('store = "sqlite:pipe"', 'serve.store pipe: not a plain file'), ('pages = "no/p.db"', 'serve.pages no/p.db: No such file'),
                 ('pages = "junk"', 'serve.pages junk: '), ('audit = "no/a"', 'serve.audit no/a: No such file'),
                 ('audit = "dir"', 'serve.audit dir: Is a directory'), ('audit = "pipe"', 'serve.audit pipe: not a plain file'),
+                ('listen = "192.0.2.1:0"\ninsecure = true\ntokens = "tokens"', 'serve.listen 192.0.2.1:0: Cannot assign'),
+                ('beanstalkd = "192.0.2.1:0"\ninsecure = true', 'serve.beanstalkd 192.0.2.1:0: Cannot assign'),
+                ('tokens = "none"', 'argiope.toml: serve.tokens: "none" has no tokens'),
+                ('tls = { certificate = "none.pem", key = "k.pem" }', 'argiope.toml: serve.tls.certificate: "none.pem": No such file'),
                 ('listen = "unix:no/s"', 'serve.listen unix:no/s: No such file'), ('listen = "unix:junk"', 'there is another file'),
                 ('pages = "jobs.db"\nstore = "sqlite:jobs.db"', 'names the same file'),
                 ('audit = "argiope.toml"', 'names the same file'), ('pages = "jobs.db-wal"\nstore = "sqlite:jobs.db"', 'for its own')):
@@ -318,6 +341,16 @@ class Configured(Daemons):
                     self.assertIn(result.returncode, (2, 3), result.stdout + result.stderr)
                     self.assertIn(culprit, result.stderr)
                     self.assertEqual(list(self.folder.glob('*.db*')), [])
+
+    def test_a_check_says_which_addresses_are_taken_just_now(self):
+        with socket.create_server(('127.0.0.1', 0)) as taken, socket.socket(socket.AF_UNIX) as answered:
+            answered.bind(str(self.folder / 'answered'))
+            answered.listen()
+            address = f'127.0.0.1:{taken.getsockname()[1]}'
+            file = self.file(f'[serve]\nlisten = ["{address}", "127.0.0.1:0", "unix:answered", "unix:fresh"]\n')
+            result = subprocess.run([ARGIOPE, 'serve', '--check', file.name], capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(re.findall(r'warning .*serve\.listen (\S+): Address already in use', result.stderr), [address, 'unix:answered'])
 
     def test_a_check_beside_the_daemon_leaves_its_files_alone(self):
         file = self.file('[serve]\nstore = "sqlite:jobs.db"\nlisten = "unix:s"\n')

@@ -457,6 +457,33 @@ TEST_F(PageEngineTest, GivesMessagesToTheProjectThatTheyAreFor) {
   EXPECT_THAT(got, ElementsAre(R"(two {"project":"one","message":{"n":1}})"));
 }
 
+TEST_F(PageEngineTest, TellsAScriptThatMayNotSendThereThatThereIsNoSuchProject) {
+  std::vector<std::string> got;
+  sim.options.make_processor = [&](const ProjectDefinition& project, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+    ProcessorDescription said;
+    said.on_start = "start";
+    said.on_message = "on_message";
+    return std::make_unique<TestProcessor>(said, [&, name = project.name](const PageCall& call) -> Coro<VisitAnswer> {
+      VisitAnswer answer;
+      if (call.event == PageEvent::start && name == "one") answer.messages = {{.project = "two", .message_json = "1"}, {.project = "three", .message_json = "2"}};
+      if (call.event == PageEvent::message) got.push_back(name + " " + call.context_json);
+      co_return answer;
+    });
+  };
+  sim.options.may_send = [](std::string_view from, std::string_view to) { return from != "one" || to != "two"; };
+  std::vector<std::string> told;
+  sim.options.on_log = [&](const std::string& project, const PageLog& line) { told.push_back(project + " " + line.text); };
+  PageEngine& engine = sim.begin();
+  for (const char* name : {"one", "two", "three"}) {
+    ASSERT_TRUE(engine.put_project(draft_of(fmt::format(R"({{"project":{{"name":"{}","processor":["true"]}}}})", name))));
+  }
+  sim.pass(1s);
+  ASSERT_TRUE(engine.start("one"));
+  sim.pass(1min);
+  EXPECT_THAT(got, ElementsAre(R"(three {"project":"one","message":2})"));
+  EXPECT_THAT(told, Contains(::testing::AllOf(::testing::StartsWith("one "), ::testing::HasSubstr(R"(there is no project "two")"))));
+}
+
 TEST_F(PageEngineTest, FetchesNothingForAMessageThatIsNamedAsAPageIs) {
   std::vector<std::string> calls;
   sim.options.make_processor = [&](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {

@@ -1,6 +1,9 @@
 // That a trouble is over: told once, after the trouble, to those who were told of it, over reloads and restarts.
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "serve/notifier_fixture.hpp"
 
 namespace argiope {
@@ -312,6 +315,30 @@ TEST_F(AllClears, AreToldOfRunsAndRoundsThatEndedWhileNobodyListened) {
   ASSERT_EQ(all.size(), told + 2);
   EXPECT_EQ(all[told], R"(well: schedule "links" is well again: its run 2 has gone well)");
   EXPECT_EQ(all[told + 1], R"(well: project "shop" is well again)");
+}
+
+TEST_F(AllClears, AreToldOfARunThatEndedWhileNobodyListenedThoughTheCalendarWasSetBack) {
+  file_ = folder_.file("notify.jsonl");
+  const std::string_view of_failures = R"(,"on":["failed"],"wait":0,"interval":0)";
+  watch(of_failures);
+  add_schedule();
+  pass(61min);
+  run_fails();
+  next_hour();
+  EXPECT_EQ(sentences().size(), 1u);
+  run([this]() -> Coro<void> { co_await notifier_->stop(); });
+  // As a process had it whose calendar was ahead by decades.
+  std::stringstream lines;
+  lines << std::ifstream(file_).rdbuf();
+  std::string text = lines.str();
+  const std::string_view since = R"("since":"20)";
+  ASSERT_NE(text.find(since), std::string::npos) << text;
+  text.replace(text.find(since) + since.size(), 2, "99");
+  std::ofstream(file_) << text;
+  run_goes_well();
+  watch_again(of_failures);
+  pass(1min);
+  EXPECT_THAT(sentences(), ElementsAre(HasSubstr("has failed"), R"(well: schedule "links" is well again: its run 2 has gone well)"));
 }
 
 TEST_F(AllClears, FollowATroubleThatWasNotPutWhenItsProcessWasKilled) {

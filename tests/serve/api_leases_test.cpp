@@ -301,6 +301,19 @@ TEST_F(ApiLeases, TheLeasesOfOtherWorkersAreNoneOfItsBusiness) {
 
 // --- settling
 
+TEST_F(ApiLeases, AResultThatNoAnswerCouldHaveIsRefused) {
+  put_job(R"({"queue":"mail"})");
+  const std::string token = token_of(), long_text(16 * 1024 * 1024 + 1, 'x');
+  for (const std::string& result : {"\"" + long_text + "\"", "[\"" + long_text + "\"]"}) {
+    const Answered answered = settle(fmt::format(R"({{"token":{},"outcome":"done","result":{}}})", token, result));
+    EXPECT_EQ(answered.text("/replies/0/error/errors/0/pointer"), "/settlements/0/result");
+    EXPECT_THAT(answered.text("/replies/0/error/detail"), ::testing::HasSubstr("16777216 bytes"));
+  }
+  EXPECT_EQ(get("/v1/jobs/1").text("/state"), "running");
+  const std::string longest = long_text.substr(1);
+  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"done","result":"{}"}})", token, longest)).text("/replies/0/outcome"), "ok");
+}
+
 TEST_F(ApiLeases, EachOutcomeDoesWhatItSays) {
   put("/v1/queues/mail", R"({"keep_done_ms":60000,"keep_cancelled_ms":60000})");
   const auto after = [&](const char* outcome) {

@@ -88,6 +88,39 @@ TEST_F(ApiStrict, MoreThanTwoMillionValuesAreTooMany) {
   EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","payload":")" + repeated("[,", 20'000) + R"("})").status, 201) << "text is one value";
 }
 
+TEST_F(ApiStrict, AChangeUnderAConditionIsRefusedAndNotDone) {
+  EXPECT_EQ(put("/v1/queues/mail", R"({"rate":5})").status, 200);
+  for (const char* const condition : {"If-Match", "If-None-Match", "If-Unmodified-Since"}) {
+    for (const char* const value : {"*", R"("1")", "Sun, 29 Nov 2026 11:00:00 GMT"}) {
+      for (const auto& [method, path, body] : {std::tuple(HttpMethod::put, "/v1/queues/mail", R"({"rate":6})"),
+                                               std::tuple(HttpMethod::patch, "/v1/queues/mail", R"({"rate":6})"),
+                                               std::tuple(HttpMethod::delete_, "/v1/queues/mail", ""),
+                                               std::tuple(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})")}) {
+        const Answered answered = ask(method, path, body, {{condition, value}});
+        EXPECT_EQ(answered.problem(), "invalid_input") << condition;
+        EXPECT_EQ(answered.text("/errors/0/header"), condition);
+      }
+    }
+    EXPECT_EQ(ask(HttpMethod::get, "/v1/queues/mail", "", {{condition, "*"}}).status, 200) << "which changes nothing";
+  }
+  EXPECT_EQ(get("/v1/queues/mail").at("/config/rate").to_number<double>(), 5);
+  EXPECT_EQ(get("/v1/jobs").text("/jobs"), "[]");
+}
+
+TEST_F(ApiStrict, ANumberInAPathOrAQueryHasOneSpelling) {
+  put_job(R"({"queue":"mail"})");
+  EXPECT_EQ(put("/v1/schedules/s", R"({"trigger":"@every 1h"})").status, 201);
+  for (const char* const number : {"01", "%2B1", "+1", "%201", "1%20", "1.0", "1e0", "0x1", "-1", "18446744073709551617", "%D9%A1", ""}) {
+    EXPECT_GE(get(fmt::format("/v1/jobs/{}", number)).status, 400) << number;
+    for (const char* const path : {"/v1/jobs?after={}", "/v1/jobs?limit={}", "/v1/queues?limit={}", "/v1/schedules?after={}", "/v1/audit?after={}",
+                                   "/v1/schedules/s/next?count={}", "/v1/history?from={}", "/v1/jobs/1/output?after={}",
+                                   "/v1/jobs/1/output?after=0&run={}"}) {
+      EXPECT_EQ(get(fmt::format(fmt::runtime(path), number)).problem(), "invalid_input") << path << " " << number;
+    }
+  }
+  EXPECT_EQ(get("/v1/jobs?after=0").status, 200);
+}
+
 TEST_F(ApiStrict, BlankLinesAreNoJobs) {
   const Answered answered = ask(HttpMethod::post, "/v1/jobs", "\n \t\r\n{\"queue\":\"mail\"}\n\n  {\"queue\":\"mail\"}\n \n",
                                 {{"Content-Type", "application/x-ndjson"}});

@@ -488,6 +488,25 @@ TEST(Sessions, ABoundedNumberIsOpenAndWhoHasTheMostLosesOne) {
   EXPECT_NE(sessions.find(of_one), nullptr);
 }
 
+TEST_F(GateTest, LetsScriptsThatABoundAdminMayWriteSendOnlyWhereThatOneMayChangeProjects) {
+  Token mine = token("mine", "m", TokenScope::admin), worker = token("worker", "w", TokenScope::work);
+  mine.prefixes = {"mine.", "ours."};
+  worker.prefixes = {"theirs."};
+  options.tokens = {mine, worker, token("boss", "b", TokenScope::admin)};
+  gate.set(options);
+  const auto may_send = gate.messages();
+  EXPECT_TRUE(may_send("mine.p", "mine.q"));
+  EXPECT_TRUE(may_send("mine.p", "ours.q"));
+  EXPECT_FALSE(may_send("mine.p", "theirs.q"));
+  EXPECT_FALSE(may_send("mine.p", "q"));
+  EXPECT_TRUE(may_send("theirs.p", "mine.q")) << "a token that looks and works writes no scripts";
+  EXPECT_TRUE(may_send("p", "mine.q")) << "only a token of all projects may have written that";
+  options.tokens = {worker};
+  gate.set(options);
+  EXPECT_FALSE(gate.messages()) << "nobody is bound who may write scripts";
+  EXPECT_FALSE(may_send("mine.p", "theirs.q")) << "what was asked for before stays";
+}
+
 TEST(Caller, FillsNoQueueOfTheDaemonsOwnAndChangesItAsAnAdminOfAllAlone) {
   const Caller reader{.name = "r", .scope = TokenScope::read}, worker{.name = "w", .scope = TokenScope::work};
   const Caller admin{.name = "a", .scope = TokenScope::admin};

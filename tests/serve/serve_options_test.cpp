@@ -125,6 +125,13 @@ TEST(ServeOptionsTest, OriginsAreWhatBrowsersSend) {
   EXPECT_EQ(read(R"({"origins":["https://shop.example","http://localhost:8080","moz-extension://a-b","http://[::1]:80"]})").error, "");
 }
 
+TEST(ServeOptionsTest, HostsAreWhatClientsAskFor) {
+  for (const char* host : {"http://jobs.example", "jobs.example/", "*", "*.example", "", ":80", "jobs.example:x", "jobs.example:99999", "a,b", "a b", "u@jobs.example"}) {
+    EXPECT_NE(read(fmt::format(R"({{"hosts":["jobs.example","{}"]}})", host)).error.find("hosts[1]"), std::string::npos) << host;
+  }
+  EXPECT_EQ(read(R"({"hosts":["jobs.example","jobs.example:7733","intranet","[2001:db8::1]:80","192.0.2.1"]})").error, "");
+}
+
 TEST(ServeOptionsTest, WhatOthersReachByBeanstalkdsProtocolIsGuardedToo) {
   ServeOptions options;
   options.beanstalkd = {{"127.0.0.1", 11300, {}}};

@@ -7,9 +7,54 @@ namespace argiope {
 namespace {
 
 const TroubleKey kFailed{Trouble::failed, "backup"};
-constexpr WallTime kNoon{std::chrono::hours{12}};
+constexpr WallTime kNoon{std::chrono::hours{12}}, kLater{std::chrono::hours{18}};
 
 TroubleStart of_run(std::uint64_t run) { return {.at = kNoon, .run = run, .job = run + 100}; }
+
+TEST(TroubleLogs, KnowTheJobsOfRunsThatHaveFailedAsLongAsTheTroubleIsOpen) {
+  TroubleLog log;
+  const TroubleKey other{Trouble::failed, "report"}, missed{Trouble::missed, "backup"};
+  log.began(kFailed, of_run(1));
+  log.began(other, of_run(1));
+  log.began(missed, of_run(1));
+  EXPECT_EQ(log.failed_as(101), (std::vector<TroubleKey>{kFailed, other}));
+  EXPECT_TRUE(log.failed_as(1).empty());
+  log.began(kFailed, of_run(2));
+  EXPECT_EQ(log.failed_as(101), std::vector<TroubleKey>{other});
+  EXPECT_EQ(log.failed_as(102), std::vector<TroubleKey>{kFailed});
+  log.erase(other);
+  EXPECT_TRUE(log.failed_as(101).empty());
+  EXPECT_FALSE(log.told(kFailed, 7));
+  EXPECT_TRUE(log.ended(kFailed, {}));
+  log.closed(kFailed);
+  EXPECT_TRUE(log.failed_as(102).empty());
+  log.recall(kFailed, {.start = of_run(3), .is_told = true});
+  log.recall(kFailed, {.start = of_run(4), .is_told = true});
+  EXPECT_TRUE(log.failed_as(103).empty());
+  EXPECT_EQ(log.failed_as(104), std::vector<TroubleKey>{kFailed}) << "that the process before has left";
+}
+
+TEST(TroubleLogs, GoByTheNumbersOfRunsWhereTheCalendarWasSetBack) {
+  using std::chrono::hours;
+  const TroubleStart failed = of_run(5), state{.at = kNoon, .is_event = false};
+  const auto run = [](std::uint64_t number, hours at) {
+    return ScheduleRun{.number = number, .fired_at = WallTime{at}, .ended_at = WallTime{at}, .outcome = RunOutcome::done};
+  };
+  const WallTime evening{hours{18}}, morning{hours{6}};
+  EXPECT_TRUE(is_ended_by(run(6, hours{13}), Trouble::failed, failed, evening));
+  EXPECT_FALSE(is_ended_by(run(6, hours{11}), Trouble::failed, failed, evening)) << "which ended before that one failed";
+  EXPECT_TRUE(is_ended_by(run(6, hours{5}), Trouble::failed, failed, morning)) << "a later run, though the calendar says earlier";
+  EXPECT_TRUE(is_ended_by(run(5, hours{5}), Trouble::failed, failed, morning)) << "that run, which was kicked";
+  EXPECT_FALSE(is_ended_by(run(4, hours{5}), Trouble::failed, failed, morning));
+  EXPECT_FALSE(is_ended_by(run(9, hours{5}), Trouble::failed, state, morning)) << "a state has no number";
+  TroubleLog log;
+  log.began(kFailed, state);
+  log.began({Trouble::missed, "backup"}, failed);
+  log.keep_up_to(morning);
+  EXPECT_EQ(log.find(kFailed)->start.at, morning) << "what is known by its time alone has not begun later than now";
+  EXPECT_EQ(log.find({Trouble::missed, "backup"})->start.at, kNoon);
+  EXPECT_TRUE(is_ended_by(run(9, hours{7}), Trouble::failed, log.find(kFailed)->start, evening));
+}
 
 TEST(TroubleLogs, OweAnAllClearOnceTheTroubleWasTold) {
   TroubleLog log;
@@ -84,28 +129,28 @@ TEST(RunsThatEndATrouble, HaveGoneWellSinceItBegan) {
         .number = number, .fired_at = kNoon + fired, .ended_at = kNoon + ended, .outcome = outcome, .error = {}};
   };
   const TroubleStart fifth = of_run(5);
-  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, fifth));
-  EXPECT_TRUE(is_ended_by(run(6, minutes{-9}, minutes{2}), Trouble::failed, fifth)) << "it ran beside it";
-  EXPECT_FALSE(is_ended_by(run(6, minutes{-9}, minutes{-2}), Trouble::failed, fifth)) << "that was before";
-  EXPECT_FALSE(is_ended_by(run(4, minutes{-9}, minutes{2}), Trouble::failed, fifth)) << "an older one";
-  EXPECT_TRUE(is_ended_by(run(1, minutes{1}, minutes{2}), Trouble::failed, fifth))
+  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, fifth, kLater));
+  EXPECT_TRUE(is_ended_by(run(6, minutes{-9}, minutes{2}), Trouble::failed, fifth, kLater)) << "it ran beside it";
+  EXPECT_FALSE(is_ended_by(run(6, minutes{-9}, minutes{-2}), Trouble::failed, fifth, kLater)) << "that was before";
+  EXPECT_FALSE(is_ended_by(run(4, minutes{-9}, minutes{2}), Trouble::failed, fifth, kLater)) << "an older one";
+  EXPECT_TRUE(is_ended_by(run(1, minutes{1}, minutes{2}), Trouble::failed, fifth, kLater))
       << "of a schedule that was made anew";
   for (const RunOutcome outcome :
        {RunOutcome::running, RunOutcome::failed, RunOutcome::cancelled, RunOutcome::missed, RunOutcome::skipped}) {
-    EXPECT_FALSE(is_ended_by(run(6, minutes{1}, minutes{2}, outcome), Trouble::failed, fifth)) << to_string(outcome);
+    EXPECT_FALSE(is_ended_by(run(6, minutes{1}, minutes{2}, outcome), Trouble::failed, fifth, kLater)) << to_string(outcome);
   }
   const TroubleStart state{.at = kNoon, .is_event = false};
-  EXPECT_FALSE(is_ended_by(run(6, minutes{-1}, minutes{2}), Trouble::failed, state)) << "it began before";
-  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, state));
+  EXPECT_FALSE(is_ended_by(run(6, minutes{-1}, minutes{2}), Trouble::failed, state, kLater)) << "it began before";
+  EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, state, kLater));
 }
 
 TEST(RunsThatEndATrouble, HaveFoundNothingWhereItWasAFinding) {
   ScheduleRun run{
       .number = 6, .fired_at = kNoon, .ended_at = kNoon, .outcome = RunOutcome::done, .error = "2 broken links"};
-  EXPECT_FALSE(is_ended_by(run, Trouble::findings, of_run(5)));
-  EXPECT_TRUE(is_ended_by(run, Trouble::failed, of_run(5)));
+  EXPECT_FALSE(is_ended_by(run, Trouble::findings, of_run(5), kLater));
+  EXPECT_TRUE(is_ended_by(run, Trouble::failed, of_run(5), kLater));
   run.error.clear();
-  EXPECT_TRUE(is_ended_by(run, Trouble::findings, of_run(5)));
+  EXPECT_TRUE(is_ended_by(run, Trouble::findings, of_run(5), kLater));
 }
 
 TEST(Troubles, AreEventsOrAreOverAtSomeTime) {

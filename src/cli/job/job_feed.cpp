@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "argiope/async/descriptor.hpp"
@@ -29,37 +30,96 @@ bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") ==
 
 }  // namespace
 
-JobFeed::JobFeed(Book& book, InputFile file, std::string source, bool json)
-    : book_(book), file_(std::move(file)), source_(std::move(source)), json_(json), splitter_(kMostJobJsonBytes) {}
+JobFeed::JobFeed(InputFile file, std::string source, bool json)
+    : file_(std::move(file)), source_(std::move(source)), json_(json), splitter_(kMostJobJsonBytes) {}
 
 void JobFeed::stop() {
-  stopped_ = true;
-  reader_.cancel();
+  stopped_ = is_over_ = true;
+  if (reader_) reader_.cancel();
 }
 
-Coro<Result<int>> JobFeed::run() {
-  reader_ = EventLoop::current().create_task(read(), "reader of jobs");
-  for (;;) {
-    while (jobs_.empty() && !ended_) {
-      came_.clear();
-      co_await came_.wait();
-    }
-    if (jobs_.empty()) break;
+void JobFeed::begin_reading() {
+  ended_ = is_over_;
+  if (!ended_) reader_ = EventLoop::current().create_task(read(), "reader of jobs", Start::eagerly);  // so that it says when it has ended
+}
+
+Coro<void> JobFeed::end_reading() {
+  if (reader_) reader_.cancel();
+  while (!ended_) {
+    came_.clear();
+    co_await came_.wait();
+  }
+  reader_ = {};  // another loop may read on
+}
+
+Coro<void> JobFeed::come_to_the_end() {
+  if (reader_ && !stopped_) co_await reader_;
+  reader_ = {};
+}
+
+Coro<void> JobFeed::wait_for_jobs() {
+  while (jobs_.empty() && !ended_) {
+    came_.clear();
+    co_await came_.wait();
+  }
+}
+
+int JobFeed::status() const noexcept { return stopped_ ? kExitInterrupted : refused_ ? kExitUsage : kExitFinished; }
+
+Coro<Result<std::optional<int>>> JobFeed::find_good(Book& empty) {
+  begin_reading();
+  for (co_await wait_for_jobs(); !jobs_.empty(); co_await wait_for_jobs()) {
+    std::vector<NewJob> jobs = std::exchange(jobs_, {});
+    std::vector<std::uint64_t> lines = std::exchange(lines_, {});
     bytes_ = 0;
     room_.set();
-    auto done = co_await put_in_order(std::exchange(jobs_, {}), std::exchange(lines_, {}));
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      const auto good = co_await is_good(jobs[i], lines[i], empty);
+      if (good && !*good) continue;
+      co_await end_reading();
+      if (!good) co_return std::unexpected(good.error());
+      const auto at = static_cast<std::ptrdiff_t>(i);
+      jobs_.insert(jobs_.begin(), std::make_move_iterator(jobs.begin() + at), std::make_move_iterator(jobs.end()));
+      lines_.insert(lines_.begin(), lines.begin() + at, lines.end());
+      co_return std::optional<int>{};
+    }
+  }
+  co_await come_to_the_end();
+  if (failure_) co_return std::unexpected(*failure_);
+  co_return std::optional<int>(status());
+}
+
+// Where it is not, it is told so.
+Coro<Result<bool>> JobFeed::is_good(NewJob job, std::uint64_t line, Book& empty) {
+  // Nothing is there that a name could be of.
+  if (const auto named = names_.find(line); named != names_.end()) {
+    auto found = co_await find_names(empty, JobNames(named->second), job);
+    if (!found) {
+      names_.erase(named);
+      refuse(line, found.error().message);
+      co_return false;
+    }
+  }
+  const std::string queue = job.queue;
+  const auto reply = co_await empty.put(std::move(job));
+  if (!reply) refuse(line, with_queue_option(reply.error(), queue).message);
+  co_return reply.has_value();
+}
+
+Coro<Result<int>> JobFeed::run(Book& book) {
+  begin_reading();
+  for (co_await wait_for_jobs(); !jobs_.empty(); co_await wait_for_jobs()) {
+    bytes_ = 0;
+    room_.set();
+    auto done = co_await put_in_order(book, std::exchange(jobs_, {}), std::exchange(lines_, {}));
     if (!done) {
-      reader_.cancel();
-      while (!ended_) {
-        came_.clear();
-        co_await came_.wait();
-      }
+      co_await end_reading();
       co_return std::unexpected(std::move(done.error()));
     }
   }
-  if (!stopped_) co_await reader_;  // what has ended it before the last line is told
+  co_await come_to_the_end();
   if (failure_) co_return std::unexpected(std::move(*failure_));
-  co_return stopped_ ? kExitInterrupted : refused_ ? kExitUsage : kExitFinished;
+  co_return status();
 }
 
 Coro<void> JobFeed::read() {
@@ -86,6 +146,7 @@ Coro<void> JobFeed::read() {
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (count < 0) {
       failure_ = Error{Errc::io, fmt::format("{}: {}", source_, std::strerror(errno))};
+      is_over_ = true;
       co_return;
     }
     if (count == 0) break;
@@ -94,6 +155,7 @@ Coro<void> JobFeed::read() {
     co_await yield_now();
   }
   (void)splitter_.end(take_each);
+  is_over_ = true;
 }
 
 void JobFeed::take(const TextLine& line) {
@@ -109,13 +171,13 @@ void JobFeed::take(const TextLine& line) {
 }
 
 // A name may be that of a job some lines before: what comes before is put first.
-Coro<Result<void>> JobFeed::put_in_order(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
+Coro<Result<void>> JobFeed::put_in_order(Book& book, std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
   std::vector<NewJob> ready;
   std::vector<std::uint64_t> ready_lines;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (auto named = names_.extract(lines[i]); !named.empty()) {
-      if (auto done = co_await put(std::exchange(ready, {}), std::exchange(ready_lines, {})); !done) co_return done;
-      auto found = co_await find_names(book_, std::move(named.mapped()), jobs[i]);
+      if (auto done = co_await put(book, std::exchange(ready, {}), std::exchange(ready_lines, {})); !done) co_return done;
+      auto found = co_await find_names(book, std::move(named.mapped()), jobs[i]);
       if (!found && found.error().code != Errc::not_found && found.error().code != Errc::invalid_input) co_return found;
       if (!found) {
         refuse(lines[i], found.error().message);
@@ -125,10 +187,10 @@ Coro<Result<void>> JobFeed::put_in_order(std::vector<NewJob> jobs, std::vector<s
     ready.push_back(std::move(jobs[i]));
     ready_lines.push_back(lines[i]);
   }
-  co_return co_await put(std::move(ready), std::move(ready_lines));
+  co_return co_await put(book, std::move(ready), std::move(ready_lines));
 }
 
-Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
+Coro<Result<void>> JobFeed::put(Book& book, std::vector<NewJob> jobs, std::vector<std::uint64_t> lines) {
   if (jobs.empty()) co_return Result<void>{};
   std::vector<std::string> names(jobs.size());
   std::vector<std::string> queues(jobs.size());
@@ -136,7 +198,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
     names[i] = jobs[i].name;
     queues[i] = jobs[i].queue;
   }
-  auto replies = co_await book_.put_each(std::move(jobs));
+  auto replies = co_await book.put_each(std::move(jobs));
   if (!replies) co_return std::unexpected(std::move(replies.error()));
   std::string out;
   for (std::size_t i = 0; i < replies->size(); ++i) {

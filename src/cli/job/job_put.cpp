@@ -3,12 +3,14 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/kept_file.hpp"
 #include "cli/line_input.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_feed.hpp"
@@ -144,14 +146,32 @@ Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
   co_return kExitFinished;
 }
 
-Coro<Result<int>> put_lines(const PutArguments& put, Book& book, InputFile file) {
-  JobFeed feed(book, std::move(file), put.file.empty() ? "standard input" : put.file, put.store.json);
+// `work` of the feed, which ends early by a signal; `interrupted` says which was the first.
+template <class Status>
+Coro<Result<Status>> heeding_signals(JobFeed& feed, int& interrupted, Coro<Result<Status>> work) {
   EventLoop& loop = EventLoop::current();
   EndSignals signals;
   signals.listen(loop, [&feed] { feed.stop(); });
-  auto status = co_await feed.run();
+  auto status = co_await std::move(work);
   signals.forget(loop);
-  co_return status == kExitInterrupted ? signals.exit_status() : std::move(status);
+  if (signals.came() && interrupted == kExitInterrupted) interrupted = signals.exit_status();
+  if (status && *status == kExitInterrupted) co_return Status(interrupted);
+  co_return status;
+}
+
+int put_lines(const PutArguments& put, InputFile file) {
+  JobFeed feed(std::move(file), put.file.empty() ? "standard input" : put.file, put.store.json);
+  int interrupted = kExitInterrupted;
+  std::optional<int> ended;  // without a line that a store would be made for
+  const auto good = rehearse(put.store, [&](Book& empty) -> Coro<Result<int>> {
+    if (auto place = check_kept_database("--store", put.store.file()); !place) co_return std::unexpected(std::move(place.error()));
+    ended = co_await or_return(heeding_signals(feed, interrupted, feed.find_good(empty)));
+    co_return kExitFinished;
+  });
+  if (!good) return complain(good.error());
+  if (ended) return *ended;
+  return run_on_book(put.store, StoreAccess::share, IfMissing::make,
+                     [&](Book& book) { return heeding_signals(feed, interrupted, feed.run(book)); });
 }
 
 int run_put(const PutArguments& put) {
@@ -166,15 +186,13 @@ int run_put(const PutArguments& put) {
   }
   auto file = open_lines("--file", put.file);
   if (!file) return complain(file.error().message, kExitUsage);
-  if (!from_lines) {
-    const auto good = rehearse(put.store, [&](Book& book) -> Coro<Result<int>> {
-      co_await or_return(put_job(put, book));
-      co_return kExitFinished;
-    });
-    if (!good) return complain(good.error());
-  }
-  return run_on_book(put.store, StoreAccess::share, IfMissing::make,
-                      [&](Book& book) { return from_lines ? put_lines(put, book, std::move(*file)) : put_one(put, book); });
+  if (from_lines) return put_lines(put, std::move(*file));
+  const auto good = rehearse(put.store, [&](Book& book) -> Coro<Result<int>> {
+    co_await or_return(put_job(put, book));
+    co_return kExitFinished;
+  });
+  if (!good) return complain(good.error());
+  return run_on_book(put.store, StoreAccess::share, IfMissing::make, [&](Book& book) { return put_one(put, book); });
 }
 
 }  // namespace

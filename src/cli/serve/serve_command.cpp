@@ -244,7 +244,7 @@ class ServeCommand {
     if (!beanstalkd->empty()) options.beanstalkd = *std::move(beanstalkd);
     return {};
   }
-  static Result<std::vector<Token>> read_tokens(const ServeOptions& options, bool starts) {
+  Result<std::vector<Token>> read_tokens(const ServeOptions& options, bool starts) const {
     std::vector<Token> tokens;
     if (options.token_file.empty()) return tokens;
     auto kept = read_token_file(options.token_file);
@@ -252,7 +252,7 @@ class ServeCommand {
     if (kept->empty()) {
       const std::string advice = fmt::format("{} has no tokens; make one: argiope token add --file {}",
                                              in_quotes(options.token_file), printable(options.token_file));
-      if (starts) return fail(Errc::invalid_input, advice);
+      if (starts) return fail(Errc::invalid_input, fmt::format("{}: {}", place_names().tokens, advice));
       // The last one was taken away from who had it, and that is done at once.
       spdlog::warn("nobody is let in any more: {}", advice);
     }
@@ -263,7 +263,12 @@ class ServeCommand {
   Result<std::shared_ptr<TlsIdentity>> read_identity(const ServeOptions& options, bool starts) const {
     if (options.tls.certificate.empty()) return nullptr;
     auto identity = starts ? TlsIdentity::load(options.tls) : TlsIdentity::load_again(options.tls);
-    if (identity && (*identity)->expires_at() <= SystemClock().wall_now()) {
+    if (!identity) {
+      const PlaceNames names = place_names();
+      const bool is_key = identity.error().message.starts_with(in_quotes(options.tls.key));
+      return fail(identity.error().code, fmt::format("{}: {}", is_key ? names.key : names.certificate, identity.error().message));
+    }
+    if ((*identity)->expires_at() <= SystemClock().wall_now()) {
       spdlog::warn("the certificate {} expired at {}", in_quotes(options.tls.certificate),
                    to_rfc3339((*identity)->expires_at()));
     }
@@ -277,6 +282,9 @@ class ServeCommand {
     return notes;
   }
   int say_good(const DaemonSettings& settings) const {
+    for (const std::string& address : addresses_not_free(settings.configuration.serve, place_names())) {
+      spdlog::warn("{}: a start would not get it now; where the daemon runs, it is the one that has it", address);
+    }
     const std::string projects = settings.projects.empty() ? "" : ", " + counted(settings.projects.size(), "project");
     fmt::print("{}: {}, {}{}, {}: nothing is wrong with it\n", arguments_.file.empty() ? "no file" : printable(arguments_.file),
                counted(settings.configuration.queues.size(), "queue"),

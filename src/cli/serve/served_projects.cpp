@@ -154,6 +154,9 @@ PageEngineOptions ServedProjects::engine_options(CrawlOptions hosts) {
     return make_processor(definition, false, std::move(watch));
   };
   options.script_of = [this](const ProjectDefinition& definition) { return script_now(definition); };
+  options.may_send = [this](std::string_view from, std::string_view to) {
+    return folders_.contains(from) || !for_daemon_->may_send || for_daemon_->may_send(from, to);
+  };
   const auto say = [](const std::string& project, const PageLog& line) { log_of_project(project, line); };
   options.sink_means = [this, say](const ProjectDefinition& definition) {
     SinkMeans means = sink_means_in(results_folder_of(definition.name), definition.name, say);

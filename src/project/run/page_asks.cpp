@@ -177,9 +177,22 @@ void PageEngine::Impl::take_event(LiveProject& project, std::string_view name, s
   (void)take(project, asking, batch, now);
 }
 
+namespace {
+
+Error no_project_for(const PageMessage& message) {
+  return {Errc::not_found, fmt::format("there is no project {}", in_quotes(message.project))};
+}
+
+}  // namespace
+
+Result<void> PageEngine::Impl::take_message_of_script(std::string_view from, const PageMessage& message, PageBatch& batch, WallTime now) {
+  if (options_.may_send && !options_.may_send(from, message.project)) return std::unexpected(no_project_for(message));
+  return take_message(from, message, batch, now);
+}
+
 Result<void> PageEngine::Impl::take_message(std::string_view from, const PageMessage& message, PageBatch& batch, WallTime now) {
   const auto found = projects_.find(message.project);
-  if (found == projects_.end()) return std::unexpected(Error{Errc::not_found, fmt::format("there is no project {}", in_quotes(message.project))});
+  if (found == projects_.end()) return std::unexpected(no_project_for(message));
   LiveProject& project = *found->second;
   const bool is_heard = !project.definition.processor.empty() && (!project.description || !project.description->on_message.empty());
   if (!is_heard) {

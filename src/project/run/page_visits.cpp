@@ -258,7 +258,7 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
     }
   }
   for (const PageMessage& message : answer.messages) {
-    if (auto sent = take_message(project->record.name, message, batch, wall_now); !sent) {
+    if (auto sent = take_message_of_script(project->record.name, message, batch, wall_now); !sent) {
       left_out("message", sent.error());
     }
   }

@@ -11,6 +11,7 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
+#include "serve/gate/request_source.hpp"
 #include "serve/watch/request_counts.hpp"
 #include "web/text/internal/ascii.hpp"
 
@@ -43,8 +44,20 @@ void note(ApiState& api, const ApiCall& call, std::optional<int> status, const s
                  .request_id = request_id});
 }
 
+// Nothing here has a version that a condition could be judged by. A change that ignores its condition loses what others have changed.
+Result<void> check_conditions(ApiCall& call) {
+  if (changes_nothing(call.request.method)) return {};
+  for (const char* const name : {"If-Match", "If-None-Match", "If-Unmodified-Since"}) {
+    if (call.request.header(name).empty()) continue;
+    const std::string why = fmt::format("{}: nothing here has an ETag or a date by which a change could be held to it", name);
+    return call.refuse({ProblemType::invalid_input, why, {{name, why, "header"}}});
+  }
+  return {};
+}
+
 // Checks the form that every request must have, whatever its route does.
 Result<void> check_form(const ApiRoute& route, ApiCall& call) {
+  if (auto good = check_conditions(call); !good) return good;
   if (call.has_body()) {
     if (auto good = call.check_coding(); !good) return good;
     const bool has_nothing_to_say = route.method == HttpMethod::get || route.method == HttpMethod::delete_;

@@ -161,6 +161,14 @@ Problem too_many_values() {
   return {ProblemType::too_large, why, {{"", why}}};
 }
 
+std::optional<std::uint64_t> plain_number(std::string_view text) noexcept {
+  std::uint64_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, wrong] = std::from_chars(text.data(), last, number);
+  if (wrong != std::errc{} || end != last || (text.size() > 1 && text.front() == '0')) return std::nullopt;
+  return number;
+}
+
 std::string media_type(const ServerRequest& request) {
   const std::string_view field = request.header("Content-Type");
   std::string type(field.substr(0, field.find(';')));
@@ -206,10 +214,8 @@ std::optional<std::string> ApiQuery::text(std::string_view name) {
 std::uint64_t ApiQuery::whole(std::string_view name, std::uint64_t least, std::uint64_t most, std::uint64_t usual) {
   const auto given = text(name);
   if (!given) return usual;
-  std::uint64_t number = 0;
-  const char* const last = given->data() + given->size();
-  const auto [end, wrong] = std::from_chars(given->data(), last, number);
-  if (wrong == std::errc{} && end == last && number >= least && number <= most) return number;
+  const auto number = plain_number(*given);
+  if (number && *number >= least && *number <= most) return *number;
   refuse(name, *given, fmt::format("a whole number, {} to {}", least, most));
   return usual;
 }

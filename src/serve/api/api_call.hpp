@@ -98,6 +98,9 @@ class ApiCall {
 inline constexpr std::size_t kMostBodyValues = 2'000'000;
 Problem too_many_values();
 
+// A whole number as it is written here: no sign, no zero before it. So each has one spelling, as ids have. nullopt: anything else.
+std::optional<std::uint64_t> plain_number(std::string_view text) noexcept;
+
 // "application/json" of "Application/JSON; charset=utf-8".
 std::string media_type(const ServerRequest& request);
 

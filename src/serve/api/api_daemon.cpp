@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "argiope/async/or_return.hpp"
+#include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/api/openapi.hpp"
@@ -13,6 +14,7 @@ namespace argiope {
 namespace {
 
 constexpr std::int64_t kApiVersion = 1;
+constexpr std::size_t kQueuesAtOnce = 100;
 
 // --- what happens --------------------------------------------------------------------------------------------------------
 
@@ -62,6 +64,18 @@ Coro<Result<ServerResponse>> counters(ApiState& api, ApiCall& call) {
 Coro<Result<ServerResponse>> config(ApiState& api, ApiCall& call) {
   auto queues = co_await or_return(api.book().queues());
   std::ranges::sort(queues, {}, &StoredQueue::name);
+  // Of thousands some are written at a time: others are answered in between.
+  std::vector<std::string> told;
+  for (const StoredQueue& queue : queues) {
+    if (!call.caller.may_use(queue.name)) continue;
+    told.push_back(json_object([&](JsonWriter& json) {
+      json.member("name", queue.name);
+      json.key("config");
+      json.raw(to_json(queue.config));
+      api.write_lock_of_queue(json, queue.name);
+    }));
+    if (told.size() % kQueuesAtOnce == 0) co_await sleep(Duration{});
+  }
   co_return json_answer([&](JsonWriter& json) {
     json.member("store", api.options.store);
     json.member("most_jobs", api.options.most_jobs);
@@ -69,15 +83,7 @@ Coro<Result<ServerResponse>> config(ApiState& api, ApiCall& call) {
     json.member("longest_wait_ms",
                 std::chrono::duration_cast<std::chrono::milliseconds>(api.options.longest_wait).count());
     json.array("queues", [&] {
-      for (const StoredQueue& queue : queues) {
-        if (!call.caller.may_use(queue.name)) continue;
-        json.object([&] {
-          json.member("name", queue.name);
-          json.key("config");
-          json.raw(to_json(queue.config));
-          api.write_lock_of_queue(json, queue.name);
-        });
-      }
+      for (const std::string& queue : told) json.raw(queue);
     });
     // The part that is of no queue is for those who see all.
     if (!api.options.config || call.caller.is_bound()) return;
@@ -127,7 +133,7 @@ std::vector<ApiRoute> daemon_routes() {
   return {
       {.method = get, .pattern = "/v1/events", .handler = events, .has_query = true},
       {get, "/v1/counters", TokenScope::read, counters},
-      {get, "/v1/config", TokenScope::read, config},
+      reading_much(get, "/v1/config", config),
       {.method = get, .pattern = "/v1/audit", .scope = TokenScope::admin, .handler = audit, .reads_much = true,
        .has_query = true},
       {get, "/v1/version", TokenScope::read, version},

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <utility>
 
@@ -19,11 +18,10 @@ namespace {
 WallTime time_in(ApiQuery& query, std::string_view name, WallTime usual) {
   const auto text = query.text(name);
   if (!text) return usual;
-  constexpr std::int64_t kLast = WallTime::max().time_since_epoch() / std::chrono::milliseconds{1};
-  std::int64_t number = -1;
-  const char* const last = text->data() + text->size();
-  const auto [end, wrong] = std::from_chars(text->data(), last, number);
-  if (end == last && wrong == std::errc{} && number >= 0 && number <= kLast) return WallTime{std::chrono::milliseconds{number}};
+  constexpr auto kLast = static_cast<std::uint64_t>(WallTime::max().time_since_epoch() / std::chrono::milliseconds{1});
+  if (const auto number = plain_number(*text); number && *number <= kLast) {
+    return WallTime{std::chrono::milliseconds{static_cast<std::int64_t>(*number)}};
+  }
   const auto time = parse_timestamp(*text);
   if (!time) query.refuse(name, *text, time.error().message);
   return time.value_or(usual);

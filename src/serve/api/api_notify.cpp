@@ -8,8 +8,11 @@
 namespace argiope {
 namespace {
 
+constexpr Duration kCountAge = std::chrono::seconds{1};
+
 Coro<Result<ServerResponse>> list_notify(ApiState& api, ApiCall& call) {
   co_await or_return(call.check_unbound("the list of those who are told of trouble"));
+  (void)co_await api.events.count(kCountAge);  // else `left` is as it was counted last
   co_return json_answer([&](JsonWriter& json) {
     json.array("notify", [&] {
       if (api.options.notifier == nullptr) return;
@@ -20,6 +23,15 @@ Coro<Result<ServerResponse>> list_notify(ApiState& api, ApiCall& call) {
           json.member("lasting", status.lasting);
           json.member("messages", status.messages);
           json.member("last_at", status.last_at);
+        });
+      }
+    });
+    json.array("left", [&] {
+      if (api.options.notifier == nullptr) return;
+      for (const Notifier::Left& left : api.options.notifier->left()) {
+        json.object([&] {
+          json.member("name", left.name);
+          json.member("messages", left.messages);
         });
       }
     });

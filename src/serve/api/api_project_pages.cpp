@@ -322,13 +322,12 @@ std::string cursor_of(const PageStore::ResultPlace& place) { return fmt::format(
 
 Result<std::optional<PageStore::ResultPlace>> place_behind(ApiCall& call, const std::optional<std::string>& cursor, ProjectId project) {
   if (!cursor) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const last = cursor->data() + cursor->size();
-  const auto [end, wrong] = std::from_chars(cursor->data(), last, number);
-  if (wrong != std::errc{} || end == last || *end != '/' || number >> kPageNumberBits != 0) {
+  const std::size_t slash = std::min(cursor->find('/'), cursor->size());
+  const auto number = plain_number(std::string_view(*cursor).substr(0, slash));
+  if (!number || slash == cursor->size() || *number >> kPageNumberBits != 0) {
     return call.refuse_parameter("after", fmt::format("after {}: what an answer had as next", in_quotes(*cursor)));
   }
-  return PageStore::ResultPlace{.page = first_page_id(project) - 1 + static_cast<PageId>(number), .part = std::string(end + 1, last)};
+  return PageStore::ResultPlace{.page = first_page_id(project) - 1 + static_cast<PageId>(*number), .part = cursor->substr(slash + 1)};
 }
 
 void write_result(JsonWriter& json, const ResultRow& row) {

@@ -236,7 +236,7 @@ Coro<Result<ServerResponse>> list_versions(ApiState& api, ApiCall& call) {
 
 Coro<Result<ServerResponse>> show_version(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
-  const auto number = call.request.path_number("version");
+  const auto number = plain_number(call.request.path_value("version"));
   if (!number || *number > static_cast<std::uint64_t>(kMostVersionNumber)) {
     co_return call.refuse(ProblemType::not_found, "a version is a whole number from 1");
   }
@@ -472,7 +472,7 @@ double milliseconds_of(Duration span) noexcept { return to_seconds(span) * 1e3; 
 std::vector<ApiRoute> project_routes() {
   using enum HttpMethod;
   return {
-      {get, "/v1/projects", TokenScope::read, list_projects},
+      reading_much(get, "/v1/projects", list_projects),
       project_try_route(),
       {get, "/v1/projects/{project}", TokenScope::read, show_project},
       {put, "/v1/projects/{project}", TokenScope::admin, put_project, true},

@@ -165,7 +165,7 @@ Coro<Result<ServerResponse>> end_worker(ApiState& api, ApiCall& call) {
 std::vector<ApiRoute> worker_routes() {
   using enum HttpMethod;
   return {
-      {.method = get, .pattern = "/v1/workers", .handler = list_workers, .has_query = true},
+      reading_much(get, "/v1/workers", list_workers, true),
       {.method = delete_, .pattern = "/v1/workers/{worker}", .scope = TokenScope::work, .handler = end_worker,
        .audited = true, .has_query = true},
   };

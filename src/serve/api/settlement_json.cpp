@@ -9,6 +9,7 @@
 #include "base/internal/base64.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/job_json.hpp"
+#include "remote/internal/lease_limits.hpp"
 
 namespace argiope {
 namespace {
@@ -67,14 +68,18 @@ class SettlementReader {
     static constexpr Outcome kOutcomes[] = {done, retry, bury, cancel, release};
     run_.verdict.outcome = kOutcomes[value.one_of({"done", "retry", "bury", "cancel", "release"})];
   }
+  static void refuse_size(const JsonValue& value) { value.refuse(fmt::format("at most {} bytes", kMostResultBytes)); }
   void read_result(const JsonValue& value, RawJson& raw) {
     const auto text = value.if_text();
-    run_.verdict.result = text ? *text : raw.text();
+    const std::string_view result = text ? *text : raw.text();
+    if (result.size() > kMostResultBytes) return refuse_size(value);
+    run_.verdict.result = result;
   }
   void read_result_base64(const JsonValue& value, RawJson&) {
     const auto text = value.if_text();
     auto bytes = text ? from_base64(*text) : std::nullopt;
     if (!bytes) return value.wrong("a string of base64");
+    if (bytes->size() > kMostResultBytes) return refuse_size(value);
     run_.verdict.result = std::move(*bytes);
   }
   void read_error(const JsonValue& value, RawJson&) { run_.verdict.error = value.text(0, kMostErrorBytes); }

@@ -285,6 +285,18 @@ std::expected<void, Problem> Gate::close_session(const ServerRequest& request) {
   return good;
 }
 
+std::function<bool(std::string_view, std::string_view)> Gate::messages() const {
+  std::vector<Caller> writers;
+  for (const Token& token : state_->options.tokens) {
+    if (token.scope != TokenScope::admin || token.prefixes.empty()) continue;
+    writers.push_back({.name = token.name, .scope = token.scope, .prefixes = token.prefixes});
+  }
+  if (writers.empty()) return {};
+  return [writers = std::move(writers)](std::string_view from, std::string_view to) {
+    return std::ranges::none_of(writers, [&](const Caller& writer) { return writer.may_change(from) && !writer.may_change(to); });
+  };
+}
+
 const GateRefusals& Gate::refusals() const noexcept { return state_->refusals; }
 
 }  // namespace argiope

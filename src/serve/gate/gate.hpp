@@ -139,6 +139,10 @@ class Gate {
   // Ends the session that the request has a cookie of, if there is one. Errors: forbidden, for pages of other origins.
   std::expected<void, Problem> close_session(const ServerRequest& request);
 
+  // Whether a script of the project `from` may send a message to the project `to`, by the tokens that there are now: where one bound to
+  // prefixes may write that script, only to a project that it may change. Null: it may.
+  std::function<bool(std::string_view from, std::string_view to)> messages() const;
+
   const GateRefusals& refusals() const noexcept;
 
  private:

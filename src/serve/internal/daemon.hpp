@@ -60,7 +60,8 @@ class Daemon {
   std::vector<std::string> where() const;
 
   QueueTargets& targets() noexcept;
-  // Whether who is let in may change as `asked` has it: where others reach the daemon, it is asked for tokens still.
+  // Whether who is let in may change as `asked` has it: a daemon that was asked for tokens is asked for them still, and so is one that others
+  // reach.
   // Errors: invalid_input.
   Result<void> check_access(const ServeOptions& asked) const;
   // From now on: who is let in, and by which names besides loopback's the daemon may be asked for. Where `asked` names a file of

@@ -36,8 +36,7 @@ constexpr Trouble kTroublesOfRuns[] = {Trouble::missed, Trouble::failed, Trouble
 
 constexpr std::uint32_t kHeardOfJobs =
     static_cast<std::uint32_t>(JobEventKind::buried) | static_cast<std::uint32_t>(JobEventKind::expired) |
-    static_cast<std::uint32_t>(JobEventKind::leased) | static_cast<std::uint32_t>(JobEventKind::kicked) |
-    static_cast<std::uint32_t>(JobEventKind::done);
+    static_cast<std::uint32_t>(JobEventKind::leased) | static_cast<std::uint32_t>(JobEventKind::done);
 constexpr std::uint32_t kHeardOfSchedules = static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::job_error) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::job_executed) |
@@ -94,7 +93,6 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   void hear(const JobEvent& event) {
     if (event.queue.starts_with(kNotifyQueues)) return hear_of_message(event);
     if (event.kind == JobEventKind::done) return hear_of_end(event);
-    if (event.kind == JobEventKind::kicked) return hear_of_kick(event);
     if (event.kind == JobEventKind::leased) return watches_age ? waits.leased(event) : void();
     // With the failure of its run, so that both are told by one message.
     if (event.kind == JobEventKind::buried && event.schedule != 0 && schedule_listener != 0) return;
@@ -102,18 +100,12 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     note(
         {.trouble = trouble, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
   }
-  // Of a run of a schedule the scheduler tells.
+  // Of a run of a schedule the scheduler tells. The job of one that has failed counts as a job of its own when it was kicked, and may go well.
   void hear_of_end(const JobEvent& event) {
     if (event.schedule != 0) return;
-    if (kicked.erase(event.id) > 0) end_failure_of(event.id);
+    end_failure_of(event.id);
     if (event.text.empty()) return;
     note({.trouble = Trouble::findings, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
-  }
-  // The job of a run that has failed may still go well. It counts as a job of its own then.
-  void hear_of_kick(const JobEvent& event) {
-    const bool has_failed =
-        std::ranges::any_of(receivers, [&](const ReceiverRef& to) { return !to->log.failed_as(event.id).empty(); });
-    if (has_failed) kicked.insert(event.id);
   }
   void end_failure_of(JobId job) {
     for (const ReceiverRef& to : receivers) {
@@ -158,12 +150,13 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     for (const ReceiverRef& to : receivers) end_by(*to, std::string(event.name), {&run, 1});
   }
   void end_by(Receiver& to, const std::string& schedule, std::span<const ScheduleRun> runs) {
+    const WallTime now = engine.calendar_now();
     for (const Trouble trouble : kTroublesOfRuns) {
       const TroubleKey key(trouble, schedule);
       const OpenTrouble* const open = to.log.find(key);
       if (open == nullptr) continue;
       const auto good =
-          std::ranges::find_if(runs, [&](const ScheduleRun& run) { return is_ended_by(run, trouble, open->start); });
+          std::ranges::find_if(runs, [&](const ScheduleRun& run) { return is_ended_by(run, trouble, open->start, now); });
       if (good != runs.end()) end_for(to, key, {.text = {}, .run = open->start.run == 0 ? 0 : good->number});
     }
   }
@@ -437,6 +430,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   // The history knows of runs that ended when nobody listened. That nothing keeps a schedule now, in a process that has just begun, or after
   // an edit, is only because none of its times has come.
   Coro<void> look_at_schedules() {
+    for (const ReceiverRef& to : receivers) to->log.keep_up_to(engine.calendar_now());
     for (const std::string& name : schedules_to_look_at()) {
       const auto runs = co_await engine.book().schedules().history(name, kRunsKept);
       const bool is_gone = !runs && runs.error().code == Errc::not_found;
@@ -520,18 +514,24 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
 
   // --- rules
-  // Messages of rules that are gone, or have another name now, have no target.
-  Coro<void> tell_of_left_messages() {
-    if (!co_await events.count(Duration::zero())) co_return;
+  std::vector<Left> left() const {
+    std::vector<Left> all;
     events.snapshot().for_each_queue([&](std::string_view queue, const StateCounts& counts) {
       const std::uint64_t waiting = counts.ready + counts.delayed + counts.running;
-      if (waiting == 0 || !queue.starts_with(kNotifyQueues) || find(queue.substr(kNotifyQueues.size())) != nullptr)
-        return;
+      if (waiting == 0 || !queue.starts_with(kNotifyQueues)) return;
+      const std::string_view name = queue.substr(kNotifyQueues.size());
+      if (find(name) == nullptr) all.push_back({std::string(name), waiting});
+    });
+    return all;
+  }
+  Coro<void> tell_of_left_messages() {
+    if (!co_await events.count(Duration::zero())) co_return;
+    for (const auto& [name, messages] : left()) {
       spdlog::warn(
           "there is no notify {} any more, and {} of it will not be delivered: give one that name again, or see "
-          "argiope job list {}",
-          in_quotes(queue.substr(kNotifyQueues.size())), counted(waiting, "message"), printable(queue));
-    });
+          "argiope job list {}{}",
+          in_quotes(name), counted(messages, "message"), kNotifyQueues, printable(name));
+    }
   }
   void listen() {
     if (job_listener != 0 || receivers.empty()) return;
@@ -560,8 +560,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   std::vector<ReceiverRef> receivers;
   QueueWaits waits;
   bool watches_age = false;
-  std::set<JobId> kicked;  // that were runs, and have failed
-  std::string looked_at;   // the last schedule
+  std::string looked_at;  // the last schedule
   TimePoint look_at{};
   bool is_looking = false;
   OldestReady oldest{engine};
@@ -634,6 +633,8 @@ Coro<void> Notifier::stop() {
 }
 
 void Notifier::open() { state_->open(); }
+
+std::vector<Notifier::Left> Notifier::left() const { return state_->left(); }
 
 std::vector<Notifier::Status> Notifier::statuses() const {
   std::vector<Status> all;

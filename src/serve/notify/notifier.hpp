@@ -68,6 +68,13 @@ class Notifier {
   // Of each rule, since the daemon began or the rule came.
   std::vector<Status> statuses() const;
 
+  struct Left {
+    std::string name;
+    std::uint64_t messages = 0;
+  };
+  // Of rules that are gone, or have another name now: how many messages wait that nobody delivers. As of the last count of the queues.
+  std::vector<Left> left() const;
+
  private:
   struct State;
   const std::shared_ptr<State> state_;

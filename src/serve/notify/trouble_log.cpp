@@ -20,7 +20,38 @@ OverBy over_by(Trouble trouble) noexcept {
   return OverBy::nothing;
 }
 
+void TroubleLog::forget_job(const TroubleKey& key) {
+  const OpenTrouble* const trouble = find(key);
+  if (trouble == nullptr || key.first != Trouble::failed) return;
+  const auto [first, last] = failed_.equal_range(trouble->start.job);
+  const auto its = std::find_if(first, last, [&](const auto& one) { return one.second == key.second; });
+  if (its != last) failed_.erase(its);
+}
+
+void TroubleLog::note_job(const TroubleKey& key) {
+  const JobId job = troubles_.at(key).start.job;
+  if (key.first == Trouble::failed && job != 0) failed_.emplace(job, key.second);
+}
+
+void TroubleLog::erase(const TroubleKey& key) {
+  forget_job(key);
+  troubles_.erase(key);
+}
+
+void TroubleLog::recall(TroubleKey key, OpenTrouble trouble) {
+  forget_job(key);
+  troubles_.insert_or_assign(key, std::move(trouble));
+  note_job(key);
+}
+
+void TroubleLog::keep_up_to(WallTime now) {
+  for (auto& [key, trouble] : troubles_) {
+    if (trouble.start.run == 0) trouble.start.at = std::min(trouble.start.at, now);
+  }
+}
+
 void TroubleLog::began(const TroubleKey& key, const TroubleStart& start) {
+  forget_job(key);
   const auto [found, is_new] = troubles_.try_emplace(key);
   OpenTrouble& trouble = found->second;
   const bool had_event = !is_new && !trouble.is_told && trouble.start.is_event;
@@ -28,6 +59,7 @@ void TroubleLog::began(const TroubleKey& key, const TroubleStart& start) {
   trouble.start.is_event |= had_event;
   trouble.is_told = false;
   trouble.over.reset();
+  note_job(key);
 }
 
 void TroubleLog::still(const TroubleKey& key, WallTime at) {
@@ -55,7 +87,7 @@ bool TroubleLog::told(const TroubleKey& key, JobId message) {
 
 void TroubleLog::closed(const TroubleKey& key) {
   const auto found = troubles_.find(key);
-  if (found != troubles_.end() && found->second.is_told && found->second.over) troubles_.erase(found);
+  if (found != troubles_.end() && found->second.is_told && found->second.over) erase(TroubleKey(found->first));
 }
 
 const OpenTrouble* TroubleLog::find(const TroubleKey& key) const {
@@ -72,9 +104,8 @@ std::vector<TroubleKey> TroubleLog::keys() const {
 
 std::vector<TroubleKey> TroubleLog::failed_as(JobId job) const {
   std::vector<TroubleKey> found;
-  for (const auto& [key, trouble] : troubles_) {
-    if (key.first == Trouble::failed && trouble.start.job == job) found.push_back(key);
-  }
+  const auto [first, last] = failed_.equal_range(job);
+  for (auto one = first; one != last; ++one) found.emplace_back(Trouble::failed, one->second);
   return found;
 }
 
@@ -83,10 +114,11 @@ std::size_t TroubleLog::lasting() const noexcept {
       troubles_, [](const auto& entry) { return entry.second.is_told || entry.second.message != 0; }));
 }
 
-bool is_ended_by(const ScheduleRun& run, Trouble trouble, const TroubleStart& start) noexcept {
-  if (run.outcome != RunOutcome::done || run.ended_at < start.at) return false;
-  if (trouble == Trouble::findings && !run.error.empty()) return false;
-  return run.fired_at >= start.at || (start.run != 0 && run.number >= start.run);
+bool is_ended_by(const ScheduleRun& run, Trouble trouble, const TroubleStart& start, WallTime now) noexcept {
+  if (run.outcome != RunOutcome::done || (trouble == Trouble::findings && !run.error.empty())) return false;
+  const bool is_later_run = start.run != 0 && run.number >= start.run;
+  if (start.run != 0 && start.at > now) return is_later_run;
+  return run.ended_at >= start.at && (run.fired_at >= start.at || is_later_run);
 }
 
 }  // namespace argiope

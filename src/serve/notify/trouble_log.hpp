@@ -70,25 +70,32 @@ class TroubleLog {
   bool told(const TroubleKey& key, JobId message);
   // A message has told that it is over.
   void closed(const TroubleKey& key);
-  void erase(const TroubleKey& key) { troubles_.erase(key); }
+  void erase(const TroubleKey& key);
   // As the process before has left it.
-  void recall(TroubleKey key, OpenTrouble trouble) { troubles_.insert_or_assign(std::move(key), std::move(trouble)); }
+  void recall(TroubleKey key, OpenTrouble trouble);
+  // The calendar says `now`: what is known by its times alone has not begun later.
+  void keep_up_to(WallTime now);
 
   const OpenTrouble* find(const TroubleKey& key) const;
   const std::map<TroubleKey, OpenTrouble>& all() const noexcept { return troubles_; }
   std::vector<TroubleKey> keys() const;
-  // Schedules whose run that has failed was this job.
+  // Schedules whose run that has failed was this job. Cost: O(log n), since each job that ends is looked for.
   std::vector<TroubleKey> failed_as(JobId job) const;
   bool empty() const noexcept { return troubles_.empty(); }
   // Those that were told, and are not told to be over.
   std::size_t lasting() const noexcept;
 
  private:
+  void forget_job(const TroubleKey& key);
+  void note_job(const TroubleKey& key);
+
   std::map<TroubleKey, OpenTrouble> troubles_;
+  std::multimap<JobId, std::string> failed_;  // schedules by the jobs of the runs that have failed
 };
 
 // Whether a run of its schedule ends a trouble: it has gone well, and has ended since that began; and it is that run or a later one, or
-// began since, too. Findings are over when a run has none. One that still runs, or is tried again, ends nothing.
-bool is_ended_by(const ScheduleRun& run, Trouble trouble, const TroubleStart& start) noexcept;
+// began since, too. Findings are over when a run has none. One that still runs, or is tried again, ends nothing. A trouble that began
+// later than `now`, as the calendar has it, began before that was set back: then the numbers of the runs alone say which is later.
+bool is_ended_by(const ScheduleRun& run, Trouble trouble, const TroubleStart& start, WallTime now) noexcept;
 
 }  // namespace argiope

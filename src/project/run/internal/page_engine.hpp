@@ -59,6 +59,9 @@ struct PageEngineOptions {
   // The text of a project's script as it is now; empty: none that could be read. A script that has changed makes a version of its project when
   // pages go to it. Null: put_project() alone makes versions.
   std::function<std::string(const ProjectDefinition& project)> script_of;
+  // Whether a script of the project `from` may send messages to the project `to`. One that may not is told that there is no such project.
+  // Null: it may.
+  std::function<bool(std::string_view from, std::string_view to)> may_send;
   // The means of the sinks of a project. Null: results stay in the store, and sinks are left alone. A transport that is
   // not given is the engine's.
   std::function<SinkMeans(const ProjectDefinition& project)> sink_means;

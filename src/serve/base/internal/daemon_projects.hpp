@@ -34,6 +34,8 @@ struct DaemonProjects {
   std::function<std::optional<Error>()> failure;
   // The daemon's to set: told of each round that has ended.
   std::function<void(const std::string& project, const RoundRecord& round, const std::vector<std::string>& alarms)> on_round_end = {};
+  // The daemon's to set: as PageEngineOptions::may_send has it, of scripts that came by the API.
+  std::function<bool(std::string_view from, std::string_view to)> may_send = {};
 };
 
 // Whether a project does not go on though its status says that it should: it has paused, or its script cannot run.
