@@ -31,8 +31,10 @@ function unsayable(given, part, isInList) {
   if (typeof part === "number" || part instanceof Number) return Number.isFinite(Number(part)) ? undefined : `the number ${part}`;
   if (["bigint", "symbol", "function"].includes(typeof part)) return `the ${typeof part} ${shown(part).slice(0, 100)}`;
   if (part === undefined) return isInList || given !== undefined ? "undefined" : undefined;
-  return typeof part === "object" && part !== null && losesMembers(part) ? `an object of type ${part.constructor?.name}` : undefined;
+  return typeof part === "object" && part !== null && losesMembers(part) ? `an object of type ${kindOf(part)}` : undefined;
 }
+
+const kindOf = (part) => part.constructor?.name || Object.prototype.toString.call(part).slice("[object ".length, -1);
 
 function losesMembers(part) {
   if (Array.isArray(part) || part instanceof String || part instanceof Boolean) return false;
@@ -151,8 +153,11 @@ function addressOf(url) {
     // It is none.
   }
   const { protocol, username, password, search, hash } = parts;
-  if (!/^https?:$/.test(protocol) || search || hash) throw new TypeError(`${shown(url)}: a URL like "${DEFAULT_URL}" is needed`);
-  if (username || password) throw new TypeError(`${parts.host}: a URL without a user and password: give the token`);
+  const refuse = (why) => {
+    throw Object.assign(new TypeError(why), { code: "ERR_INVALID_URL" });
+  };
+  if (!/^https?:$/.test(protocol) || search || hash) refuse(`${shown(url)}: a URL like "${DEFAULT_URL}" is needed`);
+  if (username || password) refuse(`${parts.host}: a URL without a user and password is needed: give the token`);
   return parts.href.replace(/\/+$/, "");
 }
 

@@ -6,6 +6,8 @@ import { delayOfEnd, endOf, shown } from "./time.js";
 
 const MOST_ERROR_LENGTH = 4000;
 const MOST_MESSAGE_LENGTH = 250;
+const MOST_PLACE_LENGTH = 500;
+const MOST_OF_A_GROUP = 3;
 const MOST_STACK_LENGTH = 2000; // that is looked through for the place: a stack may be any text
 
 // What the worker knows of a run. Its function has the Job alone, and can change nothing here by changing that.
@@ -166,10 +168,17 @@ export function stopped(job) {
   return job.whyCancelled === "cancel" ? JSON.stringify({ token: job.token, outcome: "cancel" }) : released(job.token);
 }
 
+// The first errors of an AggregateError.
+function ofGroup(error) {
+  if (!(error instanceof AggregateError) || !Array.isArray(error.errors)) return "";
+  return `: ${error.errors.slice(0, MOST_OF_A_GROUP).map(shown).join("; ")}`;
+}
+
 // "TypeError: no such address (mail.js:12:5)".
 function describe(error) {
   if (!(error instanceof Error)) return `threw ${shown(error)}`;
   const calls = String(error.stack ?? "").slice(String(error.message).length, String(error.message).length + MOST_STACK_LENGTH);
   const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec(calls)?.[1];
-  return `${error.name}: ${error.message}${place ? ` (${place})` : ""}`;
+  const where = place ? ` (${place.slice(-MOST_PLACE_LENGTH)})` : "";
+  return frontOf(`${error.name}: ${error.message}${ofGroup(error)}`, MOST_ERROR_LENGTH - where.length) + where;
 }

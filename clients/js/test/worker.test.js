@@ -38,6 +38,21 @@ describe("how a run ends", () => {
     assert.equal(counts.failed, 1);
   }));
 
+  test("a long text does not hide where it was thrown, and a group names its first errors", virtually(async (world) => {
+    const errors = Array.from({ length: 9 }, (_, at) => new RangeError(`number ${at}`));
+    for (const [error, said] of [
+      [new Error("x".repeat(9000)), /^Error: x+ \(worker\.test\.js:\d+:\d+\)$/],
+      [new AggregateError(errors, "all"), /^AggregateError: all: RangeError: number 0; RangeError: number 1; RangeError: number 2 \(/],
+    ]) {
+      const { settled } = await one(world, async () => {
+        throw error;
+      }, { max_attempts: 1 });
+      const { error: text } = settled.findLast(({ outcome }) => outcome === "retry");
+      assert.match(text, said);
+      assert.ok(text.length <= 4000);
+    }
+  }));
+
   test("Retry, Bury and Snooze say more", virtually(async (world) => {
     const throws = (error) => () => {
       throw error;
