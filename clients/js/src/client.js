@@ -1,9 +1,9 @@
 // Client: every operation of the API (docs/http-api.md). index.d.ts says what each takes, gives and throws.
 import { ApiError, Unreachable } from "./errors.js";
 import { EventReader } from "./events.js";
-import { bytes, Http, isBytes, jsonOf, newKey, nothing, path, plain, problemOf, query, toBase64 } from "./http.js";
+import { bytes, Http, isBytes, jsonOf, listOf, newKey, nothing, ofAHead, path, plain, problemOf, query, toBase64 } from "./http.js";
 import { OF_A_JOB, OF_A_SCHEDULE, refuseTheirs } from "./theirs.js";
-import { Backoff, delayOf, realTime, sleep, timeOf, withTimes } from "./time.js";
+import { Backoff, delayOf, realTime, shown, sleep, timeOf, withTimes } from "./time.js";
 import { aboutZone } from "./zones.js";
 
 // The daemon says something on an event stream every 15 s.
@@ -15,6 +15,17 @@ export function newJob(queue, payload, options = {}) {
   if (isBytes(payload)) job.payload_base64 = toBase64(payload);
   else if (payload !== undefined) job.payload = typeof payload === "string" ? payload : refuseUnlessJson(payload, "a payload");
   return job;
+}
+
+// One of newJob(), which stays as it is, or one that a program has written by itself. Errors: TypeError, which names it as `what`.
+function newJobAgain(job, what) {
+  try {
+    if (job === null || typeof job !== "object") throw new TypeError(`${shown(job)} is no job: make it with newJob()`);
+    const { queue, payload, ...options } = job;
+    return newJob(queue, payload, options);
+  } catch (error) {
+    throw new TypeError(`${what}: ${error.message}`, { cause: error });
+  }
 }
 
 function refuseUnlessJson(value, what) {
@@ -145,7 +156,7 @@ class Leases {
   async take(queues, { most = 1, waitMs = 0, worker, settle, settleTexts, signal, idempotencyKey } = {}) {
     const texts = settleTexts ?? textsOf(settle ?? []);
     waitMs = delayOf(waitMs, "waitMs");
-    let text = jsonOf({ queues, most, wait_ms: waitMs, worker }, "a request");
+    let text = jsonOf({ queues: listOf(queues), most, wait_ms: waitMs, worker }, "a request");
     if (texts.length > 0) text = `${text.slice(0, -1)},"settle":[${texts.join(",")}]}`;
     const key = idempotencyKey ?? (texts.length === 0 ? newKey() : undefined);
     return this.#http.send("POST", "/v1/leases", { text, waitMs, signal, key, read: having("leases") });
@@ -341,13 +352,14 @@ export class Client {
     return this.#http.send("POST", "/v1/jobs", { body: newJob(queue, payload, options), key: idempotencyKey });
   }
   async putMany(jobs, { atomic, completion, idempotencyKey = newKey() } = {}) {
-    const again = ({ queue, payload, ...options }) => newJob(queue, payload, options); // those of newJob() stay as they are
-    const body = { jobs: Array.from(jobs, again), atomic, completion: completion && again(completion) };
+    const made = Array.from(jobs, (job, at) => newJobAgain(job, `jobs[${at}]`));
+    const body = { jobs: made, atomic, completion: completion && newJobAgain(completion, "completion") };
     return this.#http.send("POST", "/v1/jobs", { body, key: idempotencyKey, read: putReplies });
   }
   async putLines(lines, { idempotencyKey = newKey() } = {}) {
     const type = "application/x-ndjson";
-    return this.#http.send("POST", "/v1/jobs", { text: lines, type, key: idempotencyKey, read: putReplies });
+    const text = typeof lines === "string" ? lines : Array.from(lines, (line) => String(line).replace(/[\r\n]+$/, "")).join("\n");
+    return this.#http.send("POST", "/v1/jobs", { text, type, key: idempotencyKey, read: putReplies });
   }
   async counters() {
     return this.#http.send("GET", "/v1/counters");
@@ -406,7 +418,7 @@ export class Client {
     while (!signal?.aborted) {
       let pause;
       try {
-        for await (const chunk of this.#stream("/v1/events" + query({ kinds: kinds?.join(","), queue }), reader, signal)) {
+        for await (const chunk of this.#stream("/v1/events" + query({ kinds: kinds && listOf(kinds).join(","), queue }), reader, signal)) {
           for (const event of reader.feed(chunk)) {
             backoff.reset();
             yield event;
@@ -425,7 +437,7 @@ export class Client {
   async *#stream(target, events, signal) {
     const http = this.#http;
     const headers = { ...http.headers, Accept: "text/event-stream" };
-    if (events.lastEventId) headers["Last-Event-ID"] = events.lastEventId;
+    if (events.lastEventId) headers["Last-Event-ID"] = ofAHead(events.lastEventId, "lastEventId");
     const { response, end, controller } = await http.open(target, { method: "GET", headers }, SILENCE_LIMIT_MS, signal);
     let timer;
     const heard = () => {

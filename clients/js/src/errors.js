@@ -17,7 +17,7 @@ export class Unreachable extends ArgiopeError {
 export class ApiError extends ArgiopeError {
   constructor(problem, retryAfterMs) {
     const type = String(problem.type ?? "").replace(/^.*:/, "");
-    super(String(problem.detail || problem.title || type));
+    super(String(problem.detail || problem.title || type || `status ${problem.status}`));
     this.type = type;
     this.title = problem.title ?? "";
     this.status = problem.status ?? 0;

@@ -1,6 +1,6 @@
 // One request after the other: what is sent, how an answer is read, and when it is sent again.
 import { ApiError, Unreachable } from "./errors.js";
-import { Backoff, delayOf, limitOf, shown, sleep, timeOf } from "./time.js";
+import { Backoff, limitOf, shown, sleep, timeOf, waitOf } from "./time.js";
 
 const LONGEST_RETRY_FOR_MS = 30_000; // unless told
 const DEFAULT_URL = "http://127.0.0.1:7733";
@@ -31,8 +31,10 @@ function unsayable(given, part, isInList) {
   if (typeof part === "number" || part instanceof Number) return Number.isFinite(Number(part)) ? undefined : `the number ${part}`;
   if (["bigint", "symbol", "function"].includes(typeof part)) return `the ${typeof part} ${shown(part).slice(0, 100)}`;
   if (part === undefined) return isInList || given !== undefined ? "undefined" : undefined;
-  return typeof part === "object" && part !== null && losesMembers(part) ? `an object of type ${part.constructor?.name}` : undefined;
+  return typeof part === "object" && part !== null && losesMembers(part) ? `an object of type ${kindOf(part)}` : undefined;
 }
+
+const kindOf = (part) => part.constructor?.name || Object.prototype.toString.call(part).slice("[object ".length, -1);
 
 function losesMembers(part) {
   if (Array.isArray(part) || part instanceof String || part instanceof Boolean) return false;
@@ -44,10 +46,10 @@ function losesMembers(part) {
 export class Http {
   constructor(url, { token, timeoutMs = 30_000, retryForMs, fetch = globalThis.fetch, time, log }) {
     const environment = globalThis.process?.env ?? {};
-    this.url = new URL(url ?? environment.ARGIOPE_URL ?? DEFAULT_URL).href.replace(/\/+$/, "");
+    this.url = addressOf(url || environment.ARGIOPE_URL || DEFAULT_URL);
     const word = token ?? environment.ARGIOPE_TOKEN;
-    this.headers = word ? { Authorization: `Bearer ${word}` } : {};
-    this.timeoutMs = delayOf(timeoutMs, "timeoutMs");
+    this.headers = word ? { Authorization: `Bearer ${ofAHead(word, "token")}` } : {};
+    this.timeoutMs = waitOf(timeoutMs, "timeoutMs");
     this.retryForMs = retryForMs === undefined ? Math.min(this.timeoutMs, LONGEST_RETRY_FOR_MS) : limitOf(retryForMs, "retryForMs");
     this.time = time;
     this.log = log ?? ((message) => console.warn(`argiope: ${message}`));
@@ -68,7 +70,7 @@ export class Http {
   // Errors: ApiError, Unreachable; what `signal` was aborted with.
   async send(method, path, { body, text, type = "application/json", key, waitMs = 0, safe, signal, read = json } = {}) {
     const headers = { ...this.headers };
-    if (key) headers["Idempotency-Key"] = key;
+    if (key) headers["Idempotency-Key"] = ofAHead(key, "idempotencyKey");
     const content = text ?? (body === undefined ? undefined : jsonOf(body, "a request"));
     if (content !== undefined) headers["Content-Type"] = type;
     const request = { method, headers, body: content };
@@ -142,6 +144,34 @@ export class Http {
   }
 }
 
+// Errors: TypeError for what is no address of a daemon that this client can reach.
+function addressOf(url) {
+  let parts = {};
+  try {
+    parts = new URL(url);
+  } catch {
+    // It is none.
+  }
+  const { protocol, username, password, search, hash } = parts;
+  const refuse = (why) => {
+    throw Object.assign(new TypeError(why), { code: "ERR_INVALID_URL" });
+  };
+  if (!/^https?:$/.test(protocol) || search || hash) refuse(`${shown(url)}: a URL like "${DEFAULT_URL}" is needed`);
+  if (username || password) refuse(`${parts.host}: a URL without a user and password is needed: give the token`);
+  return parts.href.replace(/\/+$/, "");
+}
+
+// Errors: TypeError for what no field of a request's head may have.
+export function ofAHead(text, what) {
+  if (/^[\x20-\x7e\xa0-\xff]*$/.test(text)) return String(text);
+  throw new TypeError(`${what}: ${JSON.stringify(text)}: only printable characters of Latin-1 are sent in a request's head`);
+}
+
+// One name is one queue, and no list of its letters.
+export function listOf(queues) {
+  return typeof queues === "string" ? [queues] : [...queues];
+}
+
 const NOBODY_LISTENS = "; nobody listens there: start a daemon (`argiope serve`), or give the address of yours (`url`, or ARGIOPE_URL)";
 
 // Tells `log` when the daemon is away, once, and when it is back.
@@ -176,7 +206,7 @@ export async function problemOf(response) {
   const text = await response.text();
   let problem = {};
   try {
-    problem = JSON.parse(text);
+    problem = Object(JSON.parse(text));
   } catch {
     problem = { title: text.slice(0, 200) || `status ${response.status}` };
   }
@@ -204,7 +234,7 @@ export function path(resource, name, ...rest) {
 }
 
 export function query(members) {
-  const given = Object.entries(members).filter(([, value]) => value !== undefined);
+  const given = Object.entries(members).filter(([, value]) => value !== undefined && value !== null);
   return given.length === 0 ? "" : "?" + new URLSearchParams(given.map(([name, value]) => [name, value instanceof Date ? timeOf(value) : String(value)]));
 }
 

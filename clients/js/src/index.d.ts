@@ -40,8 +40,9 @@ export class Snooze extends Error {
 
 // By id, or by name.
 export type JobRef = number | string;
-// Milliseconds since 1970, as of Date.now(), are a time, too.
-export type When = Date | string | number;
+// Milliseconds since 1970, as of Date.now(), are a time, too; so is an object that has them in itself: Temporal's Instant and
+// ZonedDateTime, and dates of other packages, whose valueOf() gives them.
+export type When = Date | string | number | bigint | { epochMilliseconds: number } | { valueOf(): number };
 export type JobState = "delayed" | "ready" | "running" | "done" | "cancelled" | "buried";
 
 // A string is its text, bytes are those bytes, anything else is kept as JSON, which Job.json() reads; undefined: none.
@@ -162,7 +163,7 @@ type Answer = Record<string, any>;
 
 export interface ClientOptions {
   token?: string; // default: ARGIOPE_TOKEN
-  timeoutMs?: number; // for an answer, besides what the daemon was asked to wait; 30,000
+  timeoutMs?: number; // for an answer, besides what the daemon was asked to wait: more than 0; 30,000
   // How long a call is sent again when the daemon cannot be reached or answers 503; default: as timeoutMs, 30,000 at most. Sent again are
   // calls that did not reach it, and those that do nothing twice: reads, PUT, DELETE, and what has an idempotency key, as all POSTs have
   // that put or change something, but for queues.kick and schedules.run. A Retry-After of the daemon is heeded, up to a minute.
@@ -173,7 +174,8 @@ export interface ClientOptions {
   fetch?: typeof fetch;
 }
 
-// Asks a daemon. `url`: default ARGIOPE_URL, or http://127.0.0.1:7733.
+// Asks a daemon. `url`: default ARGIOPE_URL, or http://127.0.0.1:7733. TypeError for what is no address of http or https, and for a token
+// or key that no request can have in its head.
 export class Client {
   constructor(url?: string, options?: ClientOptions);
   readonly url: string;
@@ -183,10 +185,10 @@ export class Client {
   // would lose in silence (NaN, Map, Promise, functions, bigints …); it names the value. A member that is undefined is left out.
   put(queue: string, payload?: Payload, options?: JobOptions & PutOptions): Promise<PutReply>;
   // Up to 10,000 in one request. `atomic`: all or none; the first that is refused is thrown. `completion`: a job that waits for
-  // all the others.
-  putMany(jobs: NewJob[], options?: PutOptions & { atomic?: boolean; completion?: NewJob }): Promise<PutReplies>;
-  // Jobs that are JSON already, one a line.
-  putLines(lines: string, options?: PutOptions): Promise<PutReplies>;
+  // all the others. TypeError for one that makes no request: it is named, as "jobs[3]", and none is put.
+  putMany(jobs: Iterable<NewJob>, options?: PutOptions & { atomic?: boolean; completion?: NewJob }): Promise<PutReplies>;
+  // Jobs that are JSON already, one a line: a text, or lines.
+  putLines(lines: string | Iterable<string>, options?: PutOptions): Promise<PutReplies>;
 
   readonly jobs: {
     get(job: JobRef): Promise<JobRecord>;
@@ -243,7 +245,7 @@ export class Client {
     // (60,000 at most). Aborting gives back what it would have got. One that settles nothing has a key: where its answer is lost
     // it is sent again, and given the same leases. `cancel`: tokens of the worker's jobs that are to stop.
     take(
-      queues: string[],
+      queues: string | string[],
       options?: {
         most?: number;
         waitMs?: number;
@@ -370,7 +372,7 @@ export class Client {
   // What happens, as it happens, until the iteration is left or `signal` aborted. A stream that breaks is taken up where it
   // broke, for as long as it takes. Errors: refusals; an unreachable daemon is waited for.
   events(options?: {
-    kinds?: string[];
+    kinds?: string | string[];
     queue?: string;
     lastEventId?: string;
     signal?: AbortSignal;
@@ -403,7 +405,8 @@ export class Client {
   ready(): Promise<Answer>;
 }
 
-// What a function knows of the job it runs. It ends with the run.
+// What a function knows of the job it runs. It ends with the run. It cannot be changed, but for `record`, which changes nothing else; it may
+// be frozen, and structuredClone() has its record, token and attempt.
 export class Job {
   private constructor();
   readonly id: number;
@@ -436,8 +439,8 @@ export type JobFunction = (job: Job) => unknown | Promise<unknown>;
 export interface WorkerOptions {
   token?: string;
   client?: Client; // instead of one of its own; with retryForMs: 0
-  queues?: string[]; // default: those that have a function of their name
-  concurrency?: number; // functions that run at once: 16
+  queues?: string | string[]; // default: those that have a function of their name
+  concurrency?: number | bigint; // functions that run at once, a whole number: 16
   name?: string; // no two workers may share one; default "host:pid:…"
   prefetch?: number; // jobs leased beyond those that run; default: as many as take 50 ms
   drainLimitMs?: number; // what stop() gives to what runs: 10,000
@@ -459,6 +462,8 @@ export interface WorkerOptions {
 //          renewed.
 // Daemon:  one that cannot be reached or restarts is waited for. Functions run on, and their ends are kept and sent until the
 //          daemon has answered; an end that comes twice, or too late, does nothing.
+// Process: a promise that a function leaves alone, and that rejects, ends the process, as Node does with any; its jobs run again when their
+//          leases end.
 // Waiting: what it has leased and not begun within a second is given back, for another worker.
 export class Worker {
   constructor(url?: string, options?: WorkerOptions);

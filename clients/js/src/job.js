@@ -1,4 +1,4 @@
-// Job: what a function knows of the job it runs and may say; and what the end of the function is told as.
+// Job: what a function knows of the job it runs and may say; Run: what the worker knows of it; and what the end of the function is told as.
 import { newJob } from "./client.js";
 import { Bury, Retry, Snooze } from "./errors.js";
 import { fromBase64, frontOf, isBytes, jsonOf, toBase64 } from "./http.js";
@@ -6,25 +6,59 @@ import { delayOfEnd, endOf, shown } from "./time.js";
 
 const MOST_ERROR_LENGTH = 4000;
 const MOST_MESSAGE_LENGTH = 250;
+const MOST_PLACE_LENGTH = 500;
+const MOST_OF_A_GROUP = 3;
 const MOST_STACK_LENGTH = 2000; // that is looked through for the place: a stack may be any text
 
-export class Job {
-  #controller = new AbortController();
-  #onProgress;
-  // Of the worker.
-  run;
+// What the worker knows of a run. Its function has the Job alone, and can change nothing here by changing that.
+export class Run {
+  function; // what is called
   started = false;
   whyCancelled = "";
-  told;
+  told; // progress that was not sent yet
   followUps;
+  controller = new AbortController();
 
   constructor(lease, now, onProgress) {
-    this.record = lease.job;
-    this.token = lease.token;
-    this.attempt = lease.attempt ?? 1;
+    const { id, queue } = lease.job;
+    Object.assign(this, { id, queue, token: lease.token, attempt: lease.attempt ?? 1, leaseMs: lease.lease_ms ?? 60_000 });
     this.takenAt = this.renewedAt = now;
-    this.leaseMs = lease.lease_ms ?? 60_000;
-    this.#onProgress = onProgress;
+    this.onProgress = onProgress;
+    this.wanted = lease.job.function || queue; // the name of its function
+    this.job = new Job(this, lease.job);
+  }
+
+  get cancelled() {
+    return this.controller.signal.aborted;
+  }
+
+  // When its lease is to be renewed: three times in its length, and once a second while it tells progress.
+  get dueAt() {
+    const third = this.leaseMs / 3;
+    return this.renewedAt + (this.told === undefined ? third : Math.min(third, 1000));
+  }
+
+  // "cancel", "lost" or "stop".
+  cancel(why) {
+    if (this.cancelled) return;
+    this.whyCancelled = why;
+    this.controller.abort(new DOMException(why === "lost" ? "the lease was lost" : "the job is to stop", "AbortError"));
+  }
+}
+
+export let runOf; // the Run of a Job
+
+export class Job {
+  #run;
+  static {
+    runOf = (job) => job.#run;
+  }
+
+  constructor(run, record) {
+    this.#run = run;
+    // Its own, so that it is shown, and copied to other threads, with them.
+    const known = { record, token: run.token, attempt: run.attempt };
+    for (const [name, value] of Object.entries(known)) Object.defineProperty(this, name, { value, enumerable: true });
   }
 
   get id() {
@@ -54,44 +88,31 @@ export class Job {
   }
 
   get signal() {
-    return this.#controller.signal;
+    return this.#run.controller.signal;
   }
   get cancelled() {
-    return this.#controller.signal.aborted;
+    return this.#run.cancelled;
   }
 
   progress(fraction, message = "") {
-    if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress ${fraction}: from 0 to 1`);
-    this.told = { progress: Number(fraction), message: frontOf(String(message), MOST_MESSAGE_LENGTH) };
-    this.#onProgress();
+    if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress ${shown(fraction)}: from 0 to 1`);
+    this.#run.told = { progress: Number(fraction), message: frontOf(String(message), MOST_MESSAGE_LENGTH) };
+    this.#run.onProgress();
   }
 
   followUp(queue, payload, options) {
-    (this.followUps ??= []).push(newJob(queue, payload, options));
-  }
-
-  // When its lease is to be renewed: three times in its length, and once a second while it tells progress.
-  get dueAt() {
-    const third = this.leaseMs / 3;
-    return this.renewedAt + (this.told === undefined ? third : Math.min(third, 1000));
-  }
-
-  // "cancel", "lost" or "stop".
-  cancel(why) {
-    if (this.cancelled) return;
-    this.whyCancelled = why;
-    this.#controller.abort(new DOMException(why === "lost" ? "the lease was lost" : "the job is to stop", "AbortError"));
+    (this.#run.followUps ??= []).push(newJob(queue, payload, options));
   }
 }
 
 // The end of a run, as a settlement in JSON; undefined: it was asked to stop, and has nothing to say. `hear` is told what it threw.
-export async function endOfRun(job, hear) {
+export async function endOfRun(run, hear) {
   try {
-    return done(job, await job.run(job));
+    return done(run, await run.function.call(run.job, run.job));
   } catch (error) {
-    if (job.cancelled && isAbort(error)) return undefined;
+    if (run.cancelled && isAbort(error)) return undefined;
     hear(error);
-    return failed(job, error);
+    return failed(run, error);
   }
 }
 
@@ -106,19 +127,19 @@ function isAbort(error) {
 
 // Settlements, as JSON.
 
-function done(job, result) {
-  if (result === undefined && job.followUps === undefined) return `{"token":${job.token},"outcome":"done"}`;
-  const settlement = { token: job.token, outcome: "done", follow_ups: job.followUps };
+function done({ token, followUps }, result) {
+  if (result === undefined && followUps === undefined) return `{"token":${token},"outcome":"done"}`;
+  const settlement = { token, outcome: "done", follow_ups: followUps };
   if (isBytes(result)) settlement.result_base64 = toBase64(result);
   else if (result !== undefined) settlement.result = typeof result === "string" ? result : jsonOf(result, "a result");
   return jsonOf(settlement, "a result");
 }
 
 // Of a function that threw. It throws nothing itself: an end that cannot be made is a failed attempt that says why.
-function failed(job, error) {
+function failed({ token }, error) {
   return endOf(
-    () => settled(job.token, error),
-    (why) => retried(job.token, why),
+    () => settled(token, error),
+    (why) => retried(token, why),
   );
 }
 
@@ -147,10 +168,17 @@ export function stopped(job) {
   return job.whyCancelled === "cancel" ? JSON.stringify({ token: job.token, outcome: "cancel" }) : released(job.token);
 }
 
+// The first errors of an AggregateError.
+function ofGroup(error) {
+  if (!(error instanceof AggregateError) || !Array.isArray(error.errors)) return "";
+  return `: ${error.errors.slice(0, MOST_OF_A_GROUP).map(shown).join("; ")}`;
+}
+
 // "TypeError: no such address (mail.js:12:5)".
 function describe(error) {
   if (!(error instanceof Error)) return `threw ${shown(error)}`;
   const calls = String(error.stack ?? "").slice(String(error.message).length, String(error.message).length + MOST_STACK_LENGTH);
   const place = /([^/\s(]+:\d+:\d+)\)?$/m.exec(calls)?.[1];
-  return `${error.name}: ${error.message}${place ? ` (${place})` : ""}`;
+  const where = place ? ` (${place.slice(-MOST_PLACE_LENGTH)})` : "";
+  return frontOf(`${error.name}: ${error.message}${ofGroup(error)}`, MOST_ERROR_LENGTH - where.length) + where;
 }

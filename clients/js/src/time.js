@@ -30,6 +30,21 @@ export function limitOf(limit, what) {
   return limit === Infinity ? limit : delayOf(limit, what);
 }
 
+// A limit of a wait. Errors: as limitOf(), and RangeError where nothing could be waited for.
+export function waitOf(limit, what) {
+  const ms = limitOf(limit, what);
+  if (ms <= 0) throw new RangeError(`${what}: ${shown(limit)} leaves no time: give more than 0 milliseconds`);
+  return ms;
+}
+
+// A whole number, or a bigint. Errors: RangeError, which names it.
+export function countOf(value, what, least) {
+  const number = typeof value === "bigint" ? Number(value) : value;
+  if (!Number.isInteger(number) && number !== Infinity) throw new RangeError(`${what}: ${shown(value)} is no whole number`);
+  if (number < least) throw new RangeError(`${what}: at least ${least}, and not ${shown(value)}`);
+  return number;
+}
+
 // A job, or what ends one, with its times and delays as the daemon takes them.
 export function withTimes(of) {
   if (of === null || typeof of !== "object") return of;
@@ -40,15 +55,25 @@ export function withTimes(of) {
   return made;
 }
 
-// A point in time as text: of a Date, of milliseconds since 1970 as Date.now() gives them, or of RFC 3339 as it is.
+// A point in time as text: of a Date, of milliseconds since 1970 as Date.now() gives them, of an object that has them in itself (Temporal's
+// instants, dates of other realms and packages), or of RFC 3339 as it is.
 // Errors: TypeError, which names what is none.
 export function timeOf(when) {
   if (when === undefined || when === null || typeof when === "string") return when;
-  const date = when instanceof Date ? when : new Date(typeof when === "number" || typeof when === "bigint" ? Number(when) : NaN);
+  const date = new Date(millisecondsOf(when));
   if (Number.isNaN(date.getTime())) {
     throw new TypeError(`${shown(when)} is no time: give a Date, milliseconds since 1970, or text as of RFC 3339`);
   }
   return date.toISOString();
+}
+
+function millisecondsOf(when) {
+  try {
+    const ms = typeof when === "object" ? (when.epochMilliseconds ?? when.valueOf()) : when;
+    return typeof ms === "number" || typeof ms === "bigint" ? Number(ms) : NaN;
+  } catch {
+    return NaN;
+  }
 }
 
 // Any value as a few words, whatever its own functions do.

@@ -5,9 +5,9 @@
 import { lookForBacklog } from "./backlog.js";
 import { Client } from "./client.js";
 import { ApiError, Snooze, Unreachable } from "./errors.js";
-import { newKey } from "./http.js";
-import { endOfRun, Job, released, retried, stopped } from "./job.js";
-import { Backoff, Bell, isA, limitOf, realTime, shown, sleep } from "./time.js";
+import { listOf, newKey } from "./http.js";
+import { endOfRun, released, retried, Run, stopped } from "./job.js";
+import { Backoff, Bell, countOf, isA, limitOf, realTime, shown, sleep } from "./time.js";
 
 const MOST_LEASED = 256; // in one request
 const MOST_SETTLED = 1000;
@@ -47,9 +47,9 @@ export class Worker {
     this.#options = { concurrency: 16, drainLimitMs: 10_000, untilEmpty: false, lingerMs: 60_000, signals: true, ...options };
     this.#options.drainLimitMs = limitOf(this.#options.drainLimitMs, "drainLimitMs");
     this.#options.lingerMs = limitOf(this.#options.lingerMs, "lingerMs");
-    const { concurrency } = this.#options;
-    if (typeof concurrency === "bigint") this.#options.concurrency = Number(concurrency);
-    if (typeof this.#options.concurrency !== "number" || !(concurrency >= 1)) throw new RangeError("concurrency: at least 1");
+    this.#options.concurrency = countOf(this.#options.concurrency, "concurrency", 1);
+    if (options.prefetch !== undefined) this.#options.prefetch = countOf(options.prefetch, "prefetch", 0);
+    if (options.queues !== undefined) this.#options.queues = listOf(options.queues);
     this.#time = time;
     this.#makeClient = () => client ?? new Client(url, { token, retryForMs: 0 });
     this.name = options.name ?? "";
@@ -71,10 +71,11 @@ export class Worker {
     const queues = this.#options.queues ?? [...this.#functions.keys()];
     if (queues.length === 0) throw new TypeError("a worker needs a function of a queue's name, or queues");
     if (this.#isRunning) throw new Error("it runs already");
-    await this.#begin(queues);
-    this.#tell(`worker ${this.name} runs jobs of ${queues.join(", ")} from ${this.#client.url}, ${this.#options.concurrency} at a time`);
-    const forget = this.#options.signals ? this.#hearSignals() : () => {};
+    let forget = () => {};
     try {
+      await this.#begin(queues);
+      this.#tell(`worker ${this.name} runs jobs of ${queues.join(", ")} from ${this.#client.url}, ${this.#options.concurrency} at a time`);
+      if (this.#options.signals) forget = this.#hearSignals();
       await this.#work();
     } finally {
       this.#isRunning = false;
@@ -154,17 +155,20 @@ export class Worker {
   }
 
   async #work() {
-    const settling = this.#settleOn();
-    const renewing = this.#renewOn();
+    // Without one of them no end would be told, or leases would run out: where it ends by a mistake, the worker does, too.
+    const others = [this.#settleOn(), this.#renewOn()].map((loop) => loop.catch((error) => this.#fail(error)));
     if (this.#stopAsked) this.stop(this.#stopAsked);
     this.#stopAsked = undefined;
-    await this.#leaseOn();
-    await this.#drain();
-    this.#over = true;
-    this.#ends.ring();
-    this.#heartbeat.ring();
-    await Promise.all([settling, renewing]);
-    await this.#leave();
+    try {
+      await this.#leaseOn();
+      await this.#drain();
+    } finally {
+      this.#over = true;
+      this.#ends.ring();
+      this.#heartbeat.ring();
+      await Promise.all(others);
+      await this.#leave();
+    }
   }
 
   // Leasing.
@@ -263,16 +267,21 @@ export class Worker {
     const now = this.#time.now();
     let wakes = this.#held.size === 0 && leases.length > 0;
     for (const lease of leases) {
-      const job = new Job(lease, now, () => this.#heartbeat.ring());
+      const job = new Run(lease, now, () => this.#heartbeat.ring());
       this.#held.set(job.token, job);
       wakes ||= job.leaseMs < 3 * LONGEST_WAIT_MS;
-      job.run = this.#functions.get(job.function || job.queue) ?? this.#default;
-      if (job.run) this.#waiting.push(job);
-      else this.#end(job, retried(job.token, `worker ${this.name} has no function for it`));
+      job.function = this.#functions.get(job.wanted) ?? this.#default;
+      if (job.function) this.#waiting.push(job);
+      else this.#lacks(job);
     }
     if (wakes) this.#heartbeat.ring();
     this.#start();
     if (this.#stopping) this.#giveBackWaiting();
+  }
+
+  #lacks(job) {
+    this.#tell(`job ${job.id} of ${job.queue} failed: there is no function for it`);
+    this.#end(job, retried(job.token, `worker ${this.name} has no function for it`));
   }
 
   #isIdle() {
@@ -392,7 +401,9 @@ export class Worker {
     this.#ends.ring();
   }
 
+  // Errors: Unreachable for answers that are none of the API's; they change nothing.
   #answered(ends, replies) {
+    if (replies?.length !== ends.length) throw new Unreachable(`${replies?.length} answers to ${ends.length} ends, which is none of the API's`, true);
     replies.forEach((reply, at) => {
       if (reply.error) return this.#refused(ends[at], reply.error.detail);
       this.#sending--;

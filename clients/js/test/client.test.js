@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { after, before, beforeEach, describe, test } from "node:test";
 import { inspect } from "node:util";
 import { fileURLToPath } from "node:url";
+import { runInNewContext } from "node:vm";
 import { Client, newJob, Unreachable, Worker } from "../src/index.js";
 import { Backoff, realTime } from "../src/time.js";
 
@@ -36,6 +37,37 @@ function faulty(...faults) {
   };
   return new Client(url, { fetch: suffer });
 }
+
+describe("what no request can be made of is refused at once, and named", () => {
+  for (const address of ["localhost:7733", "127.0.0.1:7733", "unix:/run/argiope.sock", "ftp://h", {}, "http://h/?q", "http://h/#f", "http://ann:secret@h"]) {
+    test(`the address ${address}`, () => {
+      assert.throws(() => new Client(address), (error) => error instanceof TypeError && /a URL/.test(error.message) && !/secret/.test(error.message));
+    });
+  }
+  test("an empty one in the environment is none", (context) => {
+    context.after(() => delete process.env.ARGIOPE_URL);
+    process.env.ARGIOPE_URL = "";
+    assert.equal(new Client().url, "http://127.0.0.1:7733");
+  });
+  test("keys, tokens and ids of events", async () => {
+    for (const key of ["a\r\nX: 1", "order-\u0436"]) {
+      await assert.rejects(client.put(queue, 1, { idempotencyKey: key }), { name: "TypeError", message: /^idempotencyKey: / });
+      assert.throws(() => new Client(url, { token: key }), { name: "TypeError", message: /^token: / });
+      await assert.rejects(client.events({ lastEventId: key }).next(), { name: "TypeError", message: /^lastEventId: / });
+    }
+  });
+  test("no time to wait in", () => {
+    for (const timeoutMs of [0, -1, -Infinity]) assert.throws(() => new Client(url, { timeoutMs }), /^(Range|Type)Error: timeoutMs: /);
+    new Client(url, { timeoutMs: Infinity });
+  });
+  test("one queue is a queue, and null is no filter", async () => {
+    await client.put(queue, "text");
+    const { leases } = await client.leases.take(queue);
+    assert.equal(leases[0].job.queue, queue);
+    const { jobs } = await client.jobs.page({ queue, after: null, state: null });
+    assert.equal(jobs.length, 1);
+  });
+});
 
 describe("operations", () => {
   test("a job is put and looked at", async () => {
@@ -67,6 +99,10 @@ describe("operations", () => {
     assert.equal(answer.completion.outcome, "added");
     const lines = await client.putLines(`{"queue":"${queue}"}\n{"queue":"${queue}"}\n`);
     assert.equal(lines.replies.length, 2);
+    const generated = (function* () {
+      for (let at = 0; at < 3; at++) yield `{"queue":"${queue}"}\r\n`;
+    })();
+    assert.deepEqual((await client.putLines(generated)).replies.map(({ outcome }) => outcome), ["added", "added", "added"]);
     await assert.rejects(client.putMany([{ queue, nonsense: 1 }], { atomic: true }), (error) => {
       return error.errors[0].pointer === "/jobs/0/nonsense";
     });
@@ -234,7 +270,10 @@ describe("what JSON or the API has no word for is refused before it is sent", ()
     }),
   );
   test("the error names what it is, and where", async () => {
-    await assert.rejects(client.putMany([{ queue, payload: { total: NaN } }]), { message: 'a payload, at "total": the number NaN, which JSON cannot say' });
+    await assert.rejects(client.putMany([{ queue, payload: { total: NaN } }]), { message: 'jobs[0]: a payload, at "total": the number NaN, which JSON cannot say' });
+    for (const bad of [{ queue, payload: 1n }, null, "text", { queue, delay_ms: "5m" }, { queue, due_at: new Date(NaN) }]) {
+      await assert.rejects(client.putMany([newJob(queue, 1), bad]), { name: "TypeError", message: /^jobs\[1\]: / });
+    }
     await assert.rejects(client.queues.set(queue, { rate: NaN }), { message: 'a request, at "rate": the number NaN, which JSON cannot say' });
     await assert.rejects(client.put(queue, new Map()), { message: "a payload: an object of type Map, which JSON cannot say" });
   });
@@ -266,6 +305,10 @@ describe("what JSON or the API has no word for is refused before it is sent", ()
     const at = new Date("2030-01-02T00:00:00Z");
     for (const due_at of [at, at.getTime(), at.toISOString()]) assert.equal(newJob("q", "", { due_at }).due_at, "2030-01-02T00:00:00.000Z");
     assert.equal(newJob("q", "", { delay_ms: 5n }).delay_ms, 5);
+    const throwing = { valueOf: () => { throw new Error("no"); } };
+    const ofOthers = [runInNewContext(`new Date(${at.getTime()})`), { epochMilliseconds: at.getTime() }, { valueOf: () => at.getTime() }, BigInt(at.getTime())];
+    for (const due_at of ofOthers) assert.equal(newJob("q", "", { due_at }).due_at, "2030-01-02T00:00:00.000Z");
+    for (const due_at of [throwing, true, Infinity, NaN, Symbol("s"), () => 0, [], 1e300]) assert.throws(() => newJob("q", "", { due_at }), TypeError);
   });
   test("times and delays are taken as people write them wherever they go", async () => {
     const sent = [];

@@ -1,7 +1,7 @@
 // What a worker does, in virtual time, against a daemon in memory.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Bury, Retry, Snooze, Worker } from "../src/index.js";
+import { Bury, Client, Retry, Snooze, Worker } from "../src/index.js";
 import { virtually } from "./virtual.js";
 
 const many = (daemon, count, more) => Array.from({ length: count }, (_, at) => daemon.put("q", String(at), more));
@@ -36,6 +36,21 @@ describe("how a run ends", () => {
     assert.equal(settled[0].outcome, "retry");
     assert.match(settled[0].error, /^TypeError: no such address \(worker\.test\.js:\d+:\d+\)$/);
     assert.equal(counts.failed, 1);
+  }));
+
+  test("a long text does not hide where it was thrown, and a group names its first errors", virtually(async (world) => {
+    const errors = Array.from({ length: 9 }, (_, at) => new RangeError(`number ${at}`));
+    for (const [error, said] of [
+      [new Error("x".repeat(9000)), /^Error: x+ \(worker\.test\.js:\d+:\d+\)$/],
+      [new AggregateError(errors, "all"), /^AggregateError: all: RangeError: number 0; RangeError: number 1; RangeError: number 2 \(/],
+    ]) {
+      const { settled } = await one(world, async () => {
+        throw error;
+      }, { max_attempts: 1 });
+      const { error: text } = settled.findLast(({ outcome }) => outcome === "retry");
+      assert.match(text, said);
+      assert.ok(text.length <= 4000);
+    }
   }));
 
   test("Retry, Bury and Snooze say more", virtually(async (world) => {
@@ -77,6 +92,26 @@ describe("how a run ends", () => {
       assert.ok(daemon.settled.find(({ token, error }) => token === 1 && error));
     }));
   }
+
+  test("a function that changes or freezes its job changes its own view alone", virtually(async ({ daemon, worker, logged }) => {
+    const changes = {
+      token: (job) => (job.token = 9), record: (job) => (job.record = {}), attempt: (job) => delete job.attempt, signal: (job) => (job.signal = null),
+      names: (job) => {
+        Object.assign(job.record, { id: Symbol("s"), queue: { toString: null } });
+        throw new Error("forgotten");
+      },
+    };
+    for (const name of [...Object.keys(changes), "freeze", "more", "fine"]) daemon.put("q", name, { lease_time_ms: 3000 });
+    const it = worker(async (job) => {
+      if (job.payload === "freeze") Object.freeze(job);
+      if (job.payload === "freeze") job.progress(0.5);
+      if (job.payload === "more") Object.assign(job, { started: false, told: 1, run: null, whyCancelled: "lost", leaseMs: NaN, dueAt: NaN });
+      changes[job.payload]?.(job);
+    }, { concurrency: 2 });
+    await it.run();
+    assert.deepEqual(daemon.states(), [...Array(5).fill("ready"), "done", "done", "done"]);
+    assert.ok(logged.some((line) => /^job 5 of q failed .*forgotten/s.test(line)), logged.join());
+  }));
 
   test("functions that throw at once keep no other job from being run", virtually(async ({ daemon, worker }) => {
     many(daemon, 20, { max_attempts: 1 });
@@ -529,6 +564,44 @@ describe("when the daemon is away", () => {
     const it = new Worker("no address").job("q", () => {});
     for (let time = 0; time < 2; time++) await assert.rejects(it.run(), { code: "ERR_INVALID_URL" });
   });
+
+  test("answers that are too few are none, and the ends are sent again", virtually(async ({ time, daemon, worker }) => {
+    many(daemon, 5);
+    const real = daemon.fetch;
+    let cut = 0;
+    const fetch = async (url, request) => {
+      const response = await real(url, request);
+      const body = await response.json();
+      if (url.endsWith("/settle") && cut < 2 && body.replies.length > 0) cut += body.replies.splice(0, 1).length;
+      return { ...response, json: async () => body };
+    };
+    const it = worker((job) => time.sleep(1000 * job.id), { client: new Client("http://fake", { fetch, time, retryForMs: 0 }) });
+    await it.run();
+    assert.deepEqual([cut, daemon.states(), it.counts.done + it.counts.lost], [2, Array(5).fill("done"), 5]);
+  }));
+
+  test("an answer that ends one of its loops ends the worker, and it may run again", virtually(async ({ daemon, worker }) => {
+    daemon.put("q", "", { lease_time_ms: 3000 });
+    const real = daemon.fetch;
+    const fetch = async (url, request) => {
+      if (!url.endsWith("/leases") || request.method !== "POST") return real(url, request);
+      return { status: 200, headers: new Headers(), json: async () => ({ leases: [{ token: 1 }] }) };
+    };
+    const it = worker(() => {}, { client: new Client("http://fake", { fetch, time: daemon.time, retryForMs: 0 }) });
+    for (let at = 0; at < 2; at++) await assert.rejects(it.run(), TypeError);
+  }));
+
+  test("numbers that are none are named", () => {
+    for (const [name, value] of [["concurrency", 2.5], ["concurrency", NaN], ["concurrency", 0], ["prefetch", -1], ["prefetch", "4"]]) {
+      assert.throws(() => new Worker("http://fake", { [name]: value }), { name: "RangeError", message: new RegExp(`^${name}: `) });
+    }
+  });
+
+  test("one queue is a queue", virtually(async ({ daemon, worker }) => {
+    many(daemon, 1);
+    await worker(() => {}, { queues: "q" }).run();
+    assert.deepEqual(daemon.states(), ["done"]);
+  }));
 
   test("a refusal ends the worker and is thrown", virtually(async ({ daemon, worker }) => {
     daemon.faults.push(401);

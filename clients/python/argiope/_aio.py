@@ -8,7 +8,7 @@ import ssl
 from typing import Any, AsyncIterator, Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
 
 from ._calls import daemon, jobs, leases, projects, queues, schedules
-from ._calls._requests import Delay, JobRecord, Page, seconds
+from ._calls._requests import Delay, JobRecord, Page, limit, seconds
 from ._client import IDLE_LIMIT, SILENCE_LIMIT
 from ._errors import Unavailable, Unreachable
 from ._events import Event, EventReader
@@ -259,8 +259,8 @@ class AsyncClient:
         ca_file: Optional[str] = None,
     ) -> None:
         self._endpoint = Endpoint(url, token)
-        self._timeout = seconds(timeout)
-        self._retry_for = min(self._timeout, LONGEST_RETRY_FOR) if retry_for is None else seconds(retry_for)
+        self._timeout = limit(timeout, "timeout")
+        self._retry_for = min(self._timeout, LONGEST_RETRY_FOR) if retry_for is None else seconds(retry_for, "retry_for")
         self._absence = Absence(self._endpoint.url)
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: List[_Connection] = []

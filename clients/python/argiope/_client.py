@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, Optional, Sequence, TypeVar
 
 from ._calls import daemon, jobs, leases, projects, queues, schedules
-from ._calls._requests import Delay, JobRecord, Page, seconds
+from ._calls._requests import Delay, JobRecord, Page, limit, seconds
 from ._errors import Unavailable, Unreachable
 from ._events import Event, EventReader
 from ._methods import sends
@@ -20,6 +20,8 @@ T = TypeVar("T")
 # Shorter than the daemon keeps a silent connection.
 IDLE_LIMIT = 30.0
 RECEIVE_BYTES = 256 * 1024
+# How long an answer may take whose request could not be sent whole.
+EARLY_LIMIT = 1.0
 # The daemon says something on an event stream every 15 s.
 SILENCE_LIMIT = 45.0
 
@@ -48,9 +50,24 @@ class _Connection:
             self._socket.settimeout(timeout)
             self._socket.sendall(request)
         except OSError as error:
+            refusal = self._early_answer(timeout) if not isinstance(error, socket.timeout) else None
             self.close()
-            raise Unreachable(f"the connection was lost: {error}", sent=True) from error
+            if refusal is None:
+                raise Unreachable(f"the connection was lost: {error}", sent=True) from error
+            return refusal
         return ResponseReader()
+
+    def _early_answer(self, timeout: float) -> Optional[ResponseReader]:
+        """What came before a request was sent whole: a daemon that takes no more says why, and closes. None: nothing did."""
+        reader = ResponseReader()
+        try:
+            self._socket.settimeout(min(timeout, EARLY_LIMIT))
+            while not reader.done:
+                reader.feed(self._socket.recv(RECEIVE_BYTES))
+        except (OSError, Unreachable):
+            return None
+        reader.keep_alive = False
+        return reader
 
     def read_on(self, reader: ResponseReader) -> None:
         try:
@@ -226,8 +243,8 @@ class Client:
     ) -> None:
         self._endpoint = Endpoint(url, token)
         # A socket takes no longer one, and what is waited for beside it comes on top.
-        self._timeout = min(seconds(timeout), threading.TIMEOUT_MAX / 2)
-        self._retry_for = min(self._timeout, LONGEST_RETRY_FOR) if retry_for is None else seconds(retry_for)
+        self._timeout = min(limit(timeout, "timeout"), threading.TIMEOUT_MAX / 2)
+        self._retry_for = min(self._timeout, LONGEST_RETRY_FOR) if retry_for is None else seconds(retry_for, "retry_for")
         self._absence = Absence(self._endpoint.url)
         self._context = tls_context(ssl_context, ca_file) if self._endpoint.secure else None
         self._idle: Deque[_Connection] = deque()

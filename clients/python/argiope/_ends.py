@@ -2,13 +2,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from typing import Any, Deque, Dict, List, Set
 
 from ._job import outcome_of, settlement
-
-log = logging.getLogger("argiope")
+from ._log import log
 
 MOST_SETTLED = 1000  # in one request
 MOST_SETTLED_BYTES = 8 * 1024 * 1024

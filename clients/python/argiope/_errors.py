@@ -1,6 +1,7 @@
 """What goes wrong, as exceptions; and what a job's function raises to say more than "it failed"."""
 from __future__ import annotations
 
+import builtins
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, Type, TypeVar
 
 if TYPE_CHECKING:
@@ -158,12 +159,31 @@ def end_of(error: BaseException, make: Callable[[BaseException], End], otherwise
     try:
         return make(error)
     except BaseException as trouble:
-        return otherwise(f"{type(error).__name__} says no end that can be told: {words_of(trouble)}")
+        return otherwise(f"{kind_of(error)} says no end that can be told: {words_of(trouble)}")
+
+
+_GROUP: Any = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11
+MOST_OF_A_GROUP = 3
 
 
 def words_of(error: BaseException) -> str:
-    """What it says, whatever its own functions do."""
+    """ "ValueError: no such address": what it says, whatever its own functions do; its notes, and the first ones of a group. Of what it
+    came from nothing: a chain may be long."""
     try:
-        return f"{type(error).__name__}: {error}"
+        text = f"{error}"
     except BaseException:
-        return type(error).__name__
+        text = "<its text throws>"
+    words = f"{kind_of(error)}: {text}" if text else kind_of(error)
+    try:
+        words = "\n".join([words, *map(str, getattr(error, "__notes__", ()))])
+        if isinstance(error, _GROUP):
+            words += ": " + "; ".join(map(words_of, error.exceptions[:MOST_OF_A_GROUP]))
+    except BaseException:
+        pass
+    return words
+
+
+def kind_of(value: object) -> str:
+    """The name of its class, with its module's, whatever a metaclass makes of that."""
+    name, module = (type.__dict__[each].__get__(type(value)) for each in ("__qualname__", "__module__"))
+    return name if module in ("builtins", "__main__") or not isinstance(module, str) else f"{module}.{name}"

@@ -6,11 +6,11 @@ import base64
 import inspect
 import json
 import traceback
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from ._calls._requests import bytes_text, delay_of_end
 from ._calls.jobs import new_job
-from ._errors import Bury, Retry, Snooze, end_of
+from ._errors import Bury, Retry, Snooze, end_of, words_of
 from ._wire import to_json
 
 if TYPE_CHECKING:
@@ -25,10 +25,11 @@ MOST_MESSAGE = 250  # characters
 class Job:
     """What a function knows of the job it runs. It ends with the run.
 
-    Threads: of the function; `cancelled` is set by the worker's.
+    Threads: of the function; `cancelled` becomes true on the worker's.
+    Copies:  may be made, and sent to other processes. They know what the job knows, and can tell nothing of its run: progress() and
+             follow_up() of a copy are RuntimeErrors.
     """
 
-    cancelled: bool = False  # stop: it was cancelled, its lease was lost, or the worker's time to end is over
     _why_cancelled = ""  # "cancel", "lost" or "stop"
     _started = False
     _claim: object  # of Threads
@@ -37,13 +38,35 @@ class Job:
     _told: Optional[Dict[str, Any]] = None  # progress that was not sent yet
     _follow_ups: Optional[List[str]] = None
 
-    def __init__(self, lease: Dict[str, Any], now: float, on_progress: Callable[["Job"], None]) -> None:
-        self.record: Dict[str, Any] = lease["job"]  # as the API tells it: queue, key, priority, created_at …
-        self.token: int = lease["token"]  # larger than all before it: a target may refuse smaller ones than it has seen
-        self.attempt: int = lease.get("attempt", 1)  # from 1
+    def __init__(self, lease: Dict[str, Any], now: float, on_progress: Optional[Callable[["Job"], None]]) -> None:
+        self._record, self._token, self._attempt = lease["job"], lease["token"], lease.get("attempt", 1)
         self._taken_at = self._renewed_at = now
         self._lease: float = lease.get("lease_ms", 60_000) / 1000
         self._on_progress = on_progress
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        lease = {"job": self._record, "token": self._token, "attempt": self._attempt, "lease_ms": self._lease * 1000}
+        return _copied, (lease, self._why_cancelled)
+
+    @property
+    def record(self) -> Dict[str, Any]:
+        """As the API tells it: queue, key, priority, created_at …"""
+        return self._record  # type: ignore[no-any-return]
+
+    @property
+    def token(self) -> int:
+        """Larger than all before it: a target may refuse smaller ones than it has seen."""
+        return self._token  # type: ignore[no-any-return]
+
+    @property
+    def attempt(self) -> int:
+        """From 1."""
+        return self._attempt  # type: ignore[no-any-return]
+
+    @property
+    def cancelled(self) -> bool:
+        """Stop: it was cancelled, its lease was lost, or the worker's time to end is over."""
+        return self._why_cancelled != ""
 
     @property
     def id(self) -> int:
@@ -82,10 +105,12 @@ class Job:
     def progress(self, fraction: float, message: str = "") -> None:
         """How far it is, from 0 to 1. It is told soon, at most once a second; the last one counts. Of `message`, the first 250
         characters. What is no such number is an error of the run's own, not of the request that renews all leases."""
+        self._check_link()
         if not 0 <= fraction <= 1:
             raise ValueError(f"progress {fraction!r}: from 0 to 1")
         text = str(message)[:MOST_MESSAGE].encode("utf-8", "replace").decode()
         self._told = {"progress": float(fraction), "message": text}
+        assert self._on_progress is not None
         self._on_progress(self)
 
     def follow_up(self, queue: str, payload: Any = None, **options: "Unpack[JobOptions]") -> None:
@@ -93,15 +118,20 @@ class Job:
 
         One that cannot be put makes this run a failed attempt.
         """
+        self._check_link()
         if self._follow_ups is None:
             self._follow_ups = []
         self._follow_ups.append(to_json(new_job(queue, payload, **options)))
+
+    def _check_link(self) -> None:
+        if self._on_progress is None:
+            raise RuntimeError("a copy of a job can tell nothing of its run: call the job that the function was given")
 
     def _ask_to_stop(self, why: str) -> None:
         """Its run is to end: "lost" its lease, to "cancel" the job, or to "stop" the worker. Where it is a task, that is cancelled."""
         if self.cancelled:
             return
-        self._why_cancelled, self.cancelled = why, True
+        self._why_cancelled = why
         if self._task is not None:
             self._task.cancel()
 
@@ -109,6 +139,12 @@ class Job:
         """When its lease is to be renewed: three times in its length, and once a second while it tells progress."""
         third = self._lease / 3
         return self._renewed_at + (third if self._told is None else min(third, 1.0))
+
+
+def _copied(lease: Dict[str, Any], why_cancelled: str) -> Job:
+    job = Job(lease, 0.0, None)
+    job._why_cancelled = why_cancelled
+    return job
 
 
 def done(job: Job, result: Any) -> str:
@@ -173,8 +209,16 @@ def outcome_of(end: str) -> str:
 
 def describe(error: BaseException) -> str:
     """ "ValueError: no such address (mail.py:12)": the type, the words, and the function's line that it comes from."""
-    words = "".join(traceback.format_exception_only(type(error), error)).strip()
-    frames = traceback.extract_tb(error.__traceback__)
-    if frames:
-        words += f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})"
-    return words[:MOST_ERROR_BYTES]
+    place = _place_of(error)
+    return words_of(error)[: MOST_ERROR_BYTES - len(place)] + place
+
+
+def _place_of(error: BaseException) -> str:
+    """The function's line, from the innermost frame of its traceback; empty where there is none that can be read."""
+    try:
+        last = None
+        for last in traceback.walk_tb(error.__traceback__):
+            pass
+        return f" ({last[0].f_code.co_filename.rpartition('/')[2]}:{last[1]})" if last else ""
+    except BaseException:
+        return ""

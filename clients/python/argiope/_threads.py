@@ -2,15 +2,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import queue
 import threading
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
 from ._job import Job, failed
-
-log = logging.getLogger("argiope")
+from ._log import log
 
 
 class Threads:
@@ -104,9 +102,11 @@ class Threads:
                     self._hand_over(job, None if job.cancelled else self._run(job))
                 job = None
         except BaseException as error:  # raised into this thread from outside, as programs do that limit times
-            if job is not None and _claim(job, claim):  # an end that was handed over before counts
-                self._hand_over(job, failed(job, error))
-            self.call_on_loop(self._replace, threading.current_thread(), error)
+            try:
+                if job is not None and _claim(job, claim):  # an end that was handed over before counts
+                    self._hand_over(job, failed(job, error))
+            finally:
+                self.call_on_loop(self._replace, threading.current_thread(), error)
 
     def _hand_over(self, job: Job, end: Optional[str]) -> None:
         self._ended.append((job, end))

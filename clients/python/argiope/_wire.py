@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import random
 import ssl
@@ -15,8 +14,8 @@ from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, Typ
 from urllib.parse import urlsplit
 
 from ._errors import ApiError, NotFound, Unavailable, Unreachable
+from ._log import log
 
-log = logging.getLogger("argiope")
 T = TypeVar("T")
 LONGEST_RETRY_FOR = 30.0  # s, unless told
 # What is waited for because an answer says so; whoever says more may be mistaken, or no daemon of ours.
@@ -39,7 +38,7 @@ class Response(NamedTuple):
     def json(self) -> Any:
         try:
             return json.loads(self.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:  # no JSON, or nested too deeply
             raise Unreachable(f"status {self.status}, and not JSON: {self.body[:80]!r}", sent=True) from error
 
 
@@ -63,8 +62,9 @@ class Call(Generic[T]):
         safe: bool = False,
     ) -> None:
         self.method, self.target, self.read = method, target, read
-        self.body, self.content_type, self.key, self.wait = body, content_type, key, wait
-        self.safe = safe or method in ("GET", "PUT", "DELETE") or bool(key)
+        self.body, self.content_type, self.wait = body, content_type, wait
+        self.key = None if key is None else str(key)  # such as a UUID
+        self.safe = safe or method in ("GET", "PUT", "DELETE") or bool(self.key)
 
     def result(self, response: Response) -> T:
         """Errors: ApiError where the daemon refused; Unreachable for an answer that is none of the API's."""
@@ -109,13 +109,14 @@ class Endpoint:
         self._common = f" HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}\r\nUser-Agent: argiope-python\r\n"
         if token:
             self._common += f"Authorization: Bearer {token}\r\n"
-        if not (token + parts.netloc + parts.path).isprintable():
+        if not _may_be_sent(token + parts.netloc + parts.path):
             raise ValueError("a URL or token with characters that no request may have")
 
     def request(self, call: Call[Any], accept: str = "", last_event_id: str = "") -> bytes:
         """Errors: ValueError for a key or an event's id with characters that no request may have."""
-        if not ((call.key or "") + last_event_id).isprintable():
-            raise ValueError(f"{call.key or last_event_id!r}: only printable characters")
+        for text in (call.key or "", last_event_id):
+            if not _may_be_sent(text):
+                raise ValueError(f"{text!r}: only printable characters of Latin-1 are sent in a request's head")
         head = f"{call.method} {self._path}{call.target}{self._common}"
         if call.key:
             head += f"Idempotency-Key: {call.key}\r\n"
@@ -129,6 +130,11 @@ class Endpoint:
             return (head + "\r\n").encode("latin-1")
         head += f"Content-Type: {call.content_type}\r\nContent-Length: {len(call.body)}\r\n\r\n"
         return head.encode("latin-1") + call.body
+
+
+def _may_be_sent(text: str) -> bool:
+    """In the head of a request."""
+    return text.isprintable() and all(character <= "\xff" for character in text)
 
 
 def not_connected(url: str, error: Exception) -> Unreachable:

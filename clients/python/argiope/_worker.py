@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import operator
 import os
 import socket
 import uuid
@@ -23,13 +24,13 @@ from ._calls.leases import Leases, as_list, settle_texts, take_texts
 from ._ends import Counts, Ends
 from ._errors import ApiError, InvalidInput, NotFound, TooLarge, TooMany, Unavailable, Unreachable
 from ._job import Job, released, settlement, stopped
+from ._log import log, logger
 from ._prefetch import Prefetch
 from ._running import Function, Runner, end_of_task, run_coroutine, run_plain, runner_of
 from ._signals import heard
 from ._threads import Threads
 from ._wire import Backoff, Call
 
-log = logging.getLogger("argiope")
 F = TypeVar("F", bound=Function)
 T = TypeVar("T")
 
@@ -88,8 +89,9 @@ class Worker:
         ca_file: Optional[str] = None,
         client: Optional[AsyncClient] = None,
     ) -> None:
-        if concurrency < 1:
-            raise ValueError("concurrency: at least 1")
+        concurrency = _count("concurrency", concurrency, 1)
+        if client is not None and not isinstance(client, AsyncClient):
+            raise TypeError(f"client: {client!r} is no AsyncClient")
         self.name = name or _own_name()
         self._named_in = os.getpid()
         self.counts = Counts()
@@ -97,8 +99,9 @@ class Worker:
         self._given_client = client
         self._make_client: Callable[[], AsyncClient] = lambda: AsyncClient(url, token=token, retry_for=0.0, ca_file=ca_file)
         self._queues = None if queues is None else as_list(queues)
-        self._concurrency, self._prefetch_asked = concurrency, prefetch
-        self._drain_limit, self._until_empty, self._linger = seconds(drain_limit), until_empty, seconds(linger)
+        self._concurrency, self._prefetch_asked = concurrency, None if prefetch is None else _count("prefetch", prefetch, 0)
+        self._drain_limit, self._linger = seconds(drain_limit, "drain_limit"), seconds(linger, "linger")
+        self._until_empty = until_empty
         self._runners: Dict[str, Runner] = {}
         self._default: Optional[Runner] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
@@ -129,11 +132,18 @@ class Worker:
         """Works until SIGTERM, SIGINT or stop(); a second signal stops at once. See run_async().
 
         It tells by `logging` (logger "argiope") that it has begun, and of each failed attempt; on standard error where the
-        program has not set up logging.
+        program has not set up logging. Handlers of these signals that the program has set are back when it has ended.
+        Errors: as run_async(); RuntimeError where a loop runs already.
         """
-        if not log.hasHandlers():
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            pass
+        else:
+            raise RuntimeError("a loop runs here: await worker.run_async()")
+        if not logger.hasHandlers():
             logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
-            log.setLevel(logging.INFO)
+            logger.setLevel(logging.INFO)
         asyncio.run(self._run_until_signal())
 
     async def run_async(self) -> None:
@@ -145,7 +155,7 @@ class Worker:
         queues = list(self._runners) if self._queues is None else self._queues
         if not queues:
             raise ValueError("a worker needs a function of a queue's name, or queues=[…]")
-        if self._loop is not None:
+        if self._loop is not None and not self._loop.is_closed():  # one that was ended under it ends it, too
             raise RuntimeError("it runs already")
         self._begin(queues)
         where = self._client._endpoint.url
@@ -166,8 +176,11 @@ class Worker:
         loop = self._loop
         if loop is None:
             self._stop_asked = at_once
-        else:
+            return
+        try:
             loop.call_soon_threadsafe(self._begin_stop, at_once)
+        except RuntimeError:  # its loop has been ended under it
+            pass
 
     # What lives while it runs.
 
@@ -333,7 +346,7 @@ class Worker:
     def _make_ready(self, job: Job) -> None:
         runner = self._runners.get(job.record.get("function") or job.record["queue"], self._default)
         if runner is None:
-            log.warning("job %s of %s failed: there is no function for it", job.id, job.queue)
+            log.warning("job %s of %s failed: there is no function for it", job.record.get("id"), job.queue)
             return self._end(job, settlement(job.token, "retry", error=f"worker {self.name} has no function for it"))
         job._run = runner.function
         if runner.is_async:
@@ -539,7 +552,11 @@ class Worker:
     async def _settle_last(self) -> None:
         """Until the daemon has answered to every end; one that cannot be reached is not waited for as long as while working."""
         settling = asyncio.ensure_future(self._settle_on())  # the task that did so may have been cancelled with all others of the loop
-        await self._until(self._is_idle, 1.0 if self._gave_up.is_set() else 10.0, heeds_haste=False)
+        limit = 1.0 if self._gave_up.is_set() else 10.0
+        await self._until(lambda: not self._held, limit, heeds_haste=False)
+        for job in list(self._held.values()):  # coroutines that heed no cancellation
+            self._end(job, released(job.token))
+        await self._until(self._is_idle, limit, heeds_haste=False)
         settling.cancel()
         if self._ends:
             log.warning("the daemon was not told of %d ends; those jobs run again when their leases end", len(self._ends))
@@ -592,6 +609,17 @@ class Worker:
     async def _run_until_signal(self) -> None:
         with heard(self.stop):
             await self.run_async()
+
+
+def _count(name: str, value: Any, least: int) -> int:
+    """Errors: TypeError, ValueError, which name it."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: {value!r} is no whole number") from None
+    if number < least:
+        raise ValueError(f"{name}: at least {least}, and not {value!r}")
+    return number
 
 
 def _own_name() -> str:

@@ -8,10 +8,11 @@ import socket
 import tempfile
 import threading
 import unittest
+import uuid
 from unittest import mock
 
 import argiope
-from argiope import AsyncClient, Client, Conflict, InvalidInput, NotFound, Refused, TooMany, Unreachable, WrongState, new_job
+from argiope import AsyncClient, Client, Conflict, InvalidInput, NotFound, Refused, TooLarge, TooMany, Unreachable, WrongState, new_job
 from argiope._wire import Backoff
 
 from .fake_daemon import Answer, FakeDaemon, FakeServer
@@ -99,6 +100,25 @@ class Operations(ServerTest):
         self.assertIsInstance(answer.replies[1].error, InvalidInput)
         self.assertEqual(answer.completion.outcome, "added")
 
+    def test_many_as_people_write_them(self):
+        in_a_minute = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(minutes=1)
+        jobs = ({"queue": "a", **job} for job in (
+            {"payload": b"\xff"}, {"delay": datetime.timedelta(minutes=1)}, {"due_at": in_a_minute}, {"lease_time_ms": datetime.timedelta(1)}, {"key": "k"}))
+        answer = self.client.put_many(jobs, completion={"queue": "b", "payload": b"\xfe", "delay": 0})
+        self.assertEqual([reply.error for reply in answer.replies], [None] * 5)
+        self.assertEqual([self.client.jobs.get(number)["state"] for number in (1, 2, 5)], ["ready", "delayed", "ready"])
+        self.assertIn(in_a_minute.isoformat().encode(), self.posts()[0])
+        self.assertEqual(self.client.jobs.get(1)["payload_base64"], "/w==")
+
+    def test_one_of_many_that_makes_no_request_is_named_and_none_is_put(self):
+        circle = []
+        circle.append(circle)
+        for bad in ({"queue": "a", "payload": float("nan")}, {"queue": "a", "payload": {1}}, {"queue": "a", "payload": circle}, "text", None,
+                    {"queue": "a", "payload": "\ud800"}, {"queue": "a", "delay": "5m"}, {"queue": "a", "due_at": datetime.datetime(2030, 1, 1)}):
+            with self.assertRaisesRegex((TypeError, ValueError), r"^jobs\[1\]: "):
+                self.client.put_many([new_job("a"), bad, new_job("a")])
+        self.assertEqual(self.daemon.jobs, {})
+
     def test_all_or_none(self):
         with self.assertRaises(InvalidInput) as raised:
             self.client.put_many([new_job("a"), {"queue": "a", "nonsense": 1}], atomic=True)
@@ -108,6 +128,11 @@ class Operations(ServerTest):
     def test_lines_are_put(self):
         answer = self.client.put_lines('{"queue":"a","payload":"x"}\n{"queue":"a"}\n')
         self.assertEqual([reply.id for reply in answer.replies], [1, 2])
+        with tempfile.TemporaryFile("w+") as file:
+            file.write('{"queue":"a"}\r\n{"queue":"a"}\n')
+            file.seek(0)
+            self.assertEqual([reply.id for reply in self.client.put_lines(file).replies], [3, 4])
+        self.assertEqual([reply.id for reply in self.client.put_lines(line for line in (b'{"queue":"a"}', '{"queue":"a"}')).replies], [5, 6])
         self.assertIsNone(answer.completion)
 
     def test_a_list_is_read_page_by_page(self):
@@ -216,11 +241,11 @@ class Operations(ServerTest):
         told = ("30 3 * * *", "@daily", cron, {"type": "calendar", "days": 1, "hour": 9}, {"type": "and", "triggers": [cron, {**cron, "zone": "UTC"}]},
                 {"type": "cron", "fields": {"hour": 3}})
         for trigger in silent + told:
-            with mock.patch("argiope._calls._zones.log.info") as info:
+            with mock.patch("argiope._calls._zones.log.warning") as warned:
                 self.client.schedules.add("nightly", trigger, queue="q", conflict="replace")
                 self.client.schedules.set("nightly", {"trigger": trigger, "job": {"queue": "q"}})
-            self.assertEqual(info.call_count, 2 if trigger in told else 0, trigger)
-        with self.assertLogs("argiope", "INFO") as logged:
+            self.assertEqual(warned.call_count, 2 if trigger in told else 0, trigger)
+        with self.assertLogs("argiope", "WARNING") as logged:
             self.client.schedules.add({"name": "x", "trigger": "@daily", "job": {"queue": "q"}})
         self.assertRegex(logged.records[0].getMessage(), "^schedule 'x' counts in UTC, since its trigger names no zone; .*Europe/Berlin")
 
@@ -249,6 +274,24 @@ class WhenThingsGoWrong(ServerTest):
             self.assertEqual(self.client.put("mail", "once", idempotency_key="order 7").id, 1)
         with self.assertRaises(argiope.IdempotencyMismatch):
             self.client.put("mail", "other", idempotency_key="order 7")
+
+    def test_a_key_may_be_a_uuid(self):
+        key = uuid.uuid4()
+        self.assertEqual([self.client.put("q", idempotency_key=each).id for each in (key, key, str(key))], [1, 1, 1])
+
+    def test_a_refusal_that_comes_before_a_request_is_sent_whole_is_heard(self):
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listening.close)
+
+        def refuse():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+
+        threading.Thread(target=refuse, daemon=True).start()
+        with self.assertRaises(TooLarge):
+            self.connect(url=client_url(listening), retry_for=0.0).put("q", "x" * 10_000_000)
 
     def test_an_erasure_whose_answer_is_lost_succeeds(self):
         self.client.put("mail")
@@ -465,9 +508,14 @@ class BothClients(unittest.TestCase):
             self.assertEqual(client.leases.take("q", wait=second / 100).leases, [])
             client.put("q", delay=60 * second)
             self.assertEqual(client.jobs.set_due(1, delay=0 * second).outcome, "changed")
-        for wrong in ("soon", None, True):
-            with self.assertRaisesRegex(TypeError, "is no delay"):
-                Client(server.url, timeout=wrong)
+        for make in (Client, AsyncClient):
+            for wrong in ("soon", None, True):
+                for name in ("timeout", "retry_for")[: 1 + (wrong is not None)]:
+                    with self.assertRaisesRegex(TypeError, f"^{name}: {wrong!r} is no delay"):
+                        make(server.url, **{name: wrong})
+            for wrong in (0, -1, -second):
+                with self.assertRaisesRegex(ValueError, "^timeout: .* leaves no time"):
+                    make(server.url, timeout=wrong)
 
     def test_a_client_is_shared_by_threads(self):
         server = FakeServer(FakeDaemon())

@@ -12,6 +12,32 @@ from .running_daemon import PACKAGE, PATIENCE, DaemonTest, real_command
 
 README = PACKAGE / "README.md"
 # Says what it runs, and runs until there is the file that the payload names.
+FORKING_WORKER = """
+import os, sys
+from argiope import Worker
+worker = Worker(queues=["fork"], until_empty=True, linger=0)
+@worker.default
+def run(job):
+    child = os.fork()
+    if child == 0 and job.payload == "1":
+        raise ValueError("in the child")
+    if child == 0 and job.payload == "2":
+        sys.exit(2)
+    if child != 0:
+        os.write(1, f"{job.payload} left {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\\n".encode())
+worker.run()
+"""
+
+WORKER_WITH_HANDLERS = """
+import signal
+from argiope import Worker
+signal.signal(signal.SIGTERM, lambda *_: print("mine", end=" ", flush=True))
+worker = Worker(queues=["none"], until_empty=True)
+worker.run()
+signal.raise_signal(signal.SIGTERM)
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
 SLOW_WORKER = """
 import os, time
 from argiope import Worker
@@ -64,6 +90,20 @@ class Processes(DaemonTest):
             self.assertEqual((states.count("done"), states.count("ready")), (4, 2))
             self.client.jobs.change("erase", jobs)
             self.gate.unlink()
+
+    def test_a_function_that_forks_and_returns_in_the_child_ends_the_child(self):
+        self.client.queues.set("fork", keep_done_ms=3_600_000)
+        for how in ("def", "async def"):
+            jobs = [reply.id for reply in self.client.put_many([new_job("fork", str(status)) for status in range(3)]).replies]
+            worker = self.start(sys.executable, "-c", FORKING_WORKER.replace("def run", f"{how} run"))
+            statuses = sorted(worker.stdout.readline() for _ in jobs)
+            self.assertEqual(statuses, ["0 left 0\n", "1 left 1\n", "2 left 2\n"])
+            self.assertEqual(worker.wait(PATIENCE), 0)
+            self.assertEqual([self.client.jobs.get(job)["state"] for job in jobs], ["done"] * 3)
+
+    def test_a_programs_own_handlers_of_signals_are_back_when_a_worker_has_ended(self):
+        worker = self.start(sys.executable, "-c", WORKER_WITH_HANDLERS)
+        self.assertEqual(worker.communicate(timeout=PATIENCE)[0], "mine True\n")
 
     def test_a_worker_that_is_killed_loses_its_jobs_to_another(self):
         self.client.queues.set("slow", lease_time_ms=500)

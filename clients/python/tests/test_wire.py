@@ -2,6 +2,8 @@
 import datetime
 import decimal
 import random
+import re
+import types
 import unittest
 from unittest import mock
 
@@ -39,6 +41,65 @@ class DelaysAndTimesAsPeopleWriteThem(unittest.TestCase):
             ("2030-01-02T00:00:00Z", "2030-01-02T00:00:00Z"),
         ):
             self.assertEqual(jobs.new_job("q", due_at=when)["due_at"], text)
+
+    def test_numbers_and_spans_of_other_packages(self):
+        class Number:  # as a scalar of a package that Python's numbers know nothing of
+            dtype = types.SimpleNamespace(kind="f")
+
+            def __init__(self, value):
+                self.value = value
+
+            def __float__(self):
+                return self.value
+
+        class OfNumpy:
+            def __init__(self, kind, item):
+                self.dtype, self._item = types.SimpleNamespace(kind=kind), item
+
+            def __float__(self):  # in a unit of its own
+                return 5.0
+
+            def astype(self, unit):
+                assert unit == f"{self.dtype.kind}8[us]"
+                return self
+
+            def item(self):
+                return self._item
+
+        self.assertEqual(jobs.new_job("q", delay=Number(1.5), due_at=Number(0.0)), {"queue": "q", "delay_ms": 1500, "due_at": "1970-01-01T00:00:00+00:00"})
+        self.assertEqual(jobs.new_job("q", delay=OfNumpy("m", datetime.timedelta(minutes=5)))["delay_ms"], 300_000)
+        self.assertEqual(jobs.new_job("q", due_at=OfNumpy("M", datetime.date(2030, 1, 2)))["due_at"], datetime.datetime(2030, 1, 2).astimezone().isoformat())
+        for wrong in (OfNumpy("m", None), OfNumpy("b", True), OfNumpy("M", datetime.datetime(2030, 1, 1)), Number(float("nan")), Number("text")):
+            with self.assertRaisesRegex((TypeError, ValueError), re.escape(repr(wrong))):
+                jobs.new_job("q", delay=wrong)
+            with self.assertRaisesRegex((TypeError, ValueError), re.escape(repr(wrong))):
+                jobs.new_job("q", due_at=wrong)
+
+    def test_zones_as_there_are(self):
+        class Zone(datetime.tzinfo):
+            def __init__(self, offset):
+                self.offset = offset
+
+            def utcoffset(self, when):
+                if self.offset is RuntimeError:
+                    raise RuntimeError("no such place")
+                return self.offset
+
+            def __repr__(self):
+                return "Zone"
+
+        def at(offset, year=2030):
+            return datetime.datetime(year, 1, 2, tzinfo=Zone(offset))
+
+        span = datetime.timedelta
+        self.assertEqual(jobs.new_job("q", due_at=at(span(hours=1)))["due_at"], "2030-01-02T00:00:00+01:00")
+        # As of Berlin's own time of before 1893, which has seconds that RFC 3339 has not.
+        local = at(span(minutes=53, seconds=28))
+        local.tzinfo.dst = lambda when: span(0)
+        self.assertEqual(jobs.new_job("q", due_at=local)["due_at"], "2030-01-01T23:06:32+00:00")
+        for wrong in (at(None), at(RuntimeError), datetime.datetime.max.replace(tzinfo=Zone(span(seconds=-1)))):
+            with self.assertRaisesRegex(ValueError, "is no time"):
+                jobs.new_job("q", due_at=wrong)
 
     def test_what_is_none_is_named(self):
         for name, value in (("delay", "soon"), ("delay", float("inf")), ("delay", float("nan")), ("delay", True), ("delay", None),
@@ -171,6 +232,10 @@ class Requests(unittest.TestCase):
             Endpoint("http://h").request(jobs.put("q", idempotency_key="a\r\nX: 1"))
         with self.assertRaises(ValueError):
             Endpoint("http://h").request(jobs.get(1), last_event_id="7\n")
+        with self.assertRaisesRegex(ValueError, "order-\u0436"):
+            Endpoint("http://h").request(jobs.put("q", idempotency_key="order-\u0436"))
+        with self.assertRaisesRegex(ValueError, "characters"):
+            Endpoint("http://h", token="\u0436")
 
 
 class Problems(unittest.TestCase):

@@ -1,9 +1,13 @@
 """What a worker does, in virtual time, against a daemon in memory."""
 import asyncio
+import copy
 import functools
 import json
+import logging
 import pickle
 import queue
+import re
+import sys
 import threading
 import types
 import unittest
@@ -787,7 +791,47 @@ class OddEnds(WorkerTest):
         def __init__(self):
             pass  # sets nothing that Retry has
 
+    class Nameless(type):
+        @property
+        def __name__(cls):
+            raise RuntimeError("no name")
+
+    class OfNoKind(Exception, metaclass=Nameless):
+        pass
+
+    class Untraced(Exception):
+        @property
+        def __traceback__(self):
+            raise SystemExit(2)
+
+    class Sealed(Exception):
+        def __getattribute__(self, name):
+            raise KeyboardInterrupt
+
+    def chained(links):
+        error = ValueError(0)
+        for number in range(links):
+            error, error.__context__ = ValueError(number), error
+        return error
+
+    def in_a_circle():
+        error = ValueError("round")
+        error.__cause__, error.__cause__.__cause__ = KeyError(1), error
+        return error
+
     ERRORS = {
+        "an error of no kind": lambda: OddEnds.OfNoKind(),
+        "an error of no kind that says no end": lambda: type("Odd", (OddEnds.OfNoKind, Bury), {"__str__": lambda self: None})(),
+        "a traceback that throws": lambda: OddEnds.Untraced("x"),
+        "members that throw": lambda: OddEnds.Sealed("x"),
+        "a long chain": lambda: OddEnds.chained(2000),
+        "a circle of causes": lambda: OddEnds.in_a_circle(),
+        "half a character": lambda: ValueError("\ud800"),
+        "half a character to bury": lambda: Bury("\ud800"),
+        "a priority beyond all": lambda: Retry(1, priority="high"),
+        "a reason that is bytes": lambda: Retry(1, why=b"later"),
+        "a long text": lambda: ValueError("x" * 1_000_000),
+        "a class": lambda: Retry,
         "a delay of text": lambda: Retry("soon"),
         "an endless delay": lambda: Retry(float("inf")),
         "no number": lambda: Snooze(float("nan")),
@@ -849,6 +893,145 @@ class OddEnds(WorkerTest):
             return function
 
         await self.ends(make)
+
+    def test_what_an_error_says(self):
+        def raised(error):
+            try:
+                raise error
+            except BaseException as same:
+                return json.loads(failed(types.SimpleNamespace(token=7), same))["error"]
+
+        self.assertRegex(raised(ValueError("x" * 9000)), r"^ValueError: x+ \(test_worker.py:\d+\)$")  # and says where
+        self.assertRegex(raised(OddEnds.Mute()), r"Mute: <its text throws> \(test_worker.py:\d+\)$")
+        self.assertRegex(raised(queue.Empty()), r"^_queue.Empty \(test_worker.py:\d+\)$")
+        if sys.version_info >= (3, 11):
+            noted = ValueError("no such address")
+            noted.add_note("of ann")
+            self.assertRegex(raised(noted), r"^ValueError: no such address\nof ann \(")
+            group = BaseExceptionGroup("all", [ValueError(number) for number in range(9)])
+            self.assertRegex(raised(group), r"^ExceptionGroup: all \(9 sub-exceptions\): ValueError: 0; ValueError: 1; ValueError: 2 \(")
+
+    async def test_a_log_of_the_program_that_throws_harms_no_run(self):
+        class Throwing(logging.Handler):
+            def __init__(self, error):
+                super().__init__()
+                self.error = error
+
+            def emit(self, record):
+                raise self.error
+
+        logger = logging.getLogger("argiope")
+        for error in (ValueError(), SystemExit()):
+            self.daemon.jobs.clear()
+            self.daemon.last_id = 0
+            await self.put("plain", "task", max_attempts=1)
+            worker, handler = self.worker(), Throwing(error)
+
+            async def task(job):
+                raise ValueError
+
+            worker.default(lambda job: 1 / 0)
+            worker.job("task")(task)
+            for job in self.daemon.jobs.values():
+                job["function"] = job["payload"]
+            with mock.patch.multiple(logger, handlers=[handler], propagate=False):
+                await worker.run_async()
+            self.assertEqual({job["state"] for job in self.daemon.jobs.values()}, {"buried"})
+
+    async def test_a_function_that_changes_its_job_changes_its_own_view_alone(self):
+        await self.put("token", "record", "cancelled", "fine", max_attempts=1)
+        worker = self.worker(concurrency=1)
+
+        @worker.job("q")
+        def function(job):
+            if job.payload == "record":
+                job.record.clear()
+                raise ValueError("forgotten")
+            if job.payload != "fine":
+                setattr(job, job.payload, 1)
+
+        with self.assertLogs("argiope", "WARNING") as told:
+            await worker.run_async()
+        self.assertEqual([job["state"] for job in self.daemon.jobs.values()], ["buried"] * 3 + ["done"])
+        self.assertIn("forgotten", "\n".join(told.output))
+
+    def test_a_job_may_be_copied_and_the_copy_tells_nothing(self):
+        job = Job({"job": {"id": 3, "queue": "q", "payload": "[1]"}, "token": 7, "attempt": 2}, 0.0, lambda job: None)
+        job._task = threading.Lock()  # what no copy can take along
+        for same in (copy.copy(job), copy.deepcopy(job), pickle.loads(pickle.dumps(job))):
+            self.assertEqual((same.id, same.queue, same.json(), same.token, same.attempt, same.cancelled), (3, "q", [1], 7, 2, False))
+            for tell in (lambda: same.progress(0.5), lambda: same.follow_up("next")):
+                with self.assertRaisesRegex(RuntimeError, "a copy of a job"):
+                    tell()
+
+    async def test_a_coroutine_that_heeds_no_cancellation_is_given_back(self):
+        await self.put("")
+        worker, is_over = self.worker(drain_limit=1), asyncio.Event()
+
+        @worker.job("q")
+        async def function(job):
+            while not is_over.is_set():
+                try:
+                    await is_over.wait()
+                except asyncio.CancelledError:
+                    pass
+
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(1)
+        worker.stop()
+        await working
+        self.assertEqual(self.state(), "ready")
+        is_over.set()
+
+    async def test_answers_that_are_too_few_are_none_and_the_ends_are_sent_again(self):
+        await self.put(*range(5))
+        settle, cut = self.daemon.settle_all, []
+
+        def answer(settlements, pointer):
+            replies = settle(settlements, pointer)
+            if replies and len(cut) < 2:
+                cut.append(replies.pop())
+            return replies
+
+        self.daemon.settle_all = answer
+        worker = self.worker()
+
+        @worker.job("q")
+        async def function(job):
+            await asyncio.sleep(job.id)
+
+        await worker.run_async()
+        self.assertEqual((len(cut), self.state(5), worker.counts.done + worker.counts.lost), (2, "done", 5))
+
+    async def test_it_may_run_again_where_its_loop_was_ended_under_it(self):
+        worker = Worker(client=self.client, queues=["q"])
+        loop = asyncio.new_event_loop()
+
+        def run():
+            task = loop.create_task(worker.run_async())
+            loop.call_soon(loop.stop)
+            loop.run_forever()
+            task._log_destroy_pending = False
+            loop.close()
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+        worker.stop()  # heard by nobody
+        working = asyncio.ensure_future(worker.run_async())
+        await asyncio.sleep(1)
+        worker.stop()
+        await working
+
+    async def test_where_a_loop_runs_it_says_what_to_await(self):
+        with self.assertRaisesRegex(RuntimeError, "await worker.run_async"):
+            self.worker().run()
+
+    def test_numbers_that_are_none_are_named(self):
+        for name, value in (("concurrency", 2.5), ("concurrency", "16"), ("concurrency", float("nan")), ("concurrency", 0), ("prefetch", -1),
+                            ("prefetch", 0.5), ("drain_limit", "soon"), ("linger", float("nan")), ("client", object())):
+            with self.assertRaisesRegex((TypeError, ValueError), f"^{name}: .*{re.escape(repr(value))}"):
+                Worker(**{name: value})
 
     async def test_odd_results(self):
         def generator(job):

@@ -2,7 +2,7 @@
 // daemon would be sent; here that is only read.
 import { newJob } from "../client.js";
 import { fromBase64, jsonOf } from "../http.js";
-import { endOfRun, Job, stopped } from "../job.js";
+import { endOfRun, Run, runOf, stopped } from "../job.js";
 
 // The daemon's words for how a run ends, and those for what has become of the run.
 const OUTCOMES = { done: "done", retry: "retry", bury: "buried", release: "snoozed", cancel: "cancelled" };
@@ -14,11 +14,11 @@ export function makeJob(queue, payload, { attempt = 1, record = {}, ...options }
   const { payload: text = "", payload_base64, ...members } = given;
   const told = { id: 1, state: "running", key: "", priority: 0, attempts: attempt, ...members };
   if (typeof told.id === "string") Object.assign(told, { id: 1, name: told.id });
-  const job = new Job({ job: { ...told, ...payloadOf(text, payload_base64), ...record }, token: 1, attempt }, 0, () => {
-    progressOf.get(job).push(job.told);
+  const run = new Run({ job: { ...told, ...payloadOf(text, payload_base64), ...record }, token: 1, attempt }, 0, () => {
+    progressOf.get(run.job).push(run.told);
   });
-  progressOf.set(job, []);
-  return job;
+  progressOf.set(run.job, []);
+  return run.job;
 }
 
 // Its text, as the daemon tells it, and the exact bytes where they are no text.
@@ -33,15 +33,16 @@ function payloadOf(value, base64) {
 }
 
 export function cancelJob(job) {
-  job.cancel("cancel");
+  runOf(job).cancel("cancel");
 }
 
 export async function runHandler(handler, job) {
   let exception;
-  job.run = handler;
-  job.started = true;
-  const end = await endOfRun(job, (error) => (exception = error));
-  const told = JSON.parse(end ?? stopped(job));
+  const run = runOf(job);
+  run.function = handler;
+  run.started = true;
+  const end = await endOfRun(run, (error) => (exception = error));
+  const told = JSON.parse(end ?? stopped(run));
   return {
     outcome: OUTCOMES[told.outcome],
     result: told.result_base64 === undefined ? told.result : fromBase64(told.result_base64),

@@ -56,27 +56,50 @@ def given(**members: Any) -> Dict[str, Any]:
 LONGEST_DELAY_MS = 100 * 365 * 24 * 3600 * 1000  # that the daemon takes
 
 
-def seconds(span: Delay) -> float:
-    """May be endless. Errors: TypeError, ValueError, which name what is no span."""
-    if isinstance(span, timedelta):
-        return span.total_seconds()
-    if isinstance(span, bool) or not isinstance(span, (Real, Decimal)):
-        raise TypeError(f"{span!r} is no delay: give a number of seconds, or a timedelta")
+def seconds(span: Delay, what: str = "") -> float:
+    """May be endless. `what`: as what it was given. Errors: TypeError, ValueError, which name what is no span."""
+    known, named = _of_python(span), f"{what}: {span!r}" if what else repr(span)
+    if isinstance(known, timedelta):
+        return known.total_seconds()
+    if not _is_number(known):
+        raise TypeError(f"{named} is no delay: give a number of seconds, or a timedelta")
     try:
-        number = float(span)
-    except (OverflowError, ValueError):  # too large, or a NaN that refuses to be converted
+        number = float(known)
+    except (OverflowError, TypeError, ValueError):  # too large, several numbers, or a NaN that refuses to be converted
         number = math.nan
     if math.isnan(number):
-        raise ValueError(f"{span!r} is no delay: give a number of seconds")
+        raise ValueError(f"{named} is no delay: give a number of seconds")
     return number
 
 
-def milliseconds(delay: Delay) -> int:
+def limit(span: Delay, what: str) -> float:
+    """Of a wait, which may be endless. Errors: as seconds(), and ValueError where nothing could be waited for."""
+    number = seconds(span, what)
+    if number <= 0:
+        raise ValueError(f"{what}: {span!r} leaves no time: give more than 0 seconds")
+    return number
+
+
+def milliseconds(delay: Delay, what: str = "") -> int:
     """Errors: as seconds(), and ValueError for what has no end."""
-    number = seconds(delay)
+    number = seconds(delay, what)
     if not math.isfinite(number):
-        raise ValueError(f"{delay!r} is no delay: give a finite number of seconds")
+        raise ValueError(f"{what + ': ' if what else ''}{delay!r} is no delay: give a finite number of seconds")
     return round(number * 1000)
+
+
+def _is_number(value: Any) -> bool:
+    """Also one that only knows how to become a float, as those of other packages do. Truths, and dates of numpy's, are none."""
+    if isinstance(value, bool) or getattr(getattr(value, "dtype", None), "kind", "") == "b":
+        return False
+    return isinstance(value, (Real, Decimal)) or hasattr(type(value), "__float__")
+
+
+def _of_python(value: Any) -> Any:
+    """A timedelta64 or datetime64 of numpy's, which would be counted in its own unit, as Python's; anything else as it is."""
+    if getattr(getattr(value, "dtype", None), "kind", "") not in ("m", "M"):
+        return value
+    return value.astype(f"{value.dtype.kind}8[us]").item()
 
 
 def delay_of_end(delay: Delay, longest_ms: int = LONGEST_DELAY_MS) -> int:
@@ -90,22 +113,32 @@ def delay_of_end(delay: Delay, longest_ms: int = LONGEST_DELAY_MS) -> int:
 def time_text(when: When) -> str:
     """A date is its beginning in the zone of this machine.
 
-    Errors: ValueError for a datetime that knows no zone, and a number that is no time; TypeError for anything else.
+    Errors: ValueError for a datetime that knows no zone, and for what is beyond the times that a datetime has; TypeError for anything
+    else.
     """
     if isinstance(when, str):
         return when
-    if isinstance(when, datetime):
-        if when.tzinfo is None:
-            raise ValueError(f"{when!r} says no zone; use datetime.now(timezone.utc) and its like")
-        return when.isoformat()
-    if isinstance(when, date):
-        return datetime(when.year, when.month, when.day).astimezone().isoformat()
-    if isinstance(when, bool) or not isinstance(when, (Real, Decimal)):
-        raise TypeError(f"{when!r} is no time: give a datetime, a date, seconds since 1970, or text as of RFC 3339")
+    known = _of_python(when)
     try:
-        return datetime.fromtimestamp(float(when), timezone.utc).isoformat()
-    except (OverflowError, OSError, ValueError):
-        raise ValueError(f"{when!r} is no time: seconds since 1970 are expected") from None
+        if isinstance(known, datetime):
+            return _rfc3339(known)
+        if isinstance(known, date):
+            return _rfc3339(datetime(known.year, known.month, known.day).astimezone())
+        if _is_number(known):
+            return datetime.fromtimestamp(float(known), timezone.utc).isoformat()
+    except Exception as error:  # a zone of the program's own may raise anything
+        raise ValueError(f"{when!r} is no time: {error}") from None
+    raise TypeError(f"{when!r} is no time: give a datetime, a date, seconds since 1970, or text as of RFC 3339")
+
+
+def _rfc3339(when: datetime) -> str:
+    """Whose offsets are whole minutes: those of local times before there were zones are not. Errors: ValueError, OverflowError."""
+    offset = when.utcoffset()
+    if offset is None:
+        raise ValueError("it says no zone; use datetime.now(timezone.utc) and its like")
+    if offset % timedelta(minutes=1):
+        when = when.astimezone(timezone.utc)
+    return datetime.isoformat(when)
 
 
 def bytes_text(data: bytes) -> str:
@@ -113,7 +146,7 @@ def bytes_text(data: bytes) -> str:
 
 
 def as_api(value: Any, name: str = "") -> Any:
-    """A configuration or a schedule whose times and spans may be Python's: a datetime becomes RFC 3339, a timedelta "1500ms", or,
+    """A configuration, a job or a schedule whose times and spans may be Python's: a datetime becomes RFC 3339, a timedelta "1500ms", or,
     where its member's name ends in "_ms", a number. Payloads stay as they are. Errors: as time_text()."""
     if isinstance(value, timedelta):
         return milliseconds(value) if name.endswith("_ms") else f"{milliseconds(value)}ms"

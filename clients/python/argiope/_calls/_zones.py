@@ -1,18 +1,18 @@
 """Says in which zone a schedule counts whose trigger names none."""
 from __future__ import annotations
 
-import logging
 import re
 from typing import Any
 
-log = logging.getLogger("argiope")
+from .._log import log
+
 _LOCAL = ("cron", "calendar")  # triggers of times of day
 
 
 def tell_zone(name: Any, trigger: Any) -> None:
     if not _names_its_zone(trigger):
         example = '{"type": "cron", "expression": "30 3 * * *", "zone": "Europe/Berlin"}'
-        log.info("schedule %r counts in UTC, since its trigger names no zone; %s names one", name, example)
+        log.warning("schedule %r counts in UTC, since its trigger names no zone; %s names one", name, example)
 
 
 def _names_its_zone(trigger: Any) -> bool:

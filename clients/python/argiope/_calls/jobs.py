@@ -1,16 +1,17 @@
 """Jobs."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from .._errors import ApiError
-from .._wire import Call, Response
+from .._wire import Call, Response, to_json
 from ._requests import (
     Delay,
     JobRecord,
     JobRef,
     Page,
     When,
+    as_api,
     body_of,
     bytes_text,
     call,
@@ -99,10 +100,8 @@ def new_job(queue: str, payload: Any = None, **options: "Unpack[JobOptions]") ->
     Errors: TypeError for an option that is unknown, ValueError for a time without a zone.
     """
     job: Dict[str, Any] = {"queue": queue}
-    if isinstance(payload, (bytes, bytearray, memoryview)):
-        job["payload_base64"] = bytes_text(bytes(payload))
-    elif payload is not None:
-        job["payload"] = payload
+    if payload is not None:
+        job.update(_of_payload(payload))
     given_options: Dict[str, Any] = dict(options)
     for name, value in given_options.items():
         if name in _SAME:
@@ -110,10 +109,47 @@ def new_job(queue: str, payload: Any = None, **options: "Unpack[JobOptions]") ->
         elif name == "due_at":
             job[name] = time_text(value)
         elif name in ("delay", "lease_time"):
-            job[name + "_ms"] = milliseconds(value)
+            job[name + "_ms"] = milliseconds(value, name)
         else:
             raise refusal("a job", name, OF_A_JOB)
     return job
+
+
+def _as_new(job: Dict[str, Any]) -> Dict[str, Any]:
+    """One that a program has written by itself, perhaps with the words of new_job(). What nobody knows stays, and is refused by the daemon,
+    by itself. Errors: TypeError, ValueError."""
+    if not isinstance(job, dict):
+        raise TypeError(f"{job!r} is no job: make it with new_job()")
+    made: Dict[str, Any] = {}
+    for name, value in job.items():
+        if name == "due_at":
+            made[name] = time_text(value)
+        elif name in ("delay", "lease_time"):
+            made[name + "_ms"] = milliseconds(value, name)
+        elif name == "payload":
+            made.update(_of_payload(value))
+        else:
+            made[name] = as_api(value, name)
+    return made
+
+
+def _of_payload(payload: Any) -> Dict[str, Any]:
+    is_bytes = isinstance(payload, (bytes, bytearray, memoryview))
+    return {"payload_base64": bytes_text(bytes(payload))} if is_bytes else {"payload": payload}
+
+
+def _texts(jobs: Iterable[Dict[str, Any]]) -> List[str]:
+    """Their JSON. Errors: TypeError, ValueError, which name the job."""
+    texts: List[str] = []
+    for number, job in enumerate(jobs):
+        try:
+            text = to_json(_as_new(job))
+            text.encode()
+        except (TypeError, ValueError, RecursionError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"jobs[{number}]: {error}") from error
+        texts.append(text)
+    return texts
 
 
 def put(
@@ -130,7 +166,7 @@ def put(
 
 
 def put_many(
-    jobs: Sequence[Dict[str, Any]],
+    jobs: Iterable[Dict[str, Any]],
     *,
     atomic: bool = False,
     completion: Optional[Dict[str, Any]] = None,
@@ -140,19 +176,25 @@ def put_many(
     Those that are refused have an `error` in their reply.
 
     `atomic`: all or none; the first that is refused is raised. `completion`: a job that waits for all the others.
+    Errors: TypeError, ValueError for one that makes no request; it is named, as "jobs[3]", and none is put.
     """
-    body: Dict[str, Any] = {"jobs": jobs if isinstance(jobs, list) else list(jobs)}
+    text = '{"jobs":[' + ",".join(_texts(jobs)) + "]"
     if atomic:
-        body["atomic"] = True
+        text += ',"atomic":true'
     if completion is not None:
-        body["completion"] = completion
+        text += ',"completion":' + to_json(_as_new(completion))
     key = new_key() if idempotency_key is None else idempotency_key
-    return call("POST", "/v1/jobs", _put_replies, body, key=key)
+    return Call("POST", "/v1/jobs", _put_replies, (text + "}").encode(), key=key)
 
 
-def put_lines(lines: Union[str, bytes], *, idempotency_key: Optional[str] = None) -> Call[PutReplies]:
-    """Puts up to 10,000 jobs that are JSON already, one a line (application/x-ndjson)."""
-    body = lines.encode() if isinstance(lines, str) else lines
+def put_lines(lines: Union[str, bytes, Iterable[Union[str, bytes]]], *, idempotency_key: Optional[str] = None) -> Call[PutReplies]:
+    """Puts up to 10,000 jobs that are JSON already, one a line (application/x-ndjson): a text, or lines, as those of an open file."""
+    if isinstance(lines, str):
+        body = lines.encode()
+    elif isinstance(lines, (bytes, bytearray, memoryview)):
+        body = bytes(lines)
+    else:
+        body = b"\n".join((line.encode() if isinstance(line, str) else line).rstrip(b"\r\n") for line in lines)
     key = new_key() if idempotency_key is None else idempotency_key
     return Call("POST", "/v1/jobs", _put_replies, body, "application/x-ndjson", key)
 

@@ -1,7 +1,7 @@
 """Leases: what a Worker does by itself."""
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from .._wire import Call, Response, to_json
 from ._requests import Delay, call, given, member, milliseconds, new_key, seconds
@@ -13,9 +13,19 @@ class Leases(NamedTuple):
     cancel: List[int] = []  # tokens of the worker's jobs that are to stop
 
 
-def _leases(response: Response) -> Leases:
-    answer = response.json()
-    return Leases(answer["leases"], answer.get("settled", []), answer.get("cancel", []))
+def _leases(settled: int) -> Callable[[Response], Leases]:
+    def read(response: Response) -> Leases:
+        answer = response.json()
+        return Leases(answer["leases"], _each(answer.get("settled", []), settled), answer.get("cancel", []))
+
+    return read
+
+
+def _each(replies: List[Dict[str, Any]], settled: int) -> List[Dict[str, Any]]:
+    """Errors: ValueError where not each settlement is answered."""
+    if len(replies) != settled:
+        raise ValueError(f"{len(replies)} answers to {settled} settlements")
+    return replies
 
 
 def take(
@@ -46,12 +56,12 @@ def take_texts(
 ) -> Call[Leases]:
     """take() with settlements that are JSON already."""
     body = given(queues=queues, most=most, wait_ms=milliseconds(wait), worker=worker or None)
-    settlements = ",".join(settle)
-    text = to_json(body) if not settlements else to_json(body)[:-1] + ',"settle":[' + settlements + "]}"
+    settlements = list(settle)
+    text = to_json(body) if not settlements else to_json(body)[:-1] + ',"settle":[' + ",".join(settlements) + "]}"
     # The daemon keeps what it answers to settlements under a key for a day: too much for every end of a busy worker.
     if key is None and not settlements:
         key = new_key()
-    return Call("POST", "/v1/leases", _leases, text.encode(), key=key, wait=wait)
+    return Call("POST", "/v1/leases", _leases(len(settlements)), text.encode(), key=key, wait=wait)
 
 
 def renew(leases: Sequence[Union[int, Dict[str, Any]]], *, worker: str = "") -> Call[List[Dict[str, Any]]]:
@@ -74,5 +84,6 @@ def settle(settlements: Sequence[Dict[str, Any]]) -> Call[List[Dict[str, Any]]]:
 
 def settle_texts(settlements: Iterable[str]) -> Call[List[Dict[str, Any]]]:
     """settle() with settlements that are JSON already."""
-    body = '{"settlements":[' + ",".join(settlements) + "]}"
-    return Call("POST", "/v1/leases/settle", member("replies"), body.encode(), safe=True)
+    texts = list(settlements)
+    body = '{"settlements":[' + ",".join(texts) + "]}"
+    return Call("POST", "/v1/leases/settle", lambda r: _each(r.json()["replies"], len(texts)), body.encode(), safe=True)

@@ -44,7 +44,7 @@ def add(
     `max_attempts`; any others are the schedule's. `conflict`: what to do where there is one of that name: "fail" (Conflict),
     "keep" it, or "replace" it, as a program does that declares its schedules at each start.
 
-    Times of day are UTC where the trigger names no zone, which is logged (logger "argiope", info); {"type":"cron",
+    Times of day are UTC where the trigger names no zone, which is logged (logger "argiope", warning); {"type":"cron",
     "expression":"30 3 * * *","zone":"Europe/Berlin"} or "TZ=Europe/Berlin 30 3 * * *" names one.
 
     Gives {"id","outcome"}. Errors: InvalidInput, Conflict; TypeError for both forms at once.
