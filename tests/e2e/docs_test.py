@@ -361,6 +361,28 @@ class OptionsNamed(unittest.TestCase):
             ours = ' '.join(cells[1:]) if cells and page.stem.startswith('from-') else line  # the first column is another program's
             self.assertLessEqual(set(options_in(ours)), self.all | self.OTHERS, where)
 
+    def commands_in(self, text):
+        """Each command of ours in a text: its name, such as "crawl check", and the options that it is given."""
+        for found in re.findall(r'(?<![\w./-])argiope((?: [^\n|;&#`]+)?)', text.replace('\\\n', ' ').replace('", "', ' ')):
+            words = re.sub(r'"[^"]*"|\'[^\']*\'', 'TEXT', found.partition(' -- ')[0]).split()
+            name = []
+            while words and ' '.join([*name, words[0]]) in self.offered:
+                name.append(words.pop(0))
+            if name:
+                yield ' '.join(name), {option for word in words for option in options_in(f'`{word}`')}
+
+    def test_commands_are_given_options_that_they_have(self):
+        commands = 0
+        for page in PAGES:
+            if page.stem in ('decisions', 'benchmarks'):
+                continue
+            text = page.read_text()
+            for code in [*(block.text for block in blocks_of(page)), *re.findall(r'`([^`\n]+)`', text)]:
+                for name, options in self.commands_in(code):
+                    commands += 1
+                    self.assertLessEqual(options, self.offered[name], f'{page.relative_to(ROOT)}: argiope {name} has no such option')
+        self.assertGreater(commands, 300)
+
     def test_what_is_named_as_missing_is_not_there(self):
         for page, where, head, line in self.lines():
             cells = cells_of(line)

@@ -469,6 +469,24 @@ TEST(Revisits, NoteNoChangeOfWhatWasNeverFetched) {
   EXPECT_EQ(changes, 0u);
 }
 
+TEST(Revisits, OfPagesLeaveNothingToTheUrlsOfAHostThatIsGivenUp) {
+  LivingSite site;
+  site.sim.options.age = Duration{};
+  site.sim.options.concurrency = 1;  // one place for all visits, one after the other
+  site.sim.options.seeds.push_back(*Url::parse("http://host1.test/"));
+  site.sim.transport.connect_fails = [](std::uint32_t host, TimePoint) {
+    return host == 1 ? std::optional(Errc::network) : std::nullopt;
+  };
+  for (const char* page : {"/", "/a", "/b"}) site.replies[{0, page}].headers.emplace_back("ETag", "\"e\"");
+  for (int run = 0; run < 3; ++run) {
+    const CrawlReport report = site.run();
+    EXPECT_EQ(report.lost_host_count, 1u) << run;
+    EXPECT_EQ(site.record("http://host1.test/").state, UrlState::failed) << run;
+    EXPECT_EQ(site.record("http://host1.test/").etag, "") << run;
+    EXPECT_EQ(site.conditions["/b"], run == 0 ? "" : "\"e\"") << run;
+  }
+}
+
 TEST(Revisits, DoNotAskWhetherARedirectOrAnErrorHasChanged) {
   LivingSite site;
   site.sim.options.age = 0s;

@@ -2,7 +2,7 @@
 import { ApiError, Unreachable } from "./errors.js";
 import { EventReader } from "./events.js";
 import { bytes, Http, isBytes, jsonOf, listOf, newKey, nothing, ofAHead, path, plain, problemOf, query, toBase64 } from "./http.js";
-import { OF_A_JOB, OF_A_SCHEDULE, refuseTheirs } from "./theirs.js";
+import { OF_A_JOB, OF_A_QUEUE, OF_A_SCHEDULE, refuseTheirs } from "./theirs.js";
 import { Backoff, delayOf, realTime, shown, sleep, timeOf, withTimes } from "./time.js";
 import { aboutZone } from "./zones.js";
 
@@ -122,9 +122,11 @@ class Queues {
     return this.#http.send("GET", path("queues", queue));
   }
   async set(queue, config) {
+    refuseTheirs("a queue", config ?? {}, OF_A_QUEUE);
     return this.#http.send("PUT", path("queues", queue), { body: config });
   }
   async change(queue, config) {
+    refuseTheirs("a queue", config ?? {}, OF_A_QUEUE);
     return this.#http.send("PATCH", path("queues", queue), { body: config });
   }
   async delete(queue) {

@@ -87,6 +87,36 @@ export const OF_A_SCHEDULE = {
   zone: IN_TRIGGER("zone"),
 };
 
+const OF_KEYS = "key_rate or key_concurrency, with the key of each job";
+
+// BullMQ, Bee-Queue, Agenda, pg-boss, Celery: of a queue's configuration.
+export const OF_A_QUEUE = {
+  attempts: ATTEMPTS,
+  backoff: "retry_first_ms and retry_factor",
+  default_retry_delay: "retry_first_ms",
+  groupConcurrency: OF_KEYS,
+  group: OF_KEYS,
+  keepDone: "keep_done_ms",
+  leaseTime: "lease_time_ms",
+  limiter: "rate, starts a second over all workers",
+  lockDuration: "lease_time_ms",
+  maxAttempts: ATTEMPTS,
+  maxConcurrency: "concurrency",
+  maxRetries: ATTEMPTS,
+  max_instances: "concurrency",
+  max_retries: ATTEMPTS,
+  rateLimit: "rate, starts a second over all workers",
+  rate_limit: "rate, starts a second over all workers",
+  removeOnComplete: "keep_done_ms",
+  removeOnFail: "keep_buried_ms",
+  retries: ATTEMPTS,
+  retryBackoff: "retry_first_ms and retry_factor",
+  retryDelay: "retry_first_ms",
+  retryLimit: ATTEMPTS,
+  timeout: "lease_time_ms",
+  visibilityTimeout: "lease_time_ms",
+};
+
 // Errors: TypeError, which says what an option of theirs is called here.
 export function refuseTheirs(what, options, words) {
   for (const name of Object.keys(options)) {

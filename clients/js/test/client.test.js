@@ -216,6 +216,11 @@ describe("operations", () => {
                                 ["eta", "trigger"], ["max_retries", "max_attempts"], ["misfire_grace_time", "misfire_grace"], ["run_date", "trigger"]]) {
       await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue, [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use .*${ours}`) });
     } // prettier-ignore
+    for (const [theirs, ours] of [["attempts", "max_attempts"], ["max_retries", "max_attempts"], ["limiter", "rate"], ["removeOnComplete", "keep_done"]]) {
+      const message = new RegExp(`a queue has no option "${theirs}"; use ${ours}`);
+      await assert.rejects(client.queues.set(queue, { rate: 1, [theirs]: 1 }), { message });
+      await assert.rejects(client.queues.change(queue, { [theirs]: 1 }), { message });
+    } // prettier-ignore
     for (const [theirs, ours] of [["attempts", "max_attempts"], ["delay", "delay_ms"], ["jobId", "id"], ["repeat", "schedules.add"],
                                 ["eta", "due_at"], ["countdown", "delay_ms"], ["max_retries", "max_attempts"], ["run_date", "due_at"]]) {
       await assert.rejects(client.put(queue, "", { [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use ${ours}`) });

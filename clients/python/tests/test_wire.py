@@ -8,7 +8,7 @@ import unittest
 from unittest import mock
 
 from argiope import Worker
-from argiope._calls import jobs, schedules
+from argiope._calls import jobs, queues, schedules
 from argiope._errors import ApiError, NotFound, TooMany, Unavailable, Unreachable
 from argiope._events import EventReader
 from argiope._wire import Backoff, Call, Endpoint, Response, ResponseReader, Tries
@@ -120,6 +120,12 @@ class DelaysAndTimesAsPeopleWriteThem(unittest.TestCase):
                              ("max_retries", "max_attempts"), ("misfire_grace_time", "misfire_grace"), ("retry_delay", "the queue's")):
             with self.assertRaisesRegex(TypeError, f"no option '{theirs}'; use .*{ours}"):
                 schedules.add("nightly", "30 3 * * *", queue="mail", **{theirs: 1})
+
+    def test_options_of_queues_of_others_are_answered_with_ours(self):
+        for change in (queues.set, queues.change):
+            for theirs, ours in (("max_retries", "max_attempts"), ("rate_limit", "rate"), ("result_expires", "keep_done"), ("time_limit", "lease_time")):
+                with self.assertRaisesRegex(TypeError, f"a queue has no option '{theirs}'; use {ours}"):
+                    change("mail", rate=1, **{theirs: 1})
 
     def test_options_of_other_decorators_are_answered_with_ours(self):
         for theirs, ours in (("bind", "the job"), ("max_retries", "the queue's retry policy"), ("time_limit", "lease_time")):

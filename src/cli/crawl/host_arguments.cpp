@@ -78,7 +78,7 @@ Result<void> give_options(CLI::App& command, const std::vector<CrawlFileOption>&
 
 // clang-format off
 void HostArguments::add_to(CLI::App& command, const char* run_group, const char* pace_group) {
-  command.add_option("--config", file, "TOML file: settings for some hosts under [[host]], options as on the command line under [crawl]; those that are given count more (docs/crawl-hosts.md)")
+  command.add_option("--config", file, "TOML file: settings for some hosts under [[host]], options as on the command line under [crawl]; those that are given count more (docs/crawl.md)")
       ->group(run_group)->type_name("FILE");
   CLI::Option* const off = command.add_flag("--no-autothrottle", no_autothrottle, "Keep to the rate however slowly a host answers")
       ->group(pace_group);

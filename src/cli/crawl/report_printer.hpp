@@ -20,7 +20,7 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
 // Where many answers were files rather than pages: that they were fetched whole, and what leaves them out.
 void print_files_hint(std::FILE* out, const CrawlReport& report);
 
-// One line: the object that docs/crawl-requests.md promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
+// One line: the object that docs/crawl.md promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
 // `trouble` is its member "error", unless it is empty; `check`, where links were checked, its member "findings", and `fresh`,
 // where it is known, "findings_new"; `extraction`, where records were taken from pages, its object "extraction".
 void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble, const CheckResult* check = nullptr,

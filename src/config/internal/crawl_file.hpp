@@ -1,5 +1,5 @@
 // Files of `argiope crawl --config FILE.toml`: the crawl's own options under [crawl], and what is otherwise at some hosts under
-// [[host]] (docs/crawl-hosts.md).
+// [[host]] (docs/crawl.md).
 #pragma once
 
 #include <cstdint>

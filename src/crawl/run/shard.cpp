@@ -295,7 +295,7 @@ void Crawler::Shard::start(Frontier::Ticket ticket) {
   idle_visits_.pop_back();
   chosen.ticket = ticket;
   chosen.running = true;
-  chosen.has_page = chosen.has_spare = chosen.is_asked = false;
+  chosen.has_page = chosen.has_spare = chosen.is_asked = chosen.is_conditional = false;
   chosen.before.reset();
   ++ticket.host->pins;
   ++active_;

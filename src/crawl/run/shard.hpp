@@ -85,7 +85,7 @@ class Crawler::Shard {
     bool has_page = false;        // of the budget of pages
     bool has_spare = false;       // another, for GET where HEAD may prove nothing
     UrlAsk ask = UrlAsk::page;    // of the last request
-    bool is_conditional = false;  // 304 is an answer
+    bool is_conditional = false;  // 304 is an answer; `before` is there
     bool is_asked = false;        // the transport has its request; whether it was sent, the response says
     std::uint64_t text = 0;       // of its body, which is still there while it is the reader's last; 0: none yet
     std::uint64_t scan = 0;       // of its page: the same of what was found

@@ -1,5 +1,5 @@
 // A visit, step by step: what a URL is visited for, what can be asked of it, and what follows from an answer. Pure
-// functions: no loop, no I/O, no clock. docs/crawl-hosts.md draws them, tests/crawl/visit_step_test.cpp has each row.
+// functions: no loop, no I/O, no clock. docs/crawl.md draws them, tests/crawl/visit_step_test.cpp has each row.
 #pragma once
 
 #include <cstdint>

@@ -121,6 +121,31 @@ OF_A_FUNCTION: Dict[str, str] = {
 }
 
 
+_OF_KEYS = "key_rate or key_concurrency, with the key of each job"
+# Celery, RQ, Dramatiq, Huey, APScheduler: of a queue's configuration.
+OF_A_QUEUE: Dict[str, str] = {
+    "autoretry_for": "nothing: any exception is tried again; see max_attempts",
+    "default_retry_delay": "retry_first",
+    "group_limit": _OF_KEYS,
+    "max_instances": "concurrency",
+    "max_retries": _ATTEMPTS,
+    "max_workers": "concurrency, over all workers; of one worker Worker(concurrency=)",
+    "per_key": _OF_KEYS,
+    "rate_limit": "rate, starts a second over all workers",
+    "result_expires": "keep_done",
+    "result_ttl": "keep_done",
+    "retries": _ATTEMPTS,
+    "retry_backoff": "retry_first and retry_factor",
+    "retry_backoff_max": "retry_longest",
+    "retry_delay": "retry_first",
+    "soft_time_limit": "lease_time",
+    "task_time_limit": "lease_time",
+    "time_limit": "lease_time",
+    "timeout": "lease_time",
+    "visibility_timeout": "lease_time",
+}
+
+
 def refusal(what: str, name: str, words: Dict[str, str]) -> TypeError:
     """Of an option that `what` does not have; it says what one of theirs is called here."""
     return TypeError(f"{what} has no option {name!r}" + (f"; use {words[name]}" if name in words else ""))

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional
 
 from .._wire import Call
 from ._requests import When, as_api, call, given, json_of, member, new_key, nothing, path, query, time_text
+from ._theirs import OF_A_QUEUE, refusal
 
 
 def list_all(*, after: Optional[str] = None, limit: Optional[int] = None) -> Call[List[Dict[str, Any]]]:
@@ -22,12 +23,18 @@ def set(queue: str, **config: Any) -> Call[Dict[str, Any]]:
     of a program does once. What is left out gets its default, also where the queue is there: a queue that a put made keeps its done
     jobs for a day, and keeps none after a set() without `keep_done`. change() leaves what it does not name. A span may be a timedelta.
     Makes the queue if need be. Errors: InvalidInput; Conflict where the configuration file decides."""
-    return call("PUT", path("queues", queue), json_of, as_api(config))
+    return call("PUT", path("queues", queue), json_of, _configuration(config))
 
 
 def change(queue: str, **config: Any) -> Call[Dict[str, Any]]:
     """Changes these members of a queue's configuration, and leaves the others. Errors: as set(), and NotFound."""
-    return call("PATCH", path("queues", queue), json_of, as_api(config))
+    return call("PATCH", path("queues", queue), json_of, _configuration(config))
+
+
+def _configuration(config: Dict[str, Any]) -> Dict[str, Any]:
+    for name in config.keys() & OF_A_QUEUE.keys():
+        raise refusal("a queue", name, OF_A_QUEUE)
+    return as_api(config)
 
 
 def delete(queue: str) -> Call[None]:

@@ -1,4 +1,4 @@
-// NotifyRule: who is told of which trouble, and how: one [[notify]] of a configuration (docs/notifications.md).
+// NotifyRule: who is told of which trouble, and how: one [[notify]] of a configuration (docs/monitoring.md).
 #pragma once
 
 #include <array>
