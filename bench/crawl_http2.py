@@ -1,5 +1,5 @@
 """Crawls by TLS: of a site that answers after 100 ms, by HTTP/1.1 over 240 connections and by HTTP/2 over a twentieth of them; and
-of real pages by nginx, how many a second.
+of real pages by nginx, how many a second, beside wget2, which also writes them to files.
 
 Connections are those that the kernel has at the server's port, looked at while the crawl runs.
 """
@@ -9,7 +9,7 @@ import re
 import tempfile
 import threading
 
-from crawl_support import ARGIOPE, ROUNDS, measure, median, report
+from crawl_support import ARGIOPE, ROUNDS, installed, measure, median, report
 from secure_sites import SecureSites
 
 PAGES = 12_000
@@ -48,9 +48,21 @@ class Bench(SecureSites):
                 runs[name].append(run)
         return runs
 
+    def wget2(self, url):
+        """Runs of wget2, with its own choice of version."""
+        runs = []
+        for _ in range(ROUNDS):
+            target = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+            run = measure(['wget2', '-q', '-r', '-l', '0', '--max-threads=32', f'--ca-certificate={self.authority}', '-P', str(target), url])
+            run['pages'] = sum(1 for path in target.rglob('*.html') if path.is_file())
+            run['rate'] = run['pages'] / run['seconds']
+            runs.append(run)
+        return runs
+
     def tell(self, workload, runs):
         for key, unit in (('rate', 'pages/s'), ('connections', 'at once'), ('cpu', 'CPU s'), ('mb', 'MB')):
-            report(f'{workload}, HTTP/2', unit, median(runs['HTTP/2'], key), {'HTTP/1.1': median(runs['HTTP/1.1'], key)})
+            report(f'{workload}, HTTP/2', unit, median(runs['HTTP/2'], key),
+                   {name: median(theirs, key) for name, theirs in runs.items() if name != 'HTTP/2' and key in theirs[0]})
 
     def runTest(self):
         urls, _ = self.site_by_tls('--hosts', 1, '--pages', PAGES, '--features', 'none', '--latency-ms', 100, '--links', 20)
@@ -58,6 +70,8 @@ class Bench(SecureSites):
         self.tell(f'{PAGES} pages after 100 ms, {REQUESTS} at a time', runs)
         url, _ = self.nginx_by_tls(self.documentation(), more='access_log off; gzip off;')
         runs = self.crawls(url, '-c', 32, '--per-host', 32)
+        if installed('wget2'):
+            runs['wget2'] = self.wget2(url)
         self.tell(f'{runs["HTTP/2"][0]["pages"]} real pages by nginx, TLS', runs)
 
 

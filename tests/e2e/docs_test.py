@@ -24,6 +24,7 @@ A line "…" of what is printed stands for any lines. `argiope schedule run`, `a
 blocks that belong together end; the commands after a daemon begin when it is well.
 A block with a command of ours and no comment is an error, unless it is a synopsis ("[", "…").
 """
+import json
 import os
 import pathlib
 import re
@@ -392,6 +393,34 @@ class OptionsNamed(unittest.TestCase):
                 self.assertFalse(there & set(options_in(cells[0])), f'{where}: argiope {command} has it')
             elif self.MISSING.search(head) or self.MISSING.search(line):
                 self.assertFalse(self.all & set(options_in(line)), f'{where}: argiope has it')
+
+
+class PeersOptions(unittest.TestCase):
+    """Each option that another program has, by tests/data/peer_options.json, has a line in the page for those who come from it."""
+
+    @staticmethod
+    def names_in(page):
+        """What the first cells of a page's tables name; one with "…" in it names all that fit."""
+        first = [cells[0] for cells in map(cells_of, page.read_text().split('\n')) if cells]
+        spans = [span for cell in first for span in re.findall(r'`([^`]*)`', cell)]
+        words = {word for span in spans for word in re.findall(r'[\w…-]+', span)}
+        open_ended = [re.compile(re.escape(word).replace('…', '.+')) for word in words if '…' in word and len(word) > 4]
+        return spans, words, open_ended
+
+    @staticmethod
+    def forms_of(name):
+        """`--no-x` and `--x` are one option, and a bean's name begins small where it is configured."""
+        return {name, name.replace('--no-', '--', 1), name.replace('--', '--no-', 1), name[0].lower() + name[1:]}
+
+    def test_each_has_a_line(self):
+        for stem, programs in json.loads((ROOT / 'tests/data/peer_options.json').read_text()).items():
+            spans, words, open_ended = self.names_in(ROOT / 'docs' / f'{stem}.md')
+            for program, names in programs.items():
+                missing = [name for name in names
+                           if not (name in spans or any(span.startswith(name + ' ') for span in spans) or self.forms_of(name) & words
+                                   or any(pattern.fullmatch(form) for pattern in open_ended for form in self.forms_of(name)))]
+                with self.subTest(f'{stem}: {program}'):
+                    self.assertEqual(missing, [])
 
 
 def add_tests():

@@ -41,6 +41,26 @@ TEST(SiteReport, TellsOfTheSiteBeforeItTellsOfOthers) {
   EXPECT_THAT(html, HasSubstr("<b class=\"warn\">3</b><span>broken links to other sites</span>"));
 }
 
+TEST(SiteReport, IsCalledByTheFirstSiteAndCountsTheOthersThatWereGiven) {
+  CheckedSite site(3);
+  site.page("/", "<a href=http://host2.test/>x</a>");
+  site.page("/", "Hello", 1);
+  site.page("/", "Hello", 2);
+  EXPECT_THAT(report_on(site), HasSubstr("<h1>http://host0.test</h1>"));
+  site.sim.options.seeds.push_back(*Url::parse("http://host1.test/"));
+  EXPECT_THAT(report_on(site), HasSubstr("<h1>http://host0.test and 1 other site</h1>"));
+}
+
+TEST(SiteReport, SaysWhyThereWasNoAnswerBelowHowOften) {
+  CheckedSite site;
+  site.page("/", "<a href=http://silent.test/a>1</a><a href=http://silent.test/b>2</a>");
+  const std::string html = report_on(site);
+  const std::size_t at = html.find("no answer</span>");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(html.find("of these: dns</span>", at), html.find("200 OK</span>", at));
+  EXPECT_EQ(html.find("dns</span>", html.find("200 OK</span>")), std::string::npos) << "it would be counted twice";
+}
+
 TEST(SiteReport, NamesTheCommandThatListsAll) {
   CheckedSite site;
   std::string links;

@@ -189,14 +189,22 @@ class ReportGatherer {
 
   void read_url(const UrlRecord& record) {
     ++report_.urls;
-    if (report_.title.empty()) {
-      const auto url = Url::parse(record.url);
-      report_.title = url ? url->site_key() : record.url;
-    }
+    note_site(record);
     if (record.state == UrlState::queued) ++report_.queued;
     if (record.state == UrlState::excluded || record.reason == UrlReason::host_down) ++report_.left_out[std::string(to_string(record.reason))];
     if (record.state != UrlState::done && !(record.state == UrlState::failed && record.reason != UrlReason::host_down)) return;
     read_answer(record);
+  }
+
+  // Which sites the crawl is of: the first, by which it is called, and how many others were given.
+  void note_site(const UrlRecord& record) {
+    const bool is_given = record.referrer == 0 && record.reason != UrlReason::sitemap && record.state != UrlState::excluded;
+    if (!report_.title.empty() && !is_given) return;
+    const auto url = Url::parse(record.url);
+    std::string site = url ? url->site_key() : record.url;
+    sites_.insert(fingerprint(site));
+    if (report_.title.empty()) report_.title = std::move(site);
+    report_.other_sites = sites_.size() - 1;
   }
 
   void read_answer(const UrlRecord& record) {
@@ -443,6 +451,7 @@ class ReportGatherer {
   std::unordered_set<std::int64_t> noindex_;
   std::unordered_set<std::int64_t> unseen_;  // what was seen of them may be so no longer
   std::unordered_set<std::int64_t> listed_;  // by a sitemap or feed
+  std::unordered_set<std::uint64_t> sites_;  // of the first URL and those that were given
   std::vector<Answer> answers_;
   std::vector<Duration> times_;
   std::vector<std::tuple<std::uint64_t, std::int64_t, std::uint64_t>> redirects_;  // URL, id, target

@@ -314,14 +314,16 @@ std::string over_time_section(const SiteReport& report) {
 std::string statuses_section(const SiteReport& report) {
   if (report.asked == 0) return "";
   HtmlTable table({{"Status"}, {"URLs", true}, {"Share"}});
+  const auto add = [&](std::string_view look, std::string_view name, std::uint64_t count) {
+    table.add({{fmt::format("<span class=\"{}\">{}</span>", look, xml_escaped(name))}, html_number(count), share_cell(count, report.asked)});
+  };
   for (const auto& [status, count] : report.statuses) {
-    const std::string name = status == 0 ? "no answer" : fmt::format("{} {}", status, reason_phrase(status));
-    const bool is_bad = status == 0 || status >= 400;
-    table.add({{fmt::format("<span class=\"{}\">{}</span>", is_bad ? "warn" : "name", xml_escaped(name))}, html_number(count),
-               share_cell(count, report.asked)});
-  }
-  for (const auto& [name, count] : report.failures) {
-    table.add({{fmt::format(R"(<span class="dim">no answer: {}</span>)", xml_escaped(name))}, html_number(count), share_cell(count, report.asked)});
+    if (status > 0) {
+      add(status >= 400 ? "warn" : "name", fmt::format("{} {}", status, reason_phrase(status)), count);
+      continue;
+    }
+    add("warn", "no answer", count);
+    for (const auto& [name, failed] : report.failures) add("dim", "of these: " + name, failed);
   }
   return heading("statuses", "Statuses") + table.html();
 }
@@ -440,7 +442,8 @@ std::string html_site_report(const SiteReport& report) {
                              depths_section, hosts_section, speed_section, sizes_section, top_section, left_out_section}) {
     body += section(report);
   }
-  const std::string name = report.title.empty() ? "an empty database" : report.title;
+  std::string name = report.title.empty() ? "an empty database" : report.title;
+  if (report.other_sites > 0) name += " and " + count_of(report.other_sites, "other site");
   const std::string times = report.from == WallTime{} ? "Nothing was asked."
                                                       : fmt::format("Crawled from {} to {} (UTC).", short_time(report.from, TimeZone()),
                                                                     short_time(report.until, TimeZone()));

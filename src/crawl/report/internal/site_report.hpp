@@ -81,7 +81,8 @@ struct HostFindings {
 };
 
 struct SiteReport {
-  std::string title;        // the site of the first URL
+  std::string title;              // the site of the first URL
+  std::uint64_t other_sites = 0;  // of further URLs that were given
   WallTime from{}, until{};  // of answers; the epoch: there are none
   std::uint64_t urls = 0, asked = 0, pages = 0, queued = 0;
   std::int64_t bytes = 0;
