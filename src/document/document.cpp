@@ -97,6 +97,10 @@ std::string Match::lines() const {
   return std::string(trim_space(characters()));
 }
 
+std::string Match::figures() const {
+  return kind_ == Kind::element ? shown_text(tree_at(tree_), node_, TextShape::figures) : collapse_space(characters());
+}
+
 std::optional<std::string_view> Match::attribute(std::string_view name) const noexcept {
   if (kind_ != Kind::element) return std::nullopt;
   const TreeAttribute* const found = tree_at(tree_).find_attribute(node_, name);

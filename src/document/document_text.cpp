@@ -43,6 +43,9 @@ Break break_at(std::string_view name) noexcept {
   return found != std::end(kBreaks) && found->name == name ? found->at : Break::none;
 }
 
+// The elements whose digits are of another number than those beside them.
+constexpr std::string_view kSetApart[] = {"del", "ins", "s", "strike", "sub", "sup"};
+
 constexpr std::string_view kNotShown[] = {"audio",  "canvas", "datalist", "head",  "iframe",   "math",  "noembed", "noframes",
                                           "noscript", "object", "rp",     "script",   "style", "template", "video"};
 static_assert(std::ranges::is_sorted(kNotShown));
@@ -85,6 +88,7 @@ class TextWriter {
       while (words < text.size() && space_at(text, words) == 0) ++words;
       if (words > 0) {
         flush();
+        set_apart(text.front());
         out_ += text.substr(0, words);
         text.remove_prefix(words);
       }
@@ -102,6 +106,8 @@ class TextWriter {
     out_ += text;
   }
   void request(Break what) { pending_ = std::max(pending_, what); }
+  // Before the next digit, if it is right behind another one.
+  void request_apart(char sign) { apart_ = sign; }
   std::string take() { return std::move(out_); }
 
  private:
@@ -110,10 +116,14 @@ class TextWriter {
     if (is_space(text[at])) return 1;
     return text[at] == '\xc2' && at + 1 < text.size() && text[at + 1] == '\xa0' ? 2 : 0;
   }
+  void set_apart(char next) {
+    const char sign = std::exchange(apart_, '\0');
+    if (sign != '\0' && is_digit(next) && !out_.empty() && is_digit(out_.back())) out_ += sign;
+  }
   void flush() {
     const Break what = std::exchange(pending_, Break::none);
     if (what == Break::none || out_.empty()) return;
-    if (shape_ == TextShape::one_line || what == Break::space) {
+    if (shape_ != TextShape::lines || what == Break::space) {
       out_ += ' ';
     } else {
       out_ += what == Break::line ? "\n" : "\n\n";
@@ -123,6 +133,7 @@ class TextWriter {
   const TextShape shape_;
   std::string out_;
   Break pending_ = Break::none;
+  char apart_ = '\0';
 };
 
 bool is_xhtml(const DocumentTree& tree) noexcept {
@@ -155,6 +166,7 @@ class ShownText {
     const TreeNode& row = tree_.nodes[node];
     if (!is_top && is_html_ && (!is_shown(row.text) || is_hidden(tree_, node))) return false;
     if (left_out_ != nullptr && (*left_out_)[node]) return false;
+    if (shape_ == TextShape::figures && std::ranges::binary_search(kSetApart, row.text)) set_apart(row);
     const Break what = is_html_ ? break_at(row.text) : Break::none;
     if (what != Break::none) {
       writer_.request(what);
@@ -163,7 +175,15 @@ class ShownText {
     if (row.text == "pre" && pre_end_ <= node) pre_end_ = row.end;
     return true;
   }
+  void set_apart(const TreeNode& row) {
+    writer_.request_apart(row.text == "sup" ? '^' : ' ');
+    apart_end_ = std::max(apart_end_, row.end);
+  }
   void close_until(NodeIndex node) {
+    if (apart_end_ != 0 && apart_end_ <= node) {
+      writer_.request_apart(' ');
+      apart_end_ = 0;
+    }
     while (!open_.empty() && open_.back().first <= node) {
       writer_.request(open_.back().second);
       open_.pop_back();
@@ -181,6 +201,7 @@ class ShownText {
   TextWriter writer_;
   std::vector<std::pair<NodeIndex, Break>> open_;  // where it ends, and how
   NodeIndex pre_end_ = 0;
+  NodeIndex apart_end_ = 0;  // 0: no such element is open
 };
 
 constexpr std::string_view kVoid[] = {"area", "base",  "basefont", "bgsound", "br",     "col",   "embed", "frame", "hr",

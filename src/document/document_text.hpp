@@ -21,6 +21,7 @@ std::string raw_text(const DocumentTree& tree, NodeIndex node);
 enum class TextShape : std::uint8_t {
   one_line,  // whatever would begin a line is a space
   lines,     // blocks begin lines, paragraphs have an empty line between them, `pre` stays as it is
+  figures,   // as one_line, but digits that are raised, lowered, struck out or inserted do not touch those beside them: 10^2
 };
 // Whether a browser shows an element of this name in lines of its own, or as a cell.
 bool is_block(std::string_view name) noexcept;

@@ -12,6 +12,7 @@
 #include "document/document_state.hpp"
 #include "document/document_text.hpp"
 #include "web/html/internal/lenient_json.hpp"
+#include "web/html/internal/salvaged_json.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -35,6 +36,28 @@ void for_each_item(const JsonValue& value, std::size_t& left, const std::functio
   visit(value);
 }
 
+// All objects in it, also those that are values of others.
+void for_each_object(const JsonValue& value, std::size_t& left, const std::function<void(const JsonValue&)>& visit) {
+  if (left == 0) return;
+  value.for_each([&](const JsonValue& entry) { for_each_object(entry, left, visit); });
+  if (!value.is_object()) return;
+  --left;
+  visit(value);
+  value.for_each_name([&](std::string_view, const JsonValue& member) { for_each_object(member, left, visit); });
+}
+
+using ItemVisit = std::function<void(const JsonValue&)>;
+using ItemWalk = void (*)(const JsonValue&, std::size_t& left, const ItemVisit&);
+void for_each_text(const std::vector<std::string>& texts, ItemWalk walk, const ItemVisit& visit) {
+  std::size_t left = LinkedData::kMostItems;
+  for (const std::string& text : texts) {
+    const auto json = JsonText::parse(text);
+    if (!json) continue;
+    JsonErrors errors;
+    walk(json->root(errors), left, visit);
+  }
+}
+
 std::vector<std::string> types_of(const JsonValue& item) {
   std::vector<std::string> types;
   item.for_each_name([&](std::string_view name, const JsonValue& value) {
@@ -49,8 +72,25 @@ std::vector<std::string> types_of(const JsonValue& item) {
 
 // "http://schema.org/Product" is a Product, too.
 bool is_type(std::string_view given, std::string_view wanted) {
+  if (given.ends_with('/')) given.remove_suffix(1);
   return given == wanted || (given.ends_with(wanted) && given.size() > wanted.size() &&
                              std::string_view("/#:").contains(given[given.size() - wanted.size() - 1]));
+}
+
+// Whether it is JSON, and not a string that may have some within it.
+bool is_data(std::string_view text) {
+  const auto json = JsonText::parse(text);
+  if (!json) return false;
+  JsonErrors errors;
+  return !json->root(errors).if_text();
+}
+
+// As much of it as can be read.
+std::string readable(const std::string& text) {
+  std::string mended = mended_json(text);
+  if (is_data(mended) || trim_space(mended).empty()) return mended;
+  std::string salvaged = salvaged_json(text);
+  return salvaged.empty() ? text : salvaged;
 }
 
 class LinkedDataSearch {
@@ -165,9 +205,9 @@ LinkedData::LinkedData(const Document& document) {
     const TreeAttribute* const type = tree.find_attribute(node, "type");
     if (type == nullptr || !starts_with_lower(trim_space(type->value), "application/ld+json")) continue;
     std::string text = raw_text(tree, node);
-    if (!JsonText::parse(text)) text = mended_json(text);
+    if (!is_data(text)) text = readable(text);
     if (trim_space(text).empty()) continue;
-    if (JsonText::parse(text)) {
+    if (is_data(text)) {
       texts_.push_back(std::move(text));
     } else {
       ++unreadable_;
@@ -177,29 +217,23 @@ LinkedData::LinkedData(const Document& document) {
 
 std::vector<LinkedValue> LinkedData::find(const LinkedDataPath& path) const {
   std::vector<LinkedValue> found;
-  std::size_t left = kMostItems;
-  for (const std::string& text : texts_) {
-    const auto json = JsonText::parse(text);
-    if (!json) continue;
-    JsonErrors errors;
-    for_each_item(json->root(errors), left, [&](const JsonValue& item) {
-      const auto types = path.type.empty() ? std::vector<std::string>{} : types_of(item);
-      const auto fits = [&](const std::string& type) { return is_type(type, path.type); };
-      if (path.type.empty() || std::ranges::any_of(types, fits)) LinkedDataSearch(path, found).search(item, 0);
-    });
-  }
+  bool has_type = path.type.empty();
+  const auto search = [&](const JsonValue& item) {
+    const auto types = path.type.empty() ? std::vector<std::string>{} : types_of(item);
+    const auto fits = [&](const std::string& type) { return is_type(type, path.type); };
+    if (!path.type.empty() && std::ranges::none_of(types, fits)) return;
+    has_type = true;
+    LinkedDataSearch(path, found).search(item, 0);
+  };
+  for_each_text(texts_, for_each_item, search);
+  // A page's item may be the value of another: of a WebPage, of a list.
+  if (!has_type) for_each_text(texts_, for_each_object, search);
   return found;
 }
 
 std::vector<std::vector<std::string>> LinkedData::types() const {
   std::vector<std::vector<std::string>> types;
-  std::size_t left = kMostItems;
-  for (const std::string& text : texts_) {
-    const auto json = JsonText::parse(text);
-    if (!json) continue;
-    JsonErrors errors;
-    for_each_item(json->root(errors), left, [&](const JsonValue& item) { types.push_back(types_of(item)); });
-  }
+  for_each_text(texts_, for_each_item, [&](const JsonValue& item) { types.push_back(types_of(item)); });
   return types;
 }
 

@@ -61,6 +61,7 @@ void append_cdxj(std::string& out, const CdxjLine& line) {
   append_cdxj_member(out, "length", fmt::to_string(line.length));
   append_cdxj_member(out, "offset", fmt::to_string(line.offset));
   append_cdxj_member(out, "filename", line.filename);
+  if (!line.method.empty()) append_cdxj_member(out, "method", line.method);
   out += "}\n";
 }
 
@@ -81,6 +82,7 @@ std::optional<CdxjLine> parse_cdxj(std::string_view text) {
     if (name == "digest") line.digest = value.if_text().value_or("");
     if (name == "length") length = cdxj_number(value);
     if (name == "offset") offset = cdxj_number(value);
+    if (name == "method") line.method = value.if_text().value_or("");
     if (name == "filename") line.filename = value.if_text().value_or("");
   });
   if (errors || !length || !offset || line.filename.empty() || line.url.empty()) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/internal/fingerprint.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -54,7 +55,9 @@ std::optional<std::uint64_t> PayloadTable::key_of_named(std::string_view digest)
   digest.remove_prefix(digest.find(':') + 1);
   if (digest.size() < kLeastDigest) return std::nullopt;
   const bool is_hex = std::ranges::all_of(digest, [](char c) { return hex_value(c) >= 0; });
-  return is_hex ? front_of_hex(digest) : front_of_base32(digest);
+  const auto key = is_hex ? front_of_hex(digest) : front_of_base32(digest);
+  // In base64, or in a way of which nothing is known here: it is the same as another that is written the same.
+  return key ? key : std::max<std::uint64_t>(fingerprint(digest), 1);
 }
 
 std::size_t PayloadTable::slot_of(std::uint64_t digest) const noexcept {

@@ -37,6 +37,12 @@ struct RevisitedRecord {
   std::string id, url, date;
 };
 
+// As an index has it: empty for GET, and where nothing is known of the request.
+std::string method_of(std::string_view request) {
+  const std::string_view method = request.substr(0, request.find(' '));
+  return method == "GET" ? std::string{} : std::string(method);
+}
+
 }  // namespace
 
 class WarcArchive::File {
@@ -297,7 +303,8 @@ class WarcArchive::Impl {
                          .digest = base32,
                          .length = length,
                          .offset = offset,
-                         .filename = state_.files[file_number_]});
+                         .filename = state_.files[file_number_],
+                         .method = method_of(exchange.request())});
   }
 
   void add_not_modified(const WarcExchange& exchange, std::string_view id) {

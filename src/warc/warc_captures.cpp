@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t kMostMessageBytes = 256 * 1024 * 1024;
 constexpr std::string_view kIndexEnding = ".cdxj";
 constexpr std::size_t kMostOddTold = 10;  // places of a file, one by one
+constexpr std::size_t kMostMagicBytes = 16;
 constexpr int kMostRevisited = 8;         // revisits of revisits
 
 // As a crawl asks for it.
@@ -67,6 +68,42 @@ std::string file_name_of(const std::string& path) { return path.substr(path.rfin
 // A line that tells of the index itself, as other writers have: " CDXJ 11 …", "!meta {…}", "@context …", "# …".
 bool is_about_index(std::string_view line) { return line.empty() || std::string_view(" !@#").contains(line.front()); }
 
+// A revisit's head may leave out how its payload is coded: then it is coded as that of the record that it repeats.
+void add_codings_of(std::string_view original, std::string& head) {
+  const auto has_field = [](std::string_view of, std::string_view name) {
+    HttpHeadLine line;
+    for (bool first = true; take_http_line(of, line, first); first = false) {
+      if (equals_lower(line.name, name)) return true;
+    }
+    return false;
+  };
+  HttpHeadLine line;
+  for (bool first = true; take_http_line(original, line, first); first = false) {
+    const bool is_coding = equals_lower(line.name, "content-encoding") || equals_lower(line.name, "transfer-encoding");
+    if (!is_coding || has_field(head, line.name)) continue;
+    const auto end = http_head_size(head);
+    const std::size_t blank = !end ? head.size() : *end - (head.substr(0, *end).ends_with("\r\n") ? 2 : 1);
+    head.insert(blank, fmt::format("{}: {}\r\n", line.name, unfolded(line)));
+  }
+}
+
+// What the bytes are where they are no WARC file, for an error.
+std::string what_else(std::string_view begins, std::string_view trouble) {
+  struct Known {
+    std::string_view begin, what;
+  };
+  constexpr Known kKnown[] = {
+      {"BZh", "it is packed by bzip2: unpack it first"},
+      {"\xfd" "7zXZ", "it is packed by xz: unpack it first"},
+      {"7z\xbc\xaf", "it is packed by 7-Zip: unpack it first"},
+      {"\x04\x22\x4d\x18", "it is packed by lz4: unpack it first"},
+      {"PK\x03\x04", "it is a ZIP file: where it is a WACZ file, unpack it and name the WARC files of its folder \"archive\""},
+      {"filedesc:", "it is an ARC file, which came before WARC: warcio recompress makes a WARC file of it"},
+  };
+  const auto* const known = std::ranges::find_if(kKnown, [&](const Known& one) { return begins.starts_with(one.begin); });
+  return std::string(known == std::end(kKnown) ? trouble : known->what);
+}
+
 bool is_robots_url(std::string_view url) { return url.ends_with("/robots.txt"); }
 
 }  // namespace
@@ -77,6 +114,13 @@ struct WarcCaptures::FileReading {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> known = {};  // offsets and ends of records, in their order
   std::size_t odd = 0;
   bool has_records = false;
+  std::string begins = {};  // its first bytes
+  OtherMethods methods = {};
+  struct Waiting {
+    CdxjLine line;
+    WarcHead head;
+  };
+  std::optional<Waiting> waiting = {};  // the last capture, for the record behind it
 
   // Behind the record at `offset`, if an index tells of it.
   std::optional<std::uint64_t> end_of_known(std::uint64_t offset) const {
@@ -144,7 +188,7 @@ Result<void> WarcCaptures::read_index(const std::string& index, FileReading& fil
   }
   odd = 0;
   auto read = each_line([&](const CdxjLine& line) {
-    add(line);
+    if (line.status != kNotModifiedStatus && is_get(line)) add(line);
     file.known.emplace_back(line.offset, line.offset + line.length);
   });
   if (!read) return read;
@@ -174,7 +218,12 @@ Result<void> WarcCaptures::read_seeds(const std::string& path) {
   WarcRecord record;
   const auto read = reader.next(record);
   const bool is_there = read ? *read : reader.is_packed_together();
-  if (!is_there || record.head.type() != WarcType::warcinfo) return {};
+  if (is_there) take_seeds(record);
+  return {};
+}
+
+void WarcCaptures::take_seeds(const WarcRecord& record) {
+  if (record.head.type() != WarcType::warcinfo) return;
   for_each_token(
       record.block, [](char c) { return c == '\r' || c == '\n'; },
       [&](std::string_view line) {
@@ -182,12 +231,15 @@ Result<void> WarcCaptures::read_seeds(const std::string& path) {
         auto url = Url::parse(trim_space(line.substr(kWarcSeedField.size() + 1)));
         if (url && std::ranges::find(seeds_, *url) == seeds_.end()) seeds_.push_back(std::move(*url));
       });
-  return {};
 }
 
 Result<void> WarcCaptures::read_file(FileReading& file) {
   const auto bytes = open_warc_bytes(file.path);
   if (!bytes) return std::unexpected(bytes.error());
+  file.begins.resize(kMostMagicBytes);
+  const auto begun = (*bytes)(0, file.begins.data(), file.begins.size());
+  if (!begun) return std::unexpected(begun.error());
+  file.begins.resize(*begun);
   WarcReader reader(*bytes, file.path, {.is_lenient = true});
   for (;;) {
     const auto is_read = read_records(reader, file, 0);
@@ -199,6 +251,10 @@ Result<void> WarcCaptures::read_file(FileReading& file) {
   }
   if (file.odd > kMostOddTold) spdlog::warn("{}: {} in all that are no records, or damaged", file.path, counted(file.odd, "place"));
   return {};
+}
+
+void WarcCaptures::tell_odd(FileReading& file, std::string_view what) {
+  if (++file.odd <= kMostOddTold) spdlog::warn("{}", what);
 }
 
 Result<bool> WarcCaptures::read_records(WarcReader& reader, FileReading& file, std::uint64_t behind) {
@@ -217,21 +273,37 @@ Result<bool> WarcCaptures::read_records(WarcReader& reader, FileReading& file, s
       const auto more = read_past(reader, read.error(), file);
       if (!more) return std::unexpected(more.error());
       if (*more) continue;
-      if (!file.has_records) return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", file.path, read.error().message));
+      if (!file.has_records) return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", file.path, what_else(file.begins, read.error().message)));
     }
-    if (!read || !*read) return true;
+    if (!read || !*read) {
+      add_waiting(file);
+      return true;
+    }
+    if (behind > 0 && !file.has_records) take_seeds(record);
     file.has_records = true;
+    if (record.is_measured) tell_odd(file, fmt::format("{}: byte {}: it does not say how long it is, and goes to the next one", file.path, record.offset));
     const auto end = behind == 0 ? file.end_of_known(record.offset) : std::nullopt;
     if (end) {
       reader.seek(*end);
       continue;
     }
+    if (record.head.type() == WarcType::request) {
+      file.methods.take_request(record);
+      if (file.waiting && file.methods.is_answer_to_other(file.waiting->head)) file.waiting.reset();
+    }
     if (auto line = capture_of(record, name)) {
+      add_waiting(file);
       line->offset += behind;
-      add(*line);
-      add_id(record.head.field("WARC-Record-ID"), line->offset);
+      if (!file.methods.is_answer_to_other(record.head)) file.waiting = {std::move(*line), std::move(record.head)};
     }
   }
+}
+
+void WarcCaptures::add_waiting(FileReading& file) {
+  if (!file.waiting) return;
+  add(file.waiting->line);
+  add_id(file.waiting->head.field("WARC-Record-ID"), file.waiting->line.offset);
+  file.waiting.reset();
 }
 
 Result<std::uint64_t> WarcCaptures::read_unpacked(const WarcBytes& packed, FileReading& file, std::uint64_t offset) {
@@ -240,7 +312,7 @@ Result<std::uint64_t> WarcCaptures::read_unpacked(const WarcBytes& packed, FileR
     if (!opened) return std::unexpected(std::move(opened.error()));
     unpacked_ = std::move(*opened);
   }
-  spdlog::info("{}: byte {}: it is not packed record by record; it is unpacked into a temporary file first", file.path, offset);
+  spdlog::info("{}: byte {}: it is not packed record by record by gzip; it is unpacked into a temporary file first", file.path, offset);
   const auto stretch = unpacked_->append(packed, offset);
   if (!stretch) return std::unexpected(stretch.error());
   WarcReader reader(unpacked_->bytes(), fmt::format("{}, unpacked", file.path), {.is_lenient = true});
@@ -253,12 +325,12 @@ Result<std::uint64_t> WarcCaptures::read_unpacked(const WarcBytes& packed, FileR
 Result<bool> WarcCaptures::read_past(WarcReader& reader, const Error& trouble, FileReading& file) {
   const auto next = reader.next_behind();
   if (!next) return std::unexpected(next.error());
-  ++file.odd;
   if (!*next) {
+    ++file.odd;
     spdlog::warn("{}; it is read as far as it is whole", trouble.message);
     return false;
   }
-  if (file.odd <= kMostOddTold) spdlog::warn("{}; left out: {}", trouble.message, counted(**next - reader.position(), "byte"));
+  tell_odd(file, fmt::format("{}; left out: {}", trouble.message, counted(**next - reader.position(), "byte")));
   reader.seek(**next);
   return true;
 }
@@ -347,9 +419,12 @@ Result<bool> WarcCaptures::Reader::read(const Url& url, WarcMessage& message) {
 // The head, where there is none yet, and the payload.
 void WarcCaptures::Reader::take_message(WarcMessage& message) const {
   const WarcHead& head = record_.head;
-  const bool is_payload = head.type() == WarcType::resource;
-  const HttpParts parts = is_payload ? HttpParts{{}, record_.block} : http_parts(record_.block);
-  if (message.head.empty()) message.head = parts.head.empty() ? head_for_payload(head) : std::string(parts.head);
+  const HttpParts parts = answer_in(record_);
+  if (message.head.empty()) {
+    message.head = parts.head.empty() ? head_for_payload(head) : std::string(parts.head);
+  } else {
+    add_codings_of(parts.head, message.head);
+  }
   message.payload = parts.payload;
   message.truncated = head.field("WARC-Truncated");
   // Its continuations are in other records, which are not read.
@@ -358,10 +433,16 @@ void WarcCaptures::Reader::take_message(WarcMessage& message) const {
 }
 
 Result<void> WarcCaptures::Reader::read_revisited(WarcMessage& message) {
-  message.head = http_parts(record_.block).head;
+  const HttpParts own = http_parts(record_.block);
+  message.head = own.head;
+  // Of a writer that keeps it all the same.
+  message.payload = own.payload;
+  message.truncated = record_.head.field("WARC-Truncated");
   for (int left = kMostRevisited; left > 0 && record_.head.type() == WarcType::revisit; --left) {
     const WarcHead revisit = std::move(record_.head);
-    if (auto read = read_original(revisit); !read) return read;
+    const auto read = read_original(revisit);
+    if (!read && read.error().code == Errc::not_found && !message.payload.empty()) return {};
+    if (!read) return read;
   }
   if (record_.head.type() == WarcType::revisit) return fail(Errc::not_found, "a revisit of revisits, too many or in a circle");
   take_message(message);

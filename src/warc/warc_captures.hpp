@@ -66,9 +66,14 @@ class WarcCaptures {
   // Unpacks what is packed together, and reads that. Where to go on in the file.
   Result<std::uint64_t> read_unpacked(const WarcBytes& packed, FileReading& file, std::uint64_t offset);
   Result<void> read_seeds(const std::string& path);
+  // Of a warcinfo record; of any other none.
+  void take_seeds(const WarcRecord& record);
+  static void tell_odd(FileReading& file, std::string_view what);
   // Goes on behind a record that cannot be read. False: no record follows.
   static Result<bool> read_past(WarcReader& reader, const Error& trouble, FileReading& file);
   void add(const CdxjLine& capture);
+  // A capture of which no index tells, unless the request behind it shows that it is the answer to something else than GET.
+  void add_waiting(FileReading& file);
   void add_id(std::string_view record_id, std::uint64_t offset);
   // Keeps a capture that is not the newest of its URL.
   void add_older(const std::string& url, const Place& place);

@@ -25,6 +25,8 @@ constexpr std::size_t kFirstSearched = 4096;
 constexpr std::string_view kLineEnds = "\r\n";
 constexpr std::string_view kGzipMagic = "\x1f\x8b\x08";
 constexpr std::string_view kWarcMagic = "WARC/";
+constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
+constexpr std::string_view kZstdDictionaryMagic = "\x5d\x2a\x4d\x18";
 constexpr int kGzipOnly = 15 + 16;  // zlib's way to say: gzip, with its largest window
 
 // How reading a record ended, but for I/O.
@@ -96,13 +98,17 @@ class WarcReader::Impl {
 
   Result<bool> next(WarcRecord& record) {
     ends_early_ = packed_together_ = false;
+    measured_.reset();
     begin(record);
     if (auto filled = limits_.is_lenient ? skip_line_ends() : fill(); !filled) {
       return std::unexpected(std::move(filled.error()));
     }
     if (ready().empty()) return false;
+    packed_together_ = limits_.is_lenient && begins_zstd(ready());
+    if (packed_together_) return fail(Errc::corrupt, fmt::format("{}: byte {}: it is packed by zstd", name_, position_));
     const bool is_packed = ready().front() == kGzipMagic.front();
-    const auto ending = is_packed ? read_packed(record) : read_plain(record);
+    auto ending = is_packed ? read_packed(record) : read_plain(record);
+    if (ending && *ending == RecordEnding::damaged && lacks_length_) ending = read_measured(record, is_packed);
     if (!ending) return std::unexpected(std::move(ending.error()));
     if (*ending != RecordEnding::whole) {
       ends_early_ = *ending == RecordEnding::early;
@@ -174,6 +180,8 @@ class WarcReader::Impl {
 
   void begin(WarcRecord& record) {
     record.block.clear();
+    record.is_measured = false;
+    lacks_length_ = false;
     head_.clear();
     block_left_ = kNoHead;
     end_left_ = limits_.is_lenient ? std::string_view{} : kRecordEnd;
@@ -190,6 +198,30 @@ class WarcReader::Impl {
     why_ = std::move(why);
     return RecordEnding::damaged;
   }
+
+  // Reads a record again that does not say how long it is.
+  Result<RecordEnding> read_measured(WarcRecord& record, bool is_packed) {
+    measured_ = kToTheEnd;
+    if (!is_packed) {
+      const auto next = next_behind();
+      if (!next) return std::unexpected(next.error());
+      if (*next) measured_ = **next - position_ - head_.size();
+    }
+    begin(record);
+    if (auto filled = fill(); !filled) return std::unexpected(std::move(filled.error()));
+    const auto ending = is_packed ? read_packed(record) : read_plain(record);
+    if (!ending || *ending != RecordEnding::whole || only_head_) return ending;
+    // The line ends behind it are no part of it.
+    record.is_measured = true;
+    const bool is_kept = record.block.size() == taken_;
+    for (int ends = 2; is_kept && ends > 0 && record.block.ends_with('\n'); --ends) {
+      record.block.pop_back();
+      if (record.block.ends_with('\r')) record.block.pop_back();
+    }
+    record.head.set_content_length(is_kept ? record.block.size() : taken_);
+    return ending;
+  }
+  bool goes_to_the_end() const noexcept { return measured_ == kToTheEnd && block_left_ != kNoHead; }
 
   Result<RecordEnding> read_packed(WarcRecord& record) {
     inflateReset(&stream_);
@@ -214,7 +246,7 @@ class WarcReader::Impl {
       } while (stream_.avail_out == 0 && status == Z_OK);
       use(input.size() - stream_.avail_in);
     }
-    if (is_whole()) return RecordEnding::whole;
+    if (is_whole() || goes_to_the_end()) return RecordEnding::whole;
     if (limits_.is_lenient) {
       const auto goes_on = next_member_goes_on();
       if (!goes_on) return std::unexpected(goes_on.error());
@@ -242,6 +274,7 @@ class WarcReader::Impl {
     while (!is_whole()) {
       if (auto filled = fill(); !filled) return std::unexpected(std::move(filled.error()));
       std::string_view input = ready();
+      if (input.empty() && goes_to_the_end()) return RecordEnding::whole;
       if (input.empty()) return is_begun() ? RecordEnding::early : damaged("no record begins here");
       const std::size_t size = input.size();
       if (!take(input, record)) return RecordEnding::damaged;
@@ -285,6 +318,7 @@ class WarcReader::Impl {
     const std::size_t room = limits_.block_bytes - record.block.size();
     record.block.append(bytes.substr(0, std::min(room, of_block)));
     block_left_ -= of_block;
+    taken_ += of_block;
     bytes.remove_prefix(of_block);
     while (block_left_ == 0 && !end_left_.empty() && !bytes.empty()) {
       if (bytes.front() != end_left_.front()) {
@@ -319,15 +353,22 @@ class WarcReader::Impl {
     }
     bytes.remove_prefix(from + *size - before);
     head_.resize(from + *size);
-    auto head = WarcHead::parse(head_);
+    auto head = WarcHead::parse(head_, limits_.is_lenient);
     if (!head) why_ = std::move(head.error().message);
-    if (head && head->content_length() > limits_.record_bytes) {
+    lacks_length_ = head && !head->has_length() && !measured_ && !only_head_;
+    if (lacks_length_) {
+      why_ = "a record that does not say how long it is";
+      return false;
+    }
+    if (head && measured_) head->set_content_length(*measured_);
+    if (head && measured_ != kToTheEnd && head->content_length() > limits_.record_bytes) {
       why_ = fmt::format("a block of {} bytes; at most {}", head->content_length(), limits_.record_bytes);
       too_large_ = true;
     }
     if (!why_.empty()) return false;
     record.head = std::move(*head);
     block_left_ = record.head.content_length();
+    taken_ = 0;
     record.block.reserve(
         static_cast<std::size_t>(std::min<std::uint64_t>(block_left_, std::min(limits_.block_bytes, kUnpackedAtOnce))));
     return true;
@@ -337,14 +378,21 @@ class WarcReader::Impl {
     return std::min(text.find(kGzipMagic, from), text.find(kWarcMagic, from));
   }
 
+  static bool begins_zstd(std::string_view text) noexcept {
+    return text.starts_with(kZstdMagic) || text.starts_with(kZstdDictionaryMagic);
+  }
+
   // Whether there, where a magic number stands, the head of a record does.
   Result<bool> begins_record(std::uint64_t offset) {
-    const auto head = WarcReader(bytes_, name_, {limits_.head_bytes, 0, limits_.record_bytes}).head_at(offset);
+    const WarcReaderLimits limits{
+        .head_bytes = limits_.head_bytes, .block_bytes = 0, .record_bytes = limits_.record_bytes, .is_lenient = limits_.is_lenient};
+    const auto head = WarcReader(bytes_, name_, limits).head_at(offset);
     if (!head && head.error().code == Errc::io) return std::unexpected(head.error());
     return head.has_value();
   }
 
   static constexpr std::uint64_t kNoHead = ~std::uint64_t{0};  // it has not come whole
+  static constexpr std::uint64_t kToTheEnd = kNoHead - 1;      // of the gzip member, or of the file
 
   const WarcBytes bytes_;
   const std::string name_;
@@ -362,6 +410,9 @@ class WarcReader::Impl {
 
   std::string head_;
   std::uint64_t block_left_ = kNoHead;
+  std::uint64_t taken_ = 0;                // of the block
+  bool lacks_length_ = false;
+  std::optional<std::uint64_t> measured_;  // the length of the block where its head does not say it
   std::string_view end_left_;  // of the line ends behind the block
   std::string why_;
   bool too_large_ = false;

@@ -32,10 +32,10 @@ std::string_view to_string(WarcType type) noexcept {
 }
 
 bool is_same_payload(std::string_view profile) noexcept {
-  return profile.empty() || profile.contains("identical-payload-digest");
+  return !profile.contains("not-modified");
 }
 
-Result<WarcHead> WarcHead::parse(std::string_view text) {
+Result<WarcHead> WarcHead::parse(std::string_view text, bool is_lenient) {
   HttpHeadLine line;
   if (!text.starts_with("WARC/") || !take_http_line(text, line, true)) return bad_warc_head("no record begins here");
   const std::string_view version = trim_space(line.whole);
@@ -46,6 +46,7 @@ Result<WarcHead> WarcHead::parse(std::string_view text) {
   WarcHead head;
   head.has_zeros_ = text.contains('\0');
   while (take_http_line(text, line, false)) {
+    if (line.name.empty() && is_lenient) continue;
     if (line.name.empty()) return bad_warc_head(fmt::format("{} is no field", in_quotes(trim_space(line.whole), 40)));
     if (head.fields_.size() == kMostWarcFields)
       return bad_warc_head(fmt::format("more than {} fields", kMostWarcFields));
@@ -56,7 +57,8 @@ Result<WarcHead> WarcHead::parse(std::string_view text) {
   if (type.empty()) return bad_warc_head("a record without WARC-Type");
   const char* const end = length.data() + length.size();
   const auto [stop, error] = std::from_chars(length.data(), end, head.content_length_);
-  if (length.empty() || error != std::errc{} || stop != end) {
+  head.has_length_ = !length.empty() && error == std::errc{} && stop == end;
+  if (!head.has_length_ && !is_lenient) {
     return bad_warc_head(length.empty() ? "a record without Content-Length"
                                         : fmt::format("the Content-Length {} is no number", in_quotes(length, 40)));
   }
@@ -140,14 +142,44 @@ std::string unfolded(const HttpHeadLine& line) {
   return value;
 }
 
+namespace {
+
+// "SPDY/3 200", "h2 200" with a field or nothing behind it, as some writers have it where the protocol has no such line.
+bool is_answer_of_another_protocol(std::string_view text) noexcept {
+  constexpr std::size_t kLongestProtocol = 12;
+  std::string_view line = text.substr(0, text.find('\n'));
+  const std::string_view next = text.substr(std::min(line.size() + 1, text.size()));
+  const std::size_t space = std::min(line.find(' '), line.size());
+  const std::string_view name = line.substr(0, space), code = line.substr(std::min(space + 1, line.size()));
+  const auto is_of_name = [](char c) { return is_alnum(c) || c == '/' || c == '.'; };
+  const auto is_of_field = [](char c) { return is_alnum(c) || c == '-' || c == '_'; };
+  if (name.empty() || name.size() > kLongestProtocol || !is_alpha(name[0]) || !std::ranges::all_of(name, is_of_name)) return false;
+  if (code.size() < 3 || !std::ranges::all_of(code.substr(0, 3), is_digit) || (code.size() > 3 && !is_space(code[3]))) return false;
+  const auto field_end = static_cast<std::size_t>(std::ranges::find_if_not(next, is_of_field) - next.begin());
+  return next.starts_with('\n') || next.starts_with("\r\n") || (field_end > 0 && next.substr(field_end).starts_with(':'));
+}
+
+bool begins_as_answer(std::string_view text) noexcept {
+  return starts_with_lower(text, "http") || starts_with_lower(text, "icy ") || is_answer_of_another_protocol(text);
+}
+
+bool has_fields(std::string_view head) noexcept {
+  HttpHeadLine line;
+  return take_http_line(head, line, true) && take_http_line(head, line, false);
+}
+
+}  // namespace
+
 HttpParts http_parts(std::string_view block) {
   for (;;) {
     const std::string_view begins = block.substr(std::min(block.find_first_not_of("\r\n"), block.size()));
-    if (!starts_with_lower(begins, "http") && !starts_with_lower(begins, "icy ")) return {{}, block};
+    if (!begins_as_answer(begins)) return {{}, block};
     const std::size_t size = http_head_size(begins).value_or(begins.size());
     const HttpParts parts{begins.substr(0, size), begins.substr(size)};
     const int status = facts_of_response(parts.head).status;
-    if (status < 100 || status > 199 || !starts_with_lower(parts.payload, "http")) return parts;
+    const bool is_of_proxy = status == 200 && !has_fields(parts.head);
+    const bool is_interim = (status >= 100 && status <= 199) || is_of_proxy;
+    if (!is_interim || !starts_with_lower(parts.payload, "http/")) return parts;
     block = parts.payload;
   }
 }

@@ -55,11 +55,11 @@ bool names_chunked(std::string_view head) {
   return false;
 }
 
-// Whether it begins as HTTP/1 does; "HTTP/2 200", "HTTP 200" do not.
-bool is_http1(std::string_view line) noexcept { return starts_with_lower(line, "http/1."); }
+// Whether it is a line of HTTP/1, or what is read as one; "HTTP/2 200", "HTTP 200", "h2 200" are not.
+bool is_http1(std::string_view line) noexcept { return starts_with_lower(line, "http/1.") || starts_with_lower(line, "icy "); }
 
 void append_status_line(std::string& out, std::string_view line) {
-  if (is_http1(line) || !starts_with_lower(line, "http")) {
+  if (is_http1(line)) {
     out += line;
   } else {
     out.append("HTTP/1.1").append(line.substr(std::min(line.find_first_of(" \t\r\n"), line.size())));

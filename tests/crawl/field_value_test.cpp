@@ -103,6 +103,47 @@ TEST(FieldNumber, HasTheSeparatorThatItIsTold) {
   EXPECT_EQ(number_of_text("1.234,5", ','), "1234.5");
 }
 
+TEST(FieldNumber, IsSeparatedByWhateverTypesettersAndKeyboardsHave) {
+  for (const char* text : {"1’234.50", "1‘234.50", "1´234.50", "1`234.50", "1ʼ234.50", "1\u200a234.50", "1\u2006234,50", "1\u2008234,50", "1\u2005234,50"}) {
+    EXPECT_EQ(number_of_text(text), "1234.50") << text;
+  }
+  EXPECT_EQ(number_of_text("12·50"), "12.50");
+  EXPECT_EQ(number_of_text("1.299:-"), "1299");
+  EXPECT_EQ(number_of_text("1.299.–"), "1299");
+  EXPECT_EQ(number_of_text("12.- CHF"), "12");
+  EXPECT_EQ(number_of_text("S/.12.50"), "12.50") << "the point is of the currency's sign";
+  EXPECT_EQ(number_of_text("𝟏𝟐.𝟓"), "12.5");
+}
+
+TEST(FieldNumber, BehindAnyMinusIsNegative) {
+  for (const char* text : {"-€5", "- € 5", "−£5", "-US$ 5", "-USD 5", "-CHF 5", "–5", "–€5", "\u2011" "5", "﹣5", "－5", "Discount -5%", "Balance: - 5", "€ -5"}) {
+    EXPECT_EQ(number_of_text(text), "-5") << text;
+  }
+  for (const char* text : {"5.00-", "5,00- EUR", "5.00−", "(5.00)", "($5.00)", "(5,00 €)", "(EUR 5.00)"}) EXPECT_EQ(number_of_text(text), "-5.00") << text;
+  EXPECT_EQ(number_of_text("Chair - 5 €"), "5") << "a dash behind a word";
+  EXPECT_EQ(number_of_text("– 5"), "5") << "the mark of a list";
+  EXPECT_EQ(number_of_text("(4.5)"), "4.5");
+  EXPECT_EQ(number_of_text("(5.00 €/kg)"), "5.00");
+  EXPECT_EQ(number_of_text("5.00-6.00"), "5.00");
+  EXPECT_EQ(number_of_text("5-"), "5");
+}
+
+TEST(FieldNumber, OfAnotherSizeIsNone) {
+  for (const char* text : {"12 K followers", "5 k€", "1,5 M€", "£5m", "$1.5 B", "$2t", "3百円", "2 dozen", "5 ล้าน", "1,5 млрд", "2 milhões", "10²", "10^6",
+                           "6.02×10^23", "6.02 × 10²³", "6 x 10**3", "0x1F", "1⅖"}) {
+    EXPECT_EQ(number_of_text(text), "none") << text;
+  }
+  for (const char* text : {"5 m", "5 Mäuse", "5 Kilo", "5 B", "5 × 10 cm", "5m²", "€5 Münze"}) EXPECT_EQ(number_of_text(text), "5") << text;
+  EXPECT_EQ(number_of_text("85 m²"), "85");
+}
+
+TEST(FieldNumber, HasItsCentsRaised) {
+  EXPECT_EQ(number_of_text("$12^99"), "12.99");
+  EXPECT_EQ(number_of_text("1.299.000^50 €"), "1299000.50");
+  EXPECT_EQ(number_of_text("12^99"), "none") << "a power";
+  EXPECT_EQ(number_of_text("$12^999"), "none");
+}
+
 TEST(FieldNumber, ThatIsEndlessIsNone) { EXPECT_EQ(number_of_text(std::string(41, '1')), "none"); }
 
 TEST(FieldInteger, IsWholeAndFitsSixtyFourBits) {

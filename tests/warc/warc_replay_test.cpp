@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "argiope/warc/warc.hpp"
 #include "support/deflate.hpp"
@@ -211,7 +213,8 @@ TEST_F(WarcReplayTest, TellsOfABodyThatWasCutOffWhenItWasArchived) {
 
 TEST_F(WarcReplayTest, TakesStatusLinesAsOthersWriteThem) {
   for (const std::string line : {"HTTP/2 200", "HTTP/2.0 200 ", "HTTP/3 200 OK", "HTTP 200", "HTTP 200 OK", "\r\nHTTP/1.1 200 OK",
-                                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"}) {
+                                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK",
+                                 "HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK", "SPDY/3 200", "h2 200 OK", "HTTPS/1.1 200 OK"}) {
     foreign_.clear();
     add("http://a.test/", line + "\r\nContent-Type: text/html\r\n\r\nhello");
     ASSERT_TRUE(ask(open({written()}), "http://a.test/")) << line;
@@ -457,6 +460,119 @@ TEST_F(WarcReplayTest, BeginsWithTheFirstPageWhereNoSeedIsTold) {
   const auto replay = open({written()});
   ASSERT_EQ(replay->seeds().size(), 1u);
   EXPECT_EQ(replay->seeds()[0].href(), "http://a.test/start");
+}
+
+TEST_F(WarcReplayTest, TakesNoAnswerOfNotModifiedForThePage) {
+  const std::string profile = "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest\r\n";
+  add("http://a.test/1", "HTTP/1.1 200 OK\r\n\r\none");
+  add("http://a.test/1", "HTTP/1.1 304 Not Modified\r\n\r\n", "2026-01-02T00:00:00Z");
+  add("http://a.test/2", "HTTP/1.1 200 OK\r\n\r\ntwo");
+  add("http://a.test/2", "HTTP/1.1 304 Not Modified\r\n\r\n", "2026-01-02T00:00:00Z", "revisit", profile);
+  const auto replay = open({written()});
+  ASSERT_TRUE(ask(replay, "http://a.test/1"));
+  EXPECT_EQ(response_.body, "one");
+  ASSERT_TRUE(ask(replay, "http://a.test/2"));
+  EXPECT_EQ(response_.body, "two");
+}
+
+TEST_F(WarcReplayTest, TakesNoAnswerToAnotherMethodThanGet) {
+  const auto id = [](int number) { return "WARC-Record-ID: <urn:x:" + std::to_string(number) + ">\r\n"; };
+  const auto names = [](int number) { return "WARC-Concurrent-To: <urn:x:" + std::to_string(number) + ">\r\n"; };
+  const std::string form = "HTTP/1.1 200 OK\r\n\r\nform", sent = "HTTP/1.1 200 OK\r\n\r\nwelcome";
+  add("http://a.test/before", form, "2026-01-01T00:00:00Z", "response", id(1));
+  add("http://a.test/before", "POST /before HTTP/1.1\r\n\r\n", "2026-01-02T00:00:00Z", "request", id(2) + names(3));
+  add("http://a.test/before", sent, "2026-01-02T00:00:00Z", "response", id(3));
+  add("http://a.test/behind", form, "2026-01-01T00:00:00Z", "response", id(4));
+  add("http://a.test/behind", "GET /behind HTTP/1.1\r\n\r\n", "2026-01-01T00:00:00Z", "request", id(5) + names(4));
+  add("http://a.test/behind", sent, "2026-01-02T00:00:00Z", "response", id(6) + names(7));
+  add("http://a.test/behind", "POST /behind HTTP/1.1\r\n\r\n", "2026-01-02T00:00:00Z", "request", id(7));
+  add("http://a.test/head", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nform", "2026-01-01T00:00:00Z", "response", id(8));
+  add("http://a.test/head", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "2026-01-02T00:00:00Z", "response", id(9));
+  add("http://a.test/head", "HEAD /head HTTP/1.1\r\n\r\n", "2026-01-02T00:00:00Z", "request", names(9));
+  const auto replay = open({written()});
+  for (const std::string path : {"before", "behind", "head"}) {
+    ASSERT_TRUE(ask(replay, "http://a.test/" + path)) << path;
+    EXPECT_EQ(response_.body, "form") << path;
+  }
+}
+
+TEST_F(WarcReplayTest, MeasuresARecordThatDoesNotSayHowLongItIs) {
+  const auto record = [](const std::string& url, const std::string& length) {
+    return "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/" + url + "\r\nno field\r\n" + length +
+           "\r\nHTTP/1.1 200 OK\r\n\r\nhello\n\n" + url + "\r\n\r\n";
+  };
+  const std::string records[] = {record("1", ""), record("2", "Content-Length: +17\r\n"), record("3", "Content-Length:\r\n")};
+  for (const bool is_packed : {false, true}) {
+    foreign_.clear();
+    for (const std::string& one : records) foreign_ += is_packed ? gzip(one) : one;
+    const auto replay = open({written()});
+    EXPECT_EQ(replay->urls(), 3u) << is_packed;
+    for (const std::string url : {"1", "2", "3"}) {
+      ASSERT_TRUE(ask(replay, "http://a.test/" + url)) << url;
+      EXPECT_EQ(response_.body, "hello\n\n" + url) << is_packed;
+    }
+  }
+}
+
+TEST_F(WarcReplayTest, ReadsWhatIsPackedByZstdWithADictionaryToo) {
+  const auto packed = [](std::string_view text, std::string_view dictionary) {
+    std::string out(ZSTD_compressBound(text.size()), '\0');
+    const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
+    out.resize(ZSTD_compress_usingDict(context.get(), out.data(), out.size(), text.data(), text.size(), dictionary.data(), dictionary.size(), 3));
+    return out;
+  };
+  const auto in_frame = [](const std::string& dictionary) {
+    std::string frame("\x5d\x2a\x4d\x18");
+    for (int by = 0; by < 32; by += 8) frame += static_cast<char>(dictionary.size() >> by & 0xff);
+    return frame + dictionary;
+  };
+  const std::string head = "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/";
+  const auto record = [&](const std::string& url) {
+    return head + url + "\r\nContent-Length: 24\r\n\r\nHTTP/1.1 200 OK\r\n\r\nhello\r\n\r\n";
+  };
+  const std::string info = "WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 31\r\n\r\nargiope-seed: http://a.test/2\r\n\r\n\r\n";
+  const std::string dictionary = head + "common to all of them";
+  const std::string files[] = {
+      packed(info, "") + packed(record("1"), "") + packed(record("2"), ""),
+      packed(info + record("1") + record("2"), ""),
+      in_frame(dictionary) + packed(info, dictionary) + packed(record("1"), dictionary) + packed(record("2"), dictionary),
+      in_frame(packed(dictionary, "")) + packed(info, dictionary) + packed(record("1"), dictionary) + packed(record("2"), dictionary)};
+  for (const std::string& file : files) {
+    foreign_ = file;
+    const auto replay = open({written()});
+    EXPECT_EQ(replay->urls(), 2u);
+    ASSERT_EQ(replay->seeds().size(), 1u);
+    EXPECT_EQ(replay->seeds()[0].href(), "http://a.test/2");
+    ASSERT_TRUE(ask(replay, "http://a.test/2"));
+    EXPECT_EQ(response_.body, "hello");
+  }
+}
+
+TEST_F(WarcReplayTest, TakesThePayloadThatARevisitKeepsAndTheCodingThatItLeavesOut) {
+  const std::string profile = "WARC-Profile: http://example.org/a-profile-of-its-own\r\n";
+  const std::string digest = "WARC-Payload-Digest: sha1:T9hC7AUmvKzqvP7H3XqTInAgrco=\r\n";
+  add("http://a.test/kept", "HTTP/1.1 200 OK\r\n\r\nhello", "2026-01-01T00:00:00Z", "revisit", profile);
+  add("http://a.test/coded", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip("hello"), "2026-01-01T00:00:00Z", "response", digest);
+  add("http://a.test/same", "HTTP/1.1 200 OK\r\nETag: \"2\"\r\n\r\n", "2026-01-02T00:00:00Z", "revisit", profile + digest);
+  const auto replay = open({written()});
+  for (const std::string path : {"kept", "same"}) {
+    const auto sent = ask(replay, "http://a.test/" + path);
+    ASSERT_TRUE(sent) << sent.error().message;
+    EXPECT_EQ(response_.body, "hello") << path;
+  }
+  EXPECT_EQ(response_.headers.etag, "\"2\"");
+}
+
+TEST_F(WarcReplayTest, SaysWhatAFileIsThatIsNoWarcFile) {
+  const std::pair<std::string, std::string> files[] = {{"BZh91AY&SY", "bzip2"}, {std::string("\xfd" "7zXZ\0", 6), "by xz"}, {"PK\x03\x04", "WACZ"},
+                                                       {"filedesc://a.arc 0.0.0.0 20260101000000 text/plain 76\n", "ARC"}};
+  for (const auto& [begin, what] : files) {
+    foreign_ = begin;
+    const auto refused = WarcReplay::open({written()});
+    ASSERT_FALSE(refused) << what;
+    EXPECT_EQ(refused.error().code, Errc::wrong_format);
+    EXPECT_THAT(refused.error().message, HasSubstr(what));
+  }
 }
 
 TEST_F(WarcReplayTest, ReadsATornFileAsFarAsItIsWholeAndRefusesOthers) {

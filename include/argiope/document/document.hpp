@@ -78,6 +78,8 @@ class Match {
   std::string text() const;
   // The same with a line for each block, and an empty one between paragraphs; white space of `pre` stays.
   std::string lines() const;
+  // text() for reading numbers from it: "10<sup>2</sup>" is "10^2", and "<s>15</s><b>12</b>" is "15 12".
+  std::string figures() const;
   // All characters in it, as they are: the string-value of XPath, the textContent of browsers.
   std::string raw() const;
   // Of an element. nullopt where it has none of that name, which is in lower case for HTML.

@@ -228,6 +228,8 @@ std::string text_of_match(const Match& match, const FieldRule& rule) {
     case FieldType::json: return match.raw();
     case FieldType::html: return match.outer_html();
     case FieldType::inner_html: return match.inner_html();
+    case FieldType::number:
+    case FieldType::integer: return match.figures();
     default: return match.text();
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "crawl/extract/number_signs.hpp"
 #include "crawl/extract/numerals.hpp"
 #include "web/text/internal/ascii.hpp"
 
@@ -25,16 +26,10 @@ std::optional<Separator> separator_at(std::string_view text) {
     std::string_view bytes;
     char kind;
   };
-  // Apostrophes, and the spaces that typesetters use: no-break, figure, thin, narrow no-break.
-  constexpr Spelled kSpelled[] = {{".", '.'},
-                                  {",", ','},
-                                  {"'", '\''},
-                                  {"\xe2\x80\x99", '\''},
-                                  {" ", ' '},
-                                  {"\xc2\xa0", ' '},
-                                  {"\xe2\x80\x87", ' '},
-                                  {"\xe2\x80\x89", ' '},
-                                  {"\xe2\x80\xaf", ' '}};
+  // The raised point; apostrophes, and the accents and the prime that take their place.
+  constexpr Spelled kSpelled[] = {{".", '.'},   {"·", '.'},   {",", ','},   {"'", '\''},  {"’", '\''}, {"‘", '\''},
+                                  {"ʼ", '\''}, {"´", '\''}, {"`", '\''}, {"′", '\''}, {"＇", '\''}};
+  if (const std::size_t space = number_space_at(text); space > 0) return Separator{' ', space};
   for (const Spelled& spelled : kSpelled) {
     if (text.starts_with(spelled.bytes)) return Separator{spelled.kind, spelled.bytes.size()};
   }
@@ -47,11 +42,6 @@ std::size_t digits_at(std::string_view text) {
   return count;
 }
 
-// "-", "–", "—", as in "5,-".
-bool begins_with_dash(std::string_view text) {
-  return text.starts_with('-') || text.starts_with("\xe2\x80\x93") || text.starts_with("\xe2\x80\x94");
-}
-
 // A number's groups of digits, and what separates them.
 struct Groups {
   std::vector<std::string_view> digits;
@@ -59,7 +49,7 @@ struct Groups {
   std::size_t length = 0;  // in bytes
   bool goes_on = false;    // behind the last separator's kind come digits that are no group of thousands
   bool is_typeset = false;  // with other spaces than those of a keyboard
-  bool has_dash = false;  // "1.299,-": a comma and a dash in the place of a fraction
+  bool has_dash = false;  // "1.299,-": a comma, point or colon and a dash in the place of a fraction
 };
 
 // From the first digit on.
@@ -70,13 +60,18 @@ Groups groups_at(std::string_view text) {
     groups.digits.push_back(text.substr(groups.length, count));
     groups.length += count;
     const auto separator = separator_at(text.substr(groups.length));
-    if (!separator) return groups;
+    if (!separator) {
+      // "1.299:-", as in Sweden
+      groups.has_dash = text.substr(groups.length).starts_with(':') && begins_with_dash(text.substr(groups.length + 1));
+      return groups;
+    }
     const std::size_t next = digits_at(text.substr(groups.length + separator->length));
     // A space or an apostrophe is a part of a number only before three digits.
     const bool joins = separator->kind == '.' || separator->kind == ',' ? next > 0 : next == 3 && count <= 3;
     if (!joins) {
       groups.goes_on = next > 0 && groups.separators.ends_with(separator->kind);
-      groups.has_dash = separator->kind == ',' && begins_with_dash(text.substr(groups.length + separator->length));
+      const bool is_point = separator->kind == ',' || separator->kind == '.';
+      groups.has_dash = is_point && begins_with_dash(text.substr(groups.length + separator->length));
       return groups;
     }
     groups.separators += separator->kind;
@@ -109,44 +104,6 @@ bool is_list(const Groups& groups) {
   return std::ranges::is_sorted(digits, std::less_equal{}) || std::ranges::is_sorted(digits, std::greater_equal{});
 }
 
-// Words behind a number that make another one of it, in lower case: English, German, the Romance and Nordic languages, Dutch,
-// Polish, Czech, Russian, Turkish, Indonesian, Vietnamese, Arabic, Persian, Hindi.
-constexpr std::string_view kMultipliers =
-    "hundred thousand million millions billion billions trillion bn mn lakh lakhs crore crores "
-    "tsd tausend mio mrd milliarde milliarden millionen billionen mille milliard milliards "
-    "mil millón millones mila milione milioni miliardo miliardi mln mlrd milhão milhões bilhão bilhões "
-    "duizend miljoen miljard tusen miljoner miljarder mkr mdkr tkr mia "
-    "tys tis mld тыс тысяч тысячи млн млрд миллион миллиона миллионов миллиард миллиардов "
-    "milyon milyar ribu juta miliar nghìn triệu tỷ "
-    "ألف آلاف الف مليون ملايين مليار مليارات هزار میلیون میلیارد हजार हज़ार लाख करोड़";
-// The same in Chinese, Japanese and Korean, and fractions: what follows them may be of the same word.
-constexpr std::string_view kMultiplyingSigns = "千 仟 万 萬 億 亿 兆 천 만 억 조 ½ ⅓ ⅔ ¼ ¾ ⅛ ⅜ ⅝ ⅞";
-
-template <class Fits>
-bool any_token(std::string_view list, Fits fits) {
-  bool found = false;
-  for_each_token(list, is_space, [&](std::string_view token) { found = found || fits(token); });
-  return found;
-}
-
-// "M" of "1.5M", "Mio" of "1,5 Mio", "½" of "1½": what is behind a number and makes another one of it.
-bool is_multiplied(std::string_view behind) {
-  constexpr std::string_view kLetters = "kKMB";
-  const auto word_at = [](std::string_view text) {
-    const auto in_word = [](char c) { return is_alnum(c) || static_cast<unsigned char>(c) >= 0x80; };
-    return text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, in_word) - text.begin()));
-  };
-  if (!behind.empty() && kLetters.contains(behind[0]) && (behind.size() == 1 || !is_alnum(behind[1]))) return true;
-  while (!behind.empty()) {
-    const auto space = separator_at(behind);
-    if (!space || space->kind != ' ') break;
-    behind.remove_prefix(space->length);
-  }
-  const std::string_view word = word_at(trim_space(behind));
-  return any_token(kMultipliers, [&](std::string_view one) { return equals_lower(word, one); }) ||
-         any_token(kMultiplyingSigns, [&](std::string_view sign) { return word.starts_with(sign); });
-}
-
 // How many groups are before the decimal point, where all of them make one number. nullopt: they make none, as those of a date, an
 // address or a list.
 std::optional<std::size_t> whole_groups(const Groups& groups, char decimal) {
@@ -160,15 +117,6 @@ std::optional<std::size_t> whole_groups(const Groups& groups, char decimal) {
   if (is_thousands && are_whole(groups, count)) return count;
   const bool is_alone = separators.find(last) == separators.size() - 1;
   return is_point && is_alone && are_whole(groups, count - 1) ? std::optional(count - 1) : std::nullopt;
-}
-
-// A minus before the number, however it is written.
-bool is_negative(std::string_view before) {
-  while (!before.empty() && (is_space(before.back()) || before.back() == '$')) before.remove_suffix(1);
-  if (before.ends_with("\xe2\x88\x92")) return true;
-  if (!before.ends_with('-')) return false;
-  // "A4-5" and "3-5" are no negative numbers.
-  return before.size() == 1 || !is_alnum(before[before.size() - 2]);
 }
 
 std::string_view without_zeros(std::string_view digits) {
@@ -213,22 +161,28 @@ bool without_exponent(std::string& number) {
 std::optional<std::string> first_number(std::string_view text, char decimal) {
   const std::size_t first = static_cast<std::size_t>(std::ranges::find_if(text, is_digit) - text.begin());
   if (first == text.size()) return std::nullopt;
-  // ".5", ",5" without a digit before the point
+  // ".5", ",5" without a digit before the point; the point of "S/.5" is of the currency's sign
   const bool has_point = first > 0 && (text[first - 1] == '.' || text[first - 1] == ',');
-  const bool begins_with_point = has_point && (first == 1 || !is_alnum(text[first - 2]));
-  const Groups groups = groups_at(text.substr(first));
+  const bool begins_with_point = has_point && (first == 1 || (!is_alnum(text[first - 2]) && text[first - 2] != '/'));
+  Groups groups = groups_at(text.substr(first));
   const auto whole_count = whole_groups(groups, decimal);
   if (!whole_count || (begins_with_point && groups.digits.size() > 1)) return std::nullopt;
-  if (is_list(groups) || is_multiplied(text.substr(first + groups.length))) return std::nullopt;
+  const std::string_view before = text.substr(0, begins_with_point ? first - 1 : first);
+  std::string_view behind = text.substr(first + groups.length);
+  if (groups.digits.size() == *whole_count && begins_with_raised_cents(before, behind)) {
+    groups.digits.push_back(behind.substr(1, 2));
+    behind.remove_prefix(3);
+  }
+  if (is_list(groups) || is_of_another_size(before, text.substr(first, groups.length), behind)) return std::nullopt;
   std::string whole, fraction;
   for (std::size_t i = 0; i < groups.digits.size(); ++i) {
     (begins_with_point || i >= *whole_count ? fraction : whole) += groups.digits[i];
   }
   if (whole.size() + fraction.size() > kMostDigits) return std::nullopt;
-  std::string number = is_negative(text.substr(0, begins_with_point ? first - 1 : first)) ? "-" : "";
+  std::string number = is_negative(before, behind, fraction.size() == 2) ? "-" : "";
   number += whole.empty() ? "0" : without_zeros(whole);
   if (!fraction.empty()) number.append(".").append(fraction);
-  number += exponent_at(text.substr(first + groups.length));
+  number += exponent_at(behind);
   double value = 0;
   const auto [end, trouble] = std::from_chars(number.data(), number.data() + number.size(), value);
   return trouble == std::errc{} && end == number.data() + number.size() ? std::optional(number) : std::nullopt;

@@ -15,8 +15,10 @@ namespace argiope {
 // Of two kinds of separators the last is the decimal one. One alone, once, is a decimal point, but a comma before exactly three
 // digits separates thousands; several of one kind do that always. `decimal` ('.' or ',') says it for pages where that is not so.
 // nullopt where there is no number, or one of more than 40 digits, and where the first digits are those of several numbers: a date
-// (31.12.2027), an address (192.168.10.1), a list (36,37,38; 128 256 512), a telephone number. So is a number that what is behind it
-// multiplies: 1.5M, 3 Mio, 1½. Before a dash in the place of cents a point separates thousands: 1.299,- is 1299.
+// (31.12.2027), an address (192.168.10.1), a list (36,37,38; 128 256 512), a telephone number. So is a number that what is around it
+// makes another one: 1.5M, 3 Mio, £5m, 1½, 10², 0x1F. Before a dash in the place of cents a point separates thousands: 1.299,- is
+// 1299, and so is 1.299:-. A minus is before the number, or behind it or in the shape of brackets where it has cents, as accounts
+// have it: 5.00- and (5.00) are -5, (12) is 12. Cents may be raised: "$12^99".
 std::optional<std::string> number_in(std::string_view text, char decimal = '\0');
 // The same where it is whole, and fits 64 bits: "1.234,00" is 1234 too, "1e3" is 1000.
 std::optional<std::string> integer_in(std::string_view text, char decimal = '\0');

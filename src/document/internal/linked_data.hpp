@@ -20,7 +20,8 @@ namespace argiope {
 //   $.image[0].url            the first of a list; [*] all of them, which may be left out before a name
 //   $..sku                    wherever it is in an item
 //
-// Items are the objects of all <script type="application/ld+json">; lists of them and @graph are taken apart.
+// Items are the objects of all <script type="application/ld+json">; lists of them and @graph are taken apart. Where none of them has the
+// @type, the objects within them count: the Product of an ItemList.
 class LinkedDataPath {
  public:
   // Errors: invalid_input, `jsonld "$.": …, at character 3`.
@@ -46,7 +47,7 @@ class LinkedData {
  public:
   explicit LinkedData(const Document& document);
 
-  // How many scripts hold what cannot be read, even when it is mended (lenient_json.hpp).
+  // How many scripts hold nothing that can be read, even when it is mended (lenient_json.hpp, salvaged_json.hpp).
   std::size_t unreadable() const noexcept { return unreadable_; }
   std::vector<LinkedValue> find(const LinkedDataPath& path) const;
   // Of each item, in order: its @types, as written.

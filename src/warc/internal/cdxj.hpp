@@ -23,6 +23,7 @@ struct CdxjLine {
   std::uint64_t length = 0;
   std::uint64_t offset = 0;
   std::string filename;
+  std::string method = {};  // of the request, where it is not GET; others write it of POST
 };
 
 inline constexpr std::string_view kRevisitMime = "warc/revisit";

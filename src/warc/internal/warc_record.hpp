@@ -39,8 +39,8 @@ std::string_view to_string(WarcType type) noexcept;
 // The profile that a revisit names instead of its payload.
 inline constexpr std::string_view kSamePayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 inline constexpr std::string_view kNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
-// Whether a WARC-Profile is that of a revisit with the payload of another record, of either version of the standard, for one URL
-// or for any; or none at all.
+// Whether a WARC-Profile is that of a revisit with the payload of another record: of either version of the standard, for one URL or
+// for any, of a writer's own, or none at all; but not that of a page that had not changed.
 bool is_same_payload(std::string_view profile) noexcept;
 
 inline constexpr std::string_view kRecordEnd = "\r\n\r\n";
@@ -49,11 +49,15 @@ inline constexpr std::string_view kRecordEnd = "\r\n\r\n";
 class WarcHead {
  public:
   // `text` ends with the blank line. Lines may end without CR, and may be folded.
+  // `is_lenient`: lines that are no fields are passed over, and it may have no length, or one that is no number.
   // Errors: corrupt, saying what is wrong: it begins otherwise, or has no type or no length.
-  static Result<WarcHead> parse(std::string_view text);
+  static Result<WarcHead> parse(std::string_view text, bool is_lenient = false);
 
   WarcType type() const noexcept { return type_; }
+  // Whether it says how long its block is; else who reads it has to find out.
+  bool has_length() const noexcept { return has_length_; }
   std::uint64_t content_length() const noexcept { return content_length_; }
+  void set_content_length(std::uint64_t length) noexcept { content_length_ = length; }
   // No writer writes them: a power cut has, or a damaged disk.
   bool has_zeros() const noexcept { return has_zeros_; }
   // Of the first field of that name, in any case, without the angle brackets that some put around a URI. Empty: none.
@@ -62,6 +66,7 @@ class WarcHead {
  private:
   WarcType type_ = WarcType::other;
   std::uint64_t content_length_ = 0;
+  bool has_length_ = true;
   bool has_zeros_ = false;
   std::vector<std::pair<std::string, std::string>> fields_;
 };
@@ -109,7 +114,7 @@ struct HttpParts {
   std::string_view head;  // with its blank line, if it has one; empty: the block is a payload without a head
   std::string_view payload;
 };
-// Interim answers (1xx) before it are left out.
+// Interim answers (1xx) before it are left out, and that of a proxy which says that it has connected.
 HttpParts http_parts(std::string_view block);
 
 // "text/html" of "text/html; charset=utf-8"; "unk" of nothing, as indexes have it.

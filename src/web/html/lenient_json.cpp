@@ -1,6 +1,7 @@
 #include "web/html/internal/lenient_json.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -15,7 +16,7 @@ constexpr std::string_view kCdataBegins = "<![CDATA[";
 // Characters that may stand around JSON and within it, and say nothing.
 constexpr std::string_view kSaysNothing[] = {"\xef\xbb\xbf", "\xc2\xa0", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\x8b",
                                              "<!--",         "-->",      kCdataBegins,         "<!",           "]]>",
-                                             "*/",           ";"};
+                                             "*/",           ";",        "\xef\xbf\xbd"};
 
 bool is_in_json_word(char c) noexcept { return is_alnum(c) || c == '+' || c == '-' || c == '.' || c == '_'; }
 
@@ -25,37 +26,15 @@ class JsonMender {
 
   std::string mend() {
     while (at_ < text_.size()) {
-      if (!skip_comment() && !skip_what_says_nothing()) take();
+      const std::size_t nothing = json_nothing_at(rest());
+      if (nothing == 0) take();
+      at_ += nothing;
     }
     return has_several_ ? "[" + out_ + "]" : std::move(out_);
   }
 
  private:
   std::string_view rest() const noexcept { return text_.substr(at_); }
-
-  // A comment that opens a CDATA section ends there: what it wraps may be in the same line.
-  bool skip_comment() {
-    const bool is_line = rest().starts_with("//");
-    if (!is_line && !rest().starts_with("/*")) return false;
-    const std::string_view ending = is_line ? "\n" : "*/";
-    const std::size_t end = rest().find(ending, 2);
-    const std::string_view comment = rest().substr(0, end);
-    const std::size_t cdata = comment.rfind(kCdataBegins);
-    if (cdata != std::string_view::npos) {
-      at_ += cdata + kCdataBegins.size();
-    } else {
-      at_ = end == std::string_view::npos ? text_.size() : at_ + end + ending.size();
-    }
-    return true;
-  }
-  bool skip_what_says_nothing() {
-    for (const std::string_view nothing : kSaysNothing) {
-      if (!rest().starts_with(nothing)) continue;
-      at_ += nothing.size();
-      return true;
-    }
-    return false;
-  }
 
   void put(std::string_view what) {
     out_ += what;
@@ -121,7 +100,7 @@ class JsonMender {
     ++at_;
     while (at_ < text_.size() && text_[at_] != '"') {
       if (text_[at_] == '\\') {
-        take_escape();
+        at_ += append_mended_escape(rest(), out_);
       } else {
         const char c = text_[at_++];
         out_ += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
@@ -130,27 +109,6 @@ class JsonMender {
     if (at_ == text_.size()) return;  // a string without an end is none
     ++at_;
     put("\"");
-  }
-  void take_escape() {
-    constexpr std::string_view kKnown = "\"\\/bfnrt";
-    const char next = at_ + 1 < text_.size() ? text_[at_ + 1] : ' ';
-    if (kKnown.contains(next)) {
-      out_ += rest().substr(0, 2);
-      at_ += 2;
-    } else if (const auto unit = unit_at_front(rest())) {
-      take_unit(*unit);
-    } else {
-      // Before an apostrophe or a line break it was to be no part of the text.
-      if (next != '\'' && next != '\n' && next != '\r') out_ += "\\\\";
-      ++at_;
-    }
-  }
-  void take_unit(unsigned unit) {
-    const auto second = is_high_half(unit) ? unit_at_front(rest().substr(kUnitEscapeBytes)) : std::nullopt;
-    const bool is_pair = second && is_low_half(*second);
-    const std::size_t size = is_pair ? 2 * kUnitEscapeBytes : kUnitEscapeBytes;
-    out_ += is_pair || !(is_high_half(unit) || is_low_half(unit)) ? rest().substr(0, size) : kReplacementEscape;
-    at_ += size;
   }
 
   const std::string_view text_;
@@ -162,9 +120,46 @@ class JsonMender {
   bool has_several_ = false;
 };
 
-// "{&quot;a&quot;:1}", which a template has escaped as if it were in an attribute; some do it twice.
+std::size_t append_mended_unit(std::string_view rest, unsigned unit, std::string& out) {
+  const auto second = is_high_half(unit) ? unit_at_front(rest.substr(kUnitEscapeBytes)) : std::nullopt;
+  const bool is_pair = second && is_low_half(*second);
+  const std::size_t size = is_pair ? 2 * kUnitEscapeBytes : kUnitEscapeBytes;
+  out += is_pair || !(is_high_half(unit) || is_low_half(unit)) ? rest.substr(0, size) : kReplacementEscape;
+  return size;
+}
+
+}  // namespace
+
+// A comment that opens a CDATA section ends there: what it wraps may be in the same line.
+std::size_t json_nothing_at(std::string_view text) noexcept {
+  const bool is_line = text.starts_with("//");
+  if (is_line || text.starts_with("/*")) {
+    const std::string_view ending = is_line ? "\n" : "*/";
+    const std::size_t end = text.find(ending, 2);
+    const std::size_t cdata = text.substr(0, end).rfind(kCdataBegins);
+    if (cdata != std::string_view::npos) return cdata + kCdataBegins.size();
+    return end == std::string_view::npos ? text.size() : end + ending.size();
+  }
+  const auto* const nothing = std::ranges::find_if(kSaysNothing, [&](std::string_view one) { return text.starts_with(one); });
+  return nothing == std::end(kSaysNothing) ? 0 : nothing->size();
+}
+
+std::size_t append_mended_escape(std::string_view rest, std::string& out) {
+  constexpr std::string_view kKnown = "\"\\/bfnrt";
+  const char next = rest.size() > 1 ? rest[1] : ' ';
+  if (kKnown.contains(next)) {
+    out += rest.substr(0, 2);
+    return std::min<std::size_t>(rest.size(), 2);
+  }
+  if (const auto unit = unit_at_front(rest)) return append_mended_unit(rest, *unit, out);
+  // Before an apostrophe or a line break it was to be no part of the text.
+  if (next != '\'' && next != '\n' && next != '\r') out += "\\\\";
+  return 1;
+}
+
+// "{&quot;a&quot;:1}", which a template has escaped as if it were in an attribute; some do it again.
 std::string with_quotes_read(std::string_view text) {
-  constexpr int kMostTimes = 2;
+  constexpr int kMostTimes = 3;
   std::string read(text);
   for (int times = 0; times < kMostTimes; ++times) {
     const std::size_t reference = read.find('&');
@@ -175,8 +170,6 @@ std::string with_quotes_read(std::string_view text) {
   }
   return read;
 }
-
-}  // namespace
 
 std::string mended_json(std::string_view text) {
   const std::string read = with_quotes_read(text);

@@ -2,6 +2,7 @@
 // left out. One bad character must not cost all that is in a text.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,14 @@ std::string mended_json(std::string_view text);
 
 // Reads it as it is, or else as it is mended. Errors: as JsonText::parse() of the text as it is.
 Result<JsonText> parse_lenient_json(std::string_view text);
+
+// --- for those that mend more of it: salvaged_json.hpp
+
+// How long what says nothing is at the front of `text`: a comment, the mark of a CDATA section, a no-break space. 0: there is none.
+std::size_t json_nothing_at(std::string_view text) noexcept;
+// Appends what an escape at the front of `rest`, in a string, becomes; how long it was.
+std::size_t append_mended_escape(std::string_view rest, std::string& out);
+// The text with quotes where it has references in the place of all of them.
+std::string with_quotes_read(std::string_view text);
 
 }  // namespace argiope
