@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/internal/file_writing.hpp"
+#include "base/internal/null_device.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/kept_file.hpp"
 
@@ -70,7 +71,7 @@ CommandFiles files_of_daemon(const ServeOptions& options, const std::vector<RunP
 
 Result<void> check_places(const ServeOptions& options, const std::vector<RunProject>& projects, const PlaceNames& names) {
   if (auto good = files_of_daemon(options, projects, names).check(); !good) return good;
-  if (const std::string audit = options.audit_file(); !audit.empty()) {
+  if (const std::string audit = options.audit_file(); !audit.empty() && !is_null_device(audit)) {
     if (auto good = check_kept_file(names.audit, audit); !good) return good;
   }
   auto good = check_sockets(options.http, names.listen);
