@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
+
+#include "base/internal/null_device.hpp"
 
 namespace argiope {
 namespace {
@@ -26,8 +27,6 @@ bool is_name_of_open_file(std::string_view path) noexcept {
   constexpr std::string_view kPlaces[] = {"/dev/fd/", "/proc/self/fd/"};
   return path == "/dev/stdin" || std::ranges::any_of(kPlaces, [&](std::string_view place) { return path.starts_with(place); });
 }
-
-bool is_null_device(const struct ::stat& status) noexcept { return S_ISCHR(status.st_mode) && status.st_rdev == ::makedev(1, 3); }
 
 // `status`: of the file of that name.
 Result<void> may_read_file(const std::string& path, const struct ::stat& status, FileReading reading) {

@@ -42,7 +42,7 @@ class Room {
   // Takes as much of a queue as there is now; how much that was.
   using TakeSome = std::function<std::uint64_t(Room& room)>;
   // One after the other, in an order that is the same for all; all of it or nothing, also when it is cancelled. `take_some`: is called
-  // for a queue that refuses, and the others are taken all the same; empty: then nothing is taken.
+  // for a queue that refuses, and the others are still taken; empty: then nothing is taken.
   // Errors: as take().
   static Coro<Result<void>> take_all(Wanted wanted, TakeSome take_some = nullptr);
   // The same without waiting. Errors: refused.

@@ -7,6 +7,7 @@ import queue
 import re
 import signal
 import socket
+import stat
 import subprocess
 import threading
 import time
@@ -351,6 +352,23 @@ class Configured(Daemons):
             result = subprocess.run([ARGIOPE, 'serve', '--check', file.name], capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(re.findall(r'warning .*serve\.listen (\S+): Address already in use', result.stderr), [address, 'unix:answered'])
+
+    def test_what_is_not_to_be_kept_goes_to_the_null_device(self):
+        if os.geteuid() != 0:
+            self.skipTest('only root makes devices')
+        os.mknod(self.folder / 'null', stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        for ending in ('history', 'notify'):
+            (self.folder / f'jobs.db-{ending}.jsonl').symlink_to('null')
+        file = self.file(f'[serve]\nstore = "sqlite:{self.folder}/jobs.db"\naudit = "{self.folder}/null"\n')
+        self.run_it('serve', '--check', file)
+        for _ in range(2):
+            daemon = self.daemon(file)
+            daemon.good('PUT', '/v1/queues/mail', {'rate': 1})
+            self.assertEqual([entry['path'] for entry in daemon.good('GET', '/v1/audit')['entries']], ['/v1/queues/mail'])
+            daemon.signal(signal.SIGTERM)
+            daemon.ended(0)
+            self.assertNotRegex(''.join(daemon.log), 'begins anew|is not known|cannot be')
+        self.assertTrue(stat.S_ISCHR((self.folder / 'null').lstat().st_mode))
 
     def test_a_check_beside_the_daemon_leaves_its_files_alone(self):
         file = self.file('[serve]\nstore = "sqlite:jobs.db"\nlisten = "unix:s"\n')

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <filesystem>
 #include <fstream>
@@ -121,6 +122,19 @@ TEST(PlainFiles, AreReplacedAndNothingElse) {
   EXPECT_TRUE(replace_file(link, "two"));
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_EQ(text_of(file), "two");
+}
+
+TEST_F(AuditLogs, AreKeptInMemoryAloneWhereTheirFileIsTheNullDevice) {
+  if (::mknod(file_.c_str(), S_IFCHR | 0666, ::makedev(1, 3)) != 0) GTEST_SKIP() << "only root makes devices";
+  for (int start = 0; start < 2; ++start) {
+    auto log = opened();
+    EXPECT_THAT(numbers(*log), ElementsAre());
+    add(*log, "/a");
+    EXPECT_THAT(numbers(*log), ElementsAre(1));
+  }
+  struct ::stat status {};
+  ASSERT_EQ(::lstat(file_.c_str(), &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode)) << "it is left as it is";
 }
 
 TEST_F(AuditLogs, KeepTheLastOnesAndWriteTheFileAnewNowAndThen) {

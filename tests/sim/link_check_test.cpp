@@ -356,6 +356,19 @@ TEST(LinkCheck, TellsOwnFindingsFirstAndSilentHostsTogether) {
   EXPECT_EQ(result->errors_elsewhere(), 3u);
 }
 
+// The hosts are known from the look at all URLs that finds those to which nothing leads, or, where it ends early, from one more.
+TEST(LinkCheck, OwnBrokenLinksComeFirstWhetherOrNotLinksAreKept) {
+  for (const bool keeps_links : {true, false}) {
+    CheckedSite site;
+    site.sim.options.keep_links = site.sim.options.check_fragments = site.sim.options.check_assets = keeps_links;
+    add_faults_everywhere(site);
+    const CrawlReport report = site.run();
+    ASSERT_EQ(report.broken.size(), 4u) << keeps_links;
+    EXPECT_EQ(report.broken.front().url, kSite + "zzz") << keeps_links;
+    EXPECT_EQ(report.broken.front().referrer, kSite) << keeps_links;
+  }
+}
+
 TEST(LinkCheck, TellsOfTheSilentHostWithMostLinksFirst) {
   CheckedSite site;
   site.page("/",

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/internal/file_writing.hpp"
+#include "base/internal/null_device.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/kept_file.hpp"
 #include "serve/base/internal/line_file_check.hpp"
@@ -118,7 +119,7 @@ std::vector<std::string> addresses_not_free(const ServeOptions& options, const P
 
 Result<void> check_places(const ServeOptions& options, const std::vector<RunProject>& projects, const PlaceNames& names) {
   if (auto good = files_of_daemon(options, projects, names).check(); !good) return good;
-  if (const std::string audit = options.audit_file(); !audit.empty()) {
+  if (const std::string audit = options.audit_file(); !audit.empty() && !is_null_device(audit)) {
     if (auto good = check_kept_file(names.audit, audit); !good) return good;
     if (auto good = check_line_file(audit); !good) {
       return fail(good.error().code, fmt::format("{} {}", names.audit, good.error().message));

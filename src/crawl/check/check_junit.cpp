@@ -84,8 +84,8 @@ class JUnitCases {
 
 Result<void> write_check_junit(UrlStore& store, const CheckResult& result, OutputFile& file) {
   const JUnitCases found(result.findings);
-  // A URL that was asked and has no finding is a case that has passed, but for URLs that are broken all the same.
-  // Counted first, because the numbers stand in front.
+  // A URL that was asked and has no finding is a case that has passed. Broken URLs to which nothing leads any more have none,
+  // and are no cases. Counted first, because the numbers stand in front.
   const auto for_each_good = [&](auto visit) {
     return store.scan(1, [&](const UrlRecord& record) {
       const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);

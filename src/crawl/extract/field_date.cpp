@@ -141,7 +141,7 @@ std::string from_date_signs(std::string_view text) {
   struct DateSign {
     std::string_view sign, as;
   };
-  // What a sign stands behind says what it is; names of weekdays say nothing.
+  // The number before a sign is what the sign says; names of weekdays say nothing.
   constexpr DateSign kDateSigns[] = {{"日曜日", ""}, {"月曜日", ""}, {"火曜日", ""}, {"水曜日", ""}, {"木曜日", ""}, {"金曜日", ""}, {"土曜日", ""},
                                      {"星期一", ""}, {"星期二", ""}, {"星期三", ""}, {"星期四", ""}, {"星期五", ""}, {"星期六", ""}, {"星期日", ""},
                                      {"星期天", ""}, {"年", "-"}, {"년", "-"}, {"月", "-"}, {"월", "-"}, {"日", " "}, {"일", " "}, {"時", ":"},

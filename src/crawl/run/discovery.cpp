@@ -6,6 +6,14 @@
 #include <utility>
 
 namespace argiope {
+namespace {
+
+// How many files are between a page and what the answer of `from` refers to.
+std::uint8_t nesting_below(const UrlTask& from) noexcept {
+  return is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
+}
+
+}  // namespace
 
 Crawler::Shard::Discovery::Discovery(Core& core) : Part(core) {}
 
@@ -108,7 +116,7 @@ void Crawler::Shard::Discovery::discover_requisite(const UrlTask& from, const Ur
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (from.purpose == Purpose::requisite ? 0 : 1);
   task.redirects = redirects;
-  task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
+  task.nesting = nesting_below(from);
   task.purpose = Purpose::requisite;
   task.counted = true;
   Exclusion place = shared_.place_of(href, 0);
@@ -185,7 +193,7 @@ std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, cons
   task.id = id;
   task.url = url;
   task.purpose = Purpose::asset;
-  task.nesting = is_of_pages(from.purpose) ? static_cast<std::uint8_t>(from.nesting + 1) : 0;
+  task.nesting = nesting_below(from);
   // As deep as its page, and stored as if a link led there, in case that one does.
   task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
   batch.discovered.push_back({id, url.href(), task.depth, crawl_priority(options_, task.depth, url.href()), from.id,

@@ -740,11 +740,10 @@ Result<void> Crawler::Shared::mark_redirect_loops() {
 }
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
-  const auto unlinked = find_unlinked(store, options.accept_status);
-  if (!unlinked) return std::unexpected(unlinked.error());
   const bool may_be_elsewhere = options.check_links || options.check_assets;
-  const auto own = may_be_elsewhere ? OwnHosts::read(store) : OwnHosts();
-  if (!own) return std::unexpected(own.error());
+  OwnHosts own;
+  const auto unlinked = find_unlinked(store, options.accept_status, may_be_elsewhere ? &own : nullptr);
+  if (!unlinked) return std::unexpected(unlinked.error());
   // Those of other sites come last, as in a link check.
   std::vector<BrokenLink> elsewhere;
   std::vector<std::int64_t> referrers, referrers_elsewhere;
@@ -752,7 +751,7 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
     if (unlinked->contains(record.url_id)) return true;
     ++report.broken_count;
     if (record.mtime < opened_at_) ++report.broken_before;
-    const bool is_own = !may_be_elsewhere || own->has(record.url);
+    const bool is_own = !may_be_elsewhere || own.has(record.url);
     std::vector<BrokenLink>& links = is_own ? report.broken : elsewhere;
     if (links.size() < CrawlReport::kMostBroken) {
       links.push_back({record.url, record.status_code, record.error, {}});

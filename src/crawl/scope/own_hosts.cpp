@@ -25,19 +25,6 @@ std::string_view host_in(std::string_view href) noexcept {
   return scheme == std::string_view::npos ? site : site.substr(scheme + 3);
 }
 
-Result<OwnHosts> OwnHosts::read(UrlStore& store) {
-  OwnHosts hosts;
-  auto scanned = store.scan(
-      1,
-      [&](const UrlRecord& record) {
-        hosts.add(record);
-        return true;
-      },
-      UrlStore::Fields::to_go_on);
-  if (!scanned) return std::unexpected(std::move(scanned.error()));
-  return hosts;
-}
-
 void OwnHosts::add(const UrlRecord& record) {
   if (!is_of_crawl(record)) return;
   const std::string_view host = host_in(record.url);

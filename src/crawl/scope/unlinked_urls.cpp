@@ -24,7 +24,8 @@ bool still_leads(const UrlRecord& record) {
 
 class UnlinkedSearch {
  public:
-  UnlinkedSearch(UrlStore& store, std::span<const StatusRange> accepted) : store_(store), accepted_(accepted) {}
+  UnlinkedSearch(UrlStore& store, std::span<const StatusRange> accepted, OwnHosts* hosts)
+      : store_(store), accepted_(accepted), hosts_(hosts) {}
 
   Result<std::unordered_set<std::int64_t>> run() {
     using Step = Result<void> (UnlinkedSearch::*)();
@@ -33,6 +34,7 @@ class UnlinkedSearch {
       if (auto done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
       if (is_unknown_) break;
     }
+    if (auto done = read_hosts(); !done) return std::unexpected(std::move(done.error()));
     return std::move(unlinked_);
   }
 
@@ -65,10 +67,24 @@ class UnlinkedSearch {
       if (record.url_id >= std::ssize(flags_)) return false;  // it came meanwhile
       is_unknown_ = links_.has(record);
       read_url(record);
+      if (hosts_ != nullptr) hosts_->add(record);
+      unread_from_ = record.url_id + 1;
       return !is_unknown_;
     });
     is_unknown_ = is_unknown_ || broken_.empty();
     return scanned;
+  }
+
+  // Those of the URLs that were not looked at, because nothing can be said of links.
+  Result<void> read_hosts() {
+    if (hosts_ == nullptr) return {};
+    return store_.scan(
+        unread_from_,
+        [&](const UrlRecord& record) {
+          hosts_->add(record);
+          return true;
+        },
+        UrlStore::Fields::to_go_on);
   }
 
   void read_url(const UrlRecord& record) {
@@ -140,6 +156,8 @@ class UnlinkedSearch {
 
   UrlStore& store_;
   std::span<const StatusRange> accepted_;
+  OwnHosts* const hosts_;
+  std::int64_t unread_from_ = 1;  // the first URL that read_urls() has not come to
   UnseenPages links_, assets_;
   bool is_unknown_ = false;  // nothing can be said, or there is nothing to say
   std::vector<std::uint8_t> flags_;
@@ -151,8 +169,9 @@ class UnlinkedSearch {
 
 }  // namespace
 
-Result<std::unordered_set<std::int64_t>> find_unlinked(UrlStore& store, std::span<const StatusRange> accepted) {
-  return UnlinkedSearch(store, accepted).run();
+Result<std::unordered_set<std::int64_t>> find_unlinked(UrlStore& store, std::span<const StatusRange> accepted,
+                                                       OwnHosts* hosts) {
+  return UnlinkedSearch(store, accepted, hosts).run();
 }
 
 }  // namespace argiope

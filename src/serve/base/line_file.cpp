@@ -7,20 +7,15 @@
 
 #include "base/internal/file_reading.hpp"
 #include "base/internal/file_writing.hpp"
+#include "base/internal/null_device.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/text_lines.hpp"
 
 namespace argiope {
 
-namespace {
-
-// We write none that is longer.
-constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
-
-}  // namespace
-
 // What a power cut has left may begin with zeros.
 Result<void> check_line_file(const std::string& path) {
+  if (is_null_device(path)) return {};
   const auto file = InputFile::open(path, FileReading::again);
   if (!file && file.error().code == Errc::not_found) return {};
   char first = '{';
@@ -34,13 +29,14 @@ Result<void> check_line_file(const std::string& path) {
 Result<void> LineFile::open(const std::function<void(std::string_view line)>& each) {
   if (auto ours = check_line_file(path_); !ours) return ours;
   if (auto opened = open_to_append(); !opened) return opened;
+  if (is_null_device(path_)) return {};
   std::int64_t whole = 0;
   bool is_torn = false;
-  const auto read = read_lines(path_, kMostLineBytes, FileReading::again, [&](const TextLine& line) {
+  const auto read = read_lines(path_, most_line_bytes_, FileReading::again, [&](const TextLine& line) {
     is_torn = !line.has_end;
     if (is_torn) return true;
     whole += static_cast<std::int64_t>(line.size);
-    if (!line.is_too_long) each(line.text);
+    each(line.is_too_long ? std::string_view() : line.text);
     return true;
   });
   if (!read) return fail(read.error().code, fmt::format("{}: {}", printable(path_), read.error().message));

@@ -15,6 +15,7 @@
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/file_reading.hpp"
+#include "base/internal/null_device.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/set_while.hpp"
 #include "serve/base/plain_file.hpp"
@@ -459,7 +460,7 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
 
   // --- memory
   void open() {
-    if (options.file.empty()) return;
+    if (options.file.empty() || is_null_device(options.file)) return;
     const auto text = read_file_text(options.file, kMostMemoryBytes, FileReading::again);
     if (!text && text.error().code == Errc::not_found) return;
     if (!text) return spdlog::error("what was told of trouble is not known: {}: {}", printable(options.file), text.error().message);

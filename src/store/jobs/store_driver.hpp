@@ -53,7 +53,7 @@ class DriverAtHand {
   virtual ~DriverAtHand() = default;
   virtual StoreDriver& driver() noexcept = 0;
   virtual std::uint64_t last_token() const noexcept = 0;
-  // A call is over, also one that was refused. What this throws (DatabaseFailed), or the call has, is the call's error after
+  // A call is over, also one that was refused. A DatabaseFailed of this, or of the call, is the call's error after
   // roll_back().
   virtual void commit() = 0;
   virtual void roll_back() noexcept = 0;

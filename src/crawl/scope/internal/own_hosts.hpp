@@ -6,8 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "argiope/base/error.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/url_record.hpp"
 
 namespace argiope {
 
@@ -20,8 +19,6 @@ std::string_view host_in(std::string_view href) noexcept;
 // Threads: one at a time.
 class OwnHosts {
  public:
-  // Reads the whole store. Errors: the store's.
-  static Result<OwnHosts> read(UrlStore& store);
   // Its host, if the record is of a page of the crawl.
   void add(const UrlRecord& record);
   bool has(std::string_view href) const noexcept;

@@ -8,6 +8,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/store/url_store.hpp"
+#include "crawl/scope/internal/own_hosts.hpp"
 
 namespace argiope {
 
@@ -20,9 +21,11 @@ inline bool has_lost_links(const UrlRecord& record) noexcept {
 // The url_ids of those that are broken by `accepted` (is_broken()), and no broken links: no page, style sheet or sitemap
 // leads there as it was last read, be it by redirects, and the one on which the URL was found was read since. A URL that
 // was given is none of them. None are, where it is not known: in a database whose links are not kept, or while pages are
-// unread (UnseenPages).
+// unread (UnseenPages). `hosts`, if there are some, get those of the crawl from the same look at all URLs.
 //
-// Memory: a byte a URL of the store, 50 a redirect, 200 a broken URL; nothing where no links are kept. Errors: the store's.
-Result<std::unordered_set<std::int64_t>> find_unlinked(UrlStore& store, std::span<const StatusRange> accepted);
+// Memory: a byte a URL of the store, 50 a redirect, 200 a broken URL; nothing where no links are kept; and that of the hosts.
+// Errors: the store's.
+Result<std::unordered_set<std::int64_t>> find_unlinked(UrlStore& store, std::span<const StatusRange> accepted,
+                                                       OwnHosts* hosts = nullptr);
 
 }  // namespace argiope
