@@ -307,6 +307,7 @@ class Configured(Daemons):
                 ('store = "sqlite:pipe"', 'serve.store pipe: not a plain file'), ('pages = "no/p.db"', 'serve.pages no/p.db: No such file'),
                 ('pages = "junk"', 'serve.pages junk: '), ('audit = "no/a"', 'serve.audit no/a: No such file'),
                 ('audit = "dir"', 'serve.audit dir: Is a directory'), ('audit = "pipe"', 'serve.audit pipe: not a plain file'),
+                ('audit = "junk"', 'serve.audit junk: another program has written it'),
                 ('listen = "unix:no/s"', 'serve.listen unix:no/s: No such file'), ('listen = "unix:junk"', 'there is another file'),
                 ('pages = "jobs.db"\nstore = "sqlite:jobs.db"', 'names the same file'),
                 ('audit = "argiope.toml"', 'names the same file'), ('pages = "jobs.db-wal"\nstore = "sqlite:jobs.db"', 'for its own')):
@@ -318,6 +319,7 @@ class Configured(Daemons):
                     self.assertIn(result.returncode, (2, 3), result.stdout + result.stderr)
                     self.assertIn(culprit, result.stderr)
                     self.assertEqual(list(self.folder.glob('*.db*')), [])
+        self.assertEqual((self.folder / 'junk').read_text(), 'neither a database nor a socket\n')
 
     def test_a_check_beside_the_daemon_leaves_its_files_alone(self):
         file = self.file('[serve]\nstore = "sqlite:jobs.db"\nlisten = "unix:s"\n')
