@@ -9,6 +9,7 @@
 
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/raw_json.hpp"
 
 namespace argiope {
 namespace {
@@ -217,13 +218,11 @@ JsonPath JsonValue::path() const {
 
 std::size_t count_json_values(std::string_view text, std::size_t most) noexcept {
   std::size_t count = 1;
-  bool in_string = false;
   for (std::size_t i = 0; i < text.size() && count <= most; ++i) {
     const char c = text[i];
     if (c == '"') {
-      in_string = !in_string;
-    } else if (in_string) {
-      if (c == '\\') ++i;
+      i = end_of_json_string(text, i + 1);
+      if (i == std::string_view::npos) break;
     } else if (c == ',' || c == '[' || c == '{') {
       ++count;
     }

@@ -13,9 +13,7 @@ std::string_view trimmed(std::string_view text) noexcept {
 
 // Takes a string, with its quotes, off the front.
 void skip_string(std::string_view& rest) noexcept {
-  std::size_t at = 1;
-  while (rest[at] != '"') at += rest[at] == '\\' ? 2 : 1;
-  rest.remove_prefix(at + 1);
+  rest.remove_prefix(end_of_json_string(rest, 1) + 1);
 }
 
 // Takes a value off the front, up to the comma or bracket behind it.
@@ -35,6 +33,18 @@ std::string_view take_value(std::string_view& rest) noexcept {
 }
 
 }  // namespace
+
+std::size_t end_of_json_string(std::string_view text, std::size_t begin) noexcept {
+  std::size_t at = begin;
+  for (;; ++at) {
+    at = text.find('"', at);
+    if (at == std::string_view::npos) return at;
+    // It is escaped by an odd number of backslashes.
+    std::size_t first = at;
+    while (first > begin && text[first - 1] == '\\') --first;
+    if ((at - first) % 2 == 0) return at;
+  }
+}
 
 RawJson::RawJson(std::string_view text) noexcept : text_(trimmed(text)) {}
 

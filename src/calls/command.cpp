@@ -141,7 +141,9 @@ std::string summary_in_words(std::string_view object) {
   if (found ? *found > 0 : numbers["broken"].value_or(0) > 0) {
     words += ", " + (found ? count_of(*found, "error") : count_of(*numbers["broken"], "broken link"));
   }
-  if (const auto fresh = numbers["findings_new"]) words += *fresh == 0 ? ", nothing new" : fmt::format(", {} new", grouped(*fresh));
+  if (const auto fresh = numbers["findings_new"]) {
+    words += *fresh == 0 ? ", nothing new" : fmt::format(", {} new", grouped(*fresh));
+  }
   return stopped_by.empty() ? words : fmt::format("{}, stopped by {}", words, stopped_by);
 }
 

@@ -16,6 +16,7 @@ enum ExitStatus : int {
   kExitNothing = 3,
   kExitHungUp = 129,
   kExitInterrupted = 130,
+  kExitNotRead = 141,  // SIGPIPE
 };
 
 // Adds the subcommand to `app`; what is returned runs it after parsing and gives the exit status.

@@ -9,9 +9,11 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/daemon_store.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/standard_output.hpp"
 #include "remote/internal/http_book.hpp"
 #include "serve/internal/serve_options.hpp"
 
@@ -19,6 +21,7 @@ namespace argiope {
 namespace {
 
 constexpr std::string_view kSqliteStore = "sqlite:";
+constexpr std::string_view kMemoryStore = "memory:";
 
 }  // namespace
 
@@ -26,17 +29,16 @@ void JobStoreArguments::add_to(CLI::App& command) {
   command
       .add_option(
           "--store", store,
-          "Where the jobs are: sqlite:FILE, or just FILE; or a daemon, http://HOST:7733 (its token in ARGIOPE_TOKEN)")
+          "Where the jobs are: sqlite:FILE, or just FILE; or a daemon, http://HOST:7733 (its token in ARGIOPE_TOKEN).\n"
+          "Without it: argiope-jobs.db of this folder, or the daemon at http://127.0.0.1:7733")
       ->envname("ARGIOPE_STORE")
       ->type_name("STORE");
   command.add_flag("--json", json, "One JSON object a line instead of text for people");
 }
 
 Result<std::string> JobStoreArguments::where() const {
-  if (store.empty()) {
-    return fail(Errc::invalid_input, "which store? Give --store sqlite:FILE or http://HOST:7733, or set ARGIOPE_STORE");
-  }
-  if (store == "memory:" || store == ":memory:") {
+  if (store.empty()) return usual_store();
+  if (store == kMemoryStore || store == ":memory:") {
     return fail(Errc::invalid_input,
                 fmt::format("--store {}: keeps nothing between two commands; name a file", in_quotes(store)));
   }
@@ -45,6 +47,7 @@ Result<std::string> JobStoreArguments::where() const {
 }
 
 std::string JobStoreArguments::file() const {
+  if (store.empty()) return usual_store_file();
   const auto place = where();
   return place && place->starts_with(kSqliteStore) ? place->substr(kSqliteStore.size()) : std::string();
 }
@@ -52,7 +55,7 @@ std::string JobStoreArguments::file() const {
 QueueConfig default_queue_policy() { return default_new_queue(); }
 
 int complain(std::string_view message, int status) {
-  fmt::print(stderr, "argiope: {}\n", printable_lines(message));
+  say(fmt::format("argiope: {}\n", printable_lines(message)));
   return status;
 }
 
@@ -95,6 +98,21 @@ Coro<Result<int>> act_by(ApiClient& client, const BookAction& act) {
 }
 
 }  // namespace
+
+Result<void> rehearse(const JobStoreArguments& arguments, const BookAction& act) {
+  const std::string file = arguments.file();
+  if (file.empty() || ::access(file.c_str(), F_OK) == 0) return {};
+  SystemClock clock;
+  AsioBackend backend(clock);
+  EventLoop loop(backend);
+  return loop.run_until_complete([](const BookAction& action) -> Coro<Result<void>> {
+    auto book = co_await or_return(Book::open(std::string(kMemoryStore), {.new_queue = default_queue_policy(), .access = StoreAccess::share}));
+    const auto done = co_await action(book);
+    const auto closed = book.close();
+    if (!done) co_return std::unexpected(done.error());
+    co_return closed;
+  }(act));
+}
 
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act) {
   const auto where = arguments.where();

@@ -19,9 +19,9 @@ struct JobStoreArguments {
   std::string store;
   bool json = false;
   void add_to(CLI::App& command);
-  // As open_store() takes it. Errors: invalid_input when none was named.
+  // As open_store() takes it, or a daemon; usual_store() where none was named. Errors: invalid_input.
   Result<std::string> where() const;
-  // FILE of sqlite:FILE; empty: the store is no file.
+  // FILE of sqlite:FILE; empty: the store is no file. No daemon is asked.
   std::string file() const;
 };
 
@@ -41,7 +41,11 @@ enum class IfMissing : std::uint8_t { make, complain };
 // error is said.
 using BookAction = std::function<Coro<Result<int>>(Book& book)>;
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act);
-// The same, only to look at what is there.
+// For a command that makes a store whose file is not there: does `act` on an empty store in memory first, so that one who is refused
+// leaves no file. Does nothing where the file is there, and for a daemon, which is asked itself. `act` prints nothing.
+// Errors: those of `act`.
+Result<void> rehearse(const JobStoreArguments& arguments, const BookAction& act);
+// The same as run_on_book(), only to look at what is there.
 inline int look_at_book(const JobStoreArguments& arguments, const BookAction& act) {
   return run_on_book(arguments, StoreAccess::read, IfMissing::complain, act);
 }

@@ -56,20 +56,11 @@ std::vector<std::string> take_command(int& argc, char** argv) {
   return {dashes + 1, end};
 }
 
-// With a limit on the size of files (ulimit -f) the signal would end the process without a word: the write that goes beyond it fails
-// instead, and its error names the file. A handler, since commands that jobs run would inherit that it is ignored.
-void tell_of_files_that_are_too_large() {
-  struct sigaction action {};
-  action.sa_handler = [](int) {};
-  action.sa_flags = SA_RESTART;
-  (void)::sigaction(SIGXFSZ, &action, nullptr);
-}
-
 int run_argiope(int argc, char** argv) {
   using namespace argiope;
   const std::vector<std::string> command = take_command(argc, argv);
   keep_standard_descriptors();
-  tell_of_files_that_are_too_large();
+  let_writes_fail(SIGXFSZ);  // with a limit on the size of files (ulimit -f): the error names the file
   raise_open_files_limit();
   // Standard output belongs to results; everything said on the way goes to standard error.
   log_to_standard_error();

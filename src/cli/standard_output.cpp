@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,13 +28,23 @@ Result<void> print_now(std::string_view bytes) {
   return fail(Errc::io, fmt::format("standard output: {}", std::strerror(errno)));
 }
 
+void say(std::string_view text) noexcept { (void)std::fwrite(text.data(), 1, text.size(), stderr); }
+
+// A handler, since commands that jobs run would inherit that the signal is ignored.
+void let_writes_fail(int signal_number) noexcept {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
+  (void)::sigaction(signal_number, &action, nullptr);
+}
+
 int after_output(int status) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
   // Who ends so has said why.
   if (status == kExitNothing) return status;
   const std::string why = errno == 0 ? std::string{} : fmt::format(": {}", std::strerror(errno));
-  fmt::print(stderr, "argiope: standard output: cannot be written{}\n", why);
+  say(fmt::format("argiope: standard output: cannot be written{}\n", why));
   return status == kExitFinished || status == kExitBroken ? kExitNothing : status;
 }
 

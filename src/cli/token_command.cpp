@@ -54,7 +54,7 @@ int add(const TokenArguments& arguments) {
                  .created_at = now};
   if (arguments.expires_in) kept.token.expires_at = now + *arguments.expires_in;
   const auto added = edit_token_file(
-      arguments.file, [&](std::vector<KeptToken>& tokens) { return add_token(tokens, std::move(kept)); });
+      arguments.file, [&](std::vector<KeptToken>& tokens) { return add_token(tokens, kept); });
   if (!added) return complain(added.error());
   fmt::print("{}\n", *words);
   fmt::print(stderr, "This is shown once. {} keeps its SHA-256 alone.\n", printable(arguments.file));
@@ -101,7 +101,7 @@ int list(const TokenArguments& arguments) {
     table.add({one_line(kept.token.name, kMostOfName), std::string(to_string(kept.token.scope)), joined(kept.token.prefixes),
                kept.created_at ? to_rfc3339(*kept.created_at) : "", until(kept.token, now)});
   }
-  fmt::print("{}", table.text());
+  table.print();
   return kExitFinished;
 }
 

@@ -519,6 +519,24 @@ Result<void> check_calls(const Configuration& configuration, const std::function
   return {};
 }
 
+std::vector<std::string> calls_without_workers(const Configuration& configuration,
+                                               const std::function<bool(std::string_view queue)>& executes) {
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < configuration.schedules.size(); ++i) {
+    const JobTemplate& job = configuration.schedules[i].job;
+    if ((job.function != kCommandFunction && job.function != kHttpFunction) || executes(job.queue)) continue;
+    const auto queue = std::ranges::find(configuration.queues, job.queue, &ConfiguredQueue::name);
+    if (queue != configuration.queues.end() && (queue->says_workers || queue->command || queue->push)) continue;
+    const std::string name = in_quotes(job.queue);
+    found.push_back(
+        fmt::format("{}: the daemon does not run its {}, for the queue {} has no workers: [[queue]] name = {}, workers "
+                    "= 1 has it run; workers = 0 says that others do",
+                    printable(configuration.schedule_places[i]),
+                    job.function == kCommandFunction ? "command" : "request", name, name));
+  }
+  return found;
+}
+
 std::vector<std::string> private_pushes(const Configuration& configuration) {
   std::vector<std::string> found;
   if (configuration.serve.allow_private) return found;

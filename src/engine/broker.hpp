@@ -48,8 +48,9 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   Result<void> rest_key(std::string_view queue, std::string_view key, TimePoint until);
   Result<void> wake_key(std::string_view queue, std::string_view key);
   Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override { return kept(lease_some(std::move(call))); }
-  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override {
-    return kept(lease_what_there_is(std::move(call)));
+  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) { return kept(lease_what_there_is(std::move(call))); }
+  Coro<Result<std::vector<LeasedJob>>> lease_within(LeaseCall call, Duration wait) override {
+    return wait > Duration{} ? kept(lease_before(std::move(call), wait)) : lease_now(std::move(call));
   }
   Coro<Result<std::optional<LeasedJob>>> lease_job(JobId id, LeaseCall call) {
     return kept(lease_one(id, std::move(call)));
@@ -81,6 +82,7 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   WallTime calendar_now() const { return clock_.to_calendar(clock_.now()); }
   void look_at_calendar();
   std::size_t in_memory() const;
+  Coro<Result<Backlog>> backlog(BacklogLook look) override { return kept(look_at_backlog(std::move(look))); }
   std::optional<Error> failure() const override { return store_.failure(); }
   using ListenerId = std::uint64_t;
   ListenerId add_listener(std::uint32_t mask, JobListener listener) {
@@ -278,6 +280,8 @@ class Broker final : public JobSource, public std::enable_shared_from_this<Broke
   static void join(Caller& caller, Queue& queue);
   Coro<Result<std::vector<LeasedJob>>> lease_some(LeaseCall call);
   Coro<Result<std::vector<LeasedJob>>> lease_what_there_is(LeaseCall call);
+  Coro<Result<std::vector<LeasedJob>>> lease_before(LeaseCall call, Duration wait);
+  Coro<Result<Backlog>> look_at_backlog(BacklogLook look);
   Coro<Result<std::optional<LeasedJob>>> lease_one(JobId id, LeaseCall call);
   std::optional<Grant> grant_of(Queue& queue, const JobRecord& record, LeaseCall call);
   Coro<Result<void>> end_leases_of(std::string worker);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "argiope/async/or_return.hpp"
+#include "argiope/async/timeout.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"
 
@@ -396,6 +397,37 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call)
     co_await read_on_.wait();
   }
   co_return std::vector<LeasedJob>{};
+}
+
+// A lease that comes when the wait is over goes back.
+Coro<Result<std::vector<LeasedJob>>> Broker::lease_before(LeaseCall call, Duration wait) {
+  try {
+    co_return co_await timeout(wait).run(lease_some(std::move(call)));
+  } catch (const TimeoutError&) {
+    co_return std::vector<LeasedJob>{};
+  }
+}
+
+Coro<Result<Backlog>> Broker::look_at_backlog(BacklogLook look) {
+  const auto counted = co_await store_(&Store::counts);
+  if (closing_) co_return std::unexpected(Error{Errc::cancelled, "the engine closes"});
+  if (!counted) co_return std::unexpected(counted.error());
+  std::vector<QueueFacts> facts;
+  for (const std::string& name : look.queues) {
+    const StoredQueue* known = queue(name);
+    if (known == nullptr) continue;
+    const auto found = std::ranges::find(*counted, known->id, &QueueCounts::queue);
+    if (found == counted->end()) continue;
+    facts.push_back({.queue = *known, .counts = found->counts});
+    end_pause_if_over(facts.back().queue.config, clock_.now());
+  }
+  const auto delayed = [this](const StoredQueue& of) {
+    return store_(&Store::read_shelf, of.id, ShelfRead{.shelf = Shelf::delayed, .limit = kMostDelayedLookedAt},
+                  std::string{});
+  };
+  Backlog left = co_await or_return(look_for_backlog(std::move(facts), delayed, clock_.now(), look.linger));
+  left.next_due = clock_.to_calendar(left.next_due);
+  co_return left;
 }
 
 // --- one job by its id ---------------------------------------------------------------------------------------------

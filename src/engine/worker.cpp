@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/timeout.hpp"
 #include "argiope/async/waiting.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 // Before a store is asked again that another process holds.
 constexpr Duration kWhileBusy = std::chrono::seconds{1};
+// Of one that works until_empty, between two looks whether anything is left.
+constexpr Duration kLookInterval = std::chrono::milliseconds{500};
 
 std::string what_of(const std::exception_ptr& exception) {
   try {
@@ -48,7 +51,12 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
 
   Coro<Result<void>> run();
   Coro<Result<void>> work();
-  Coro<Result<std::vector<LeasedJob>>> lease(const LeaseCall& call);
+  Coro<Result<std::vector<LeasedJob>>> lease(const LeaseCall& call, Duration wait);
+  Coro<Result<std::vector<LeasedJob>>> lease_until_idle(const LeaseCall& call, Duration wait);
+  Coro<Result<bool>> look_for_more(const LeaseCall& call);
+  template <class T>
+  bool is_held_up(const Result<T>& answer);
+  void has_ended(std::uint64_t token);
   void begin(LeasedJob&& job);
   static Coro<void> run_job(std::shared_ptr<State> self, std::uint64_t token);
   Coro<Verdict> attempt(JobContext& context);
@@ -75,6 +83,8 @@ struct Worker::State : std::enable_shared_from_this<Worker::State> {
   bool is_running = false;
   bool stopping = false;
   bool told_busy = false;
+  Timeout* waiting = nullptr;  // a request for leases that is to end when the last run does
+  Backlog backlog;             // as of the last look
   std::optional<Error> unfit;  // WorkerUnfit was thrown
 };
 
@@ -97,6 +107,9 @@ void Worker::add_default(JobFunction run) { state_->default_function = std::move
 Coro<Result<void>> Worker::run() { return keep_alive(state_, state_->run()); }
 void Worker::stop(bool at_once) { state_->stop(at_once); }
 const Worker::Counts& Worker::counts() const noexcept { return state_->counts; }
+Worker::DueLater Worker::due_later() const noexcept {
+  return {.jobs = state_->backlog.due_later, .first = state_->backlog.next_due};
+}
 
 // --- stopping ------------------------------------------------------------------------------------------------------
 
@@ -209,6 +222,7 @@ Coro<Result<void>> Worker::State::work() {
   call.on_cancel = [weak = weak_from_this()](std::uint64_t token) {
     if (const auto self = weak.lock()) self->ask_to_stop(token);
   };
+  Duration wait{};
   while (!stopping) {
     while (runs.size() >= options.concurrency && !stopping) {
       changed.clear();
@@ -216,32 +230,68 @@ Coro<Result<void>> Worker::State::work() {
     }
     if (stopping) break;
     call.most = options.concurrency - runs.size();
-    auto leased = co_await lease(call);
+    const bool was_idle = runs.empty();
+    auto leased = co_await lease(call, std::exchange(wait, Duration{}));
     if (!leased) co_return std::unexpected(std::move(leased.error()));
     for (LeasedJob& job : *leased) begin(std::move(job));
     if (!leased->empty()) continue;
     if (!options.until_empty) break;  // the engine closes
-    if (runs.empty()) break;
-    changed.clear();
-    co_await changed.wait();
+    // Idle before it asked, so that nothing has followed since.
+    if (was_idle && !co_await or_return(look_for_more(call))) break;
+    if (was_idle || !runs.empty()) wait = kLookInterval;
   }
   co_return Result<void>{};
 }
 
-// A store that another process holds is waited for.
-Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call) {
+// Whether another process holds the store, which is waited for.
+template <class T>
+bool Worker::State::is_held_up(const Result<T>& answer) {
+  const bool busy = !answer && answer.error().code == Errc::busy;
+  if (busy && !told_busy) spdlog::warn("worker {} waits: {}", options.name, answer.error().message);
+  return told_busy = busy;
+}
+
+Coro<Result<std::vector<LeasedJob>>> Worker::State::lease(const LeaseCall& call, Duration wait) {
   for (;;) {
-    auto leased = options.until_empty ? co_await source->lease_now(call) : co_await source->lease(call);
-    const bool busy = !leased && leased.error().code == Errc::busy;
-    if (busy && !std::exchange(told_busy, true)) {
-      spdlog::warn("worker {} waits: {}", options.name, leased.error().message);
-    }
-    if (!busy) {
-      told_busy = false;
-      co_return leased;
+    auto leased = options.until_empty ? co_await lease_until_idle(call, wait) : co_await source->lease(call);
+    if (!is_held_up(leased)) co_return leased;
+    co_await sleep(kWhileBusy);
+  }
+}
+
+// Waits no longer than its last run.
+Coro<Result<std::vector<LeasedJob>>> Worker::State::lease_until_idle(const LeaseCall& call, Duration wait) {
+  Timeout until_idle(kNever);
+  waiting = &until_idle;
+  struct Over {
+    Timeout*& waiting;
+    ~Over() { waiting = nullptr; }
+  } const over{waiting};
+  try {
+    co_return co_await until_idle.run(source->lease_within(call, wait));
+  } catch (const TimeoutError&) {
+    co_return std::vector<LeasedJob>{};
+  }
+}
+
+// Whether one that works until_empty and was given nothing asks again.
+Coro<Result<bool>> Worker::State::look_for_more(const LeaseCall& call) {
+  for (;;) {
+    auto left = co_await source->backlog({.queues = call.queues, .linger = options.linger});
+    if (!left && left.error().code == Errc::cancelled) co_return false;  // the engine closes
+    if (!is_held_up(left)) {
+      backlog = co_await or_return(std::move(left));
+      co_return backlog.is_left;
     }
     co_await sleep(kWhileBusy);
   }
+}
+
+void Worker::State::has_ended(std::uint64_t token) {
+  runs.erase(token);
+  counts.running = runs.size();
+  changed.set();
+  if (runs.empty() && waiting != nullptr && !waiting->expired()) waiting->reschedule(loop->time());
 }
 
 // Begun at once: a task that is cancelled before its first step would end without settling its job.
@@ -263,11 +313,7 @@ Coro<void> Worker::State::run_job(std::shared_ptr<State> self, std::uint64_t tok
   struct End {
     State& state;
     std::uint64_t token;
-    ~End() {
-      state.runs.erase(token);
-      state.counts.running = state.runs.size();
-      state.changed.set();
-    }
+    ~End() { state.has_ended(token); }
   } const end{*self, token};
   Run& run = self->runs.at(token);
   Verdict verdict;

@@ -16,6 +16,7 @@
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/job_telling.hpp"
 #include "remote/internal/api_path.hpp"
+#include "remote/internal/http_book.hpp"
 #include "remote/internal/lease_limits.hpp"
 #include "remote/settlement_telling.hpp"
 
@@ -125,10 +126,6 @@ Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease(LeaseCall call) {
   }
 }
 
-Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease_now(LeaseCall call) {
-  return lease_within(std::move(call), Duration{});
-}
-
 Coro<Result<void>> HttpJobSource::check(const LeaseCall& call) {
   co_await or_return(ask_for_leases({.call = call, .key = client_.new_key()}));
   co_return Result<void>{};
@@ -155,6 +152,35 @@ Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease_within(LeaseCall call,
 Coro<std::unique_ptr<Result<HttpJobSource::Told>>> HttpJobSource::poll(std::shared_ptr<HttpJobSource> self,
                                                                        Asked asked) {
   co_return std::make_unique<Result<Told>>(co_await self->ask_for_leases(asked));
+}
+
+Coro<Result<Backlog>> HttpJobSource::backlog(BacklogLook look) {
+  const auto self = shared_from_this();
+  HttpBook book(client_);
+  auto queues = co_await or_return(book.queues());
+  const auto counted = co_await or_return(book.counts({}));
+  std::vector<QueueFacts> facts;
+  for (StoredQueue& queue : queues) {
+    if (std::ranges::find(look.queues, queue.name) == look.queues.end()) continue;
+    const auto found = std::ranges::find(counted, queue.name, &NamedCounts::first);
+    if (found != counted.end()) facts.push_back({.queue = std::move(queue), .counts = found->second});
+  }
+  const auto delayed = [&book](const StoredQueue& of) { return delayed_in(book, of.name); };
+  co_return co_await look_for_backlog(std::move(facts), delayed, loop_.clock().wall_now(), look.linger);
+}
+
+Coro<Result<std::vector<WaitingJob>>> HttpJobSource::delayed_in(HttpBook& book, std::string queue) {
+  const auto listed = co_await or_return(book.list({.queue = std::move(queue),
+                                                    .state = JobState::delayed,
+                                                    .key = std::nullopt,
+                                                    .limit = kMostDelayedLookedAt,
+                                                    .payloads = false}));
+  std::vector<WaitingJob> delayed;
+  for (const JobRecord& job : listed) {
+    if (job.pending == 0) delayed.push_back({.id = job.id, .due_at = job.due_at, .attempts = job.attempts});
+  }
+  std::ranges::sort(delayed, {}, &WaitingJob::due_at);
+  co_return delayed;
 }
 
 // The daemon ends a request that waits when it comes again, and tells whom its leases are if it has ended. The request is not

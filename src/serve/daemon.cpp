@@ -213,7 +213,8 @@ struct Daemon::State {
                   .daemon = [this] { return address_for_commands(); },
                   .file = options.notify_file()}),
         api(engine, gate, events, api_options(options, context, notifier, history, room)),
-        http(with_origins(counted_in(room, routes()), options.origins), server_options(gate, api, options, context.tls)),
+        http(with_origins(counted_in(room, routes()), options.origins),
+             server_options(gate, api, options, context.tls)),
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
                             .max_connections = options.beanstalkd_max_connections,
                             .instance_id = context.run_id,
@@ -339,7 +340,8 @@ Result<void> Daemon::listen(std::vector<InheritedSocket> inherited) {
   const auto beanstalkd_sockets = std::ranges::count_if(inherited, is_for_beanstalkd);
   if (std::ssize(inherited) == beanstalkd_sockets) {
     for (const ListenAddress& address : state_->options.http) {
-      if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : state_->scheme()); !done) return done;
+      if (auto done = state_->listen_at(state_->http, address, address.is_unix() ? "" : state_->scheme()); !done)
+        return done;
     }
   }
   if (beanstalkd_sockets > 0) return {};

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -116,18 +117,53 @@ Result<void> WarcCaptures::add_file(const std::string& path) {
 
 Result<void> WarcCaptures::read_index(const std::string& index, FileReading& file) {
   const std::string name = file_name_of(file.path);
-  std::ifstream in(index, std::ios::binary);
-  std::size_t odd = 0;
-  for (std::string text; std::getline(in, text);) {
-    const auto line = parse_cdxj(text);
-    if (!line && !is_about_index(text)) ++odd;
-    if (!line || line->filename != name || line->length == 0 || line->offset + line->length > file.size) continue;
-    add(*line);
-    file.known.emplace_back(line->offset, line->offset + line->length);
+  std::vector<CdxjLine> samples;
+  std::size_t odd = 0, seen = 0;
+  const auto each_line = [&](auto visit) -> Result<void> {
+    std::ifstream in(index, std::ios::binary);
+    for (std::string text; std::getline(in, text);) {
+      const auto line = parse_cdxj(text);
+      if (!line && !is_about_index(text)) ++odd;
+      if (line && line->filename == name && line->length > 0 && line->offset + line->length <= file.size) visit(*line);
+    }
+    return in.bad() ? fail(Errc::io, fmt::format("{}: cannot be read", index)) : Result<void>{};
+  };
+  // Every line that is the next power of two, and the last: an index of another file has none that fits.
+  CdxjLine last;
+  auto sampled = each_line([&](const CdxjLine& line) {
+    if (std::has_single_bit(++seen)) samples.push_back(line);
+    last = line;
+  });
+  if (!sampled) return sampled;
+  if (seen > 0) samples.push_back(std::move(last));
+  const auto fits = are_in_file(samples, file.path);
+  if (!fits) return std::unexpected(fits.error());
+  if (!*fits) {
+    spdlog::warn("{}: it is of another file than {} is now, and counts for nothing", index, file.path);
+    return {};
   }
-  if (in.bad()) return fail(Errc::io, fmt::format("{}: cannot be read", index));
+  odd = 0;
+  auto read = each_line([&](const CdxjLine& line) {
+    add(line);
+    file.known.emplace_back(line.offset, line.offset + line.length);
+  });
+  if (!read) return read;
   if (odd > 0) spdlog::warn("{}: {} left out, torn or of another kind; the file is read for what it lacks", index, counted(odd, "line"));
   return {};
+}
+
+// Whether a record of the line's URL begins where each of them says.
+Result<bool> WarcCaptures::are_in_file(const std::vector<CdxjLine>& lines, const std::string& path) {
+  if (lines.empty()) return true;
+  auto bytes = open_warc_bytes(path);
+  if (!bytes) return std::unexpected(std::move(bytes.error()));
+  WarcReader reader(std::move(*bytes), path);
+  for (const CdxjLine& line : lines) {
+    const auto head = reader.head_at(line.offset);
+    if (!head && head.error().code == Errc::io) return std::unexpected(head.error());
+    if (!head || asked_url(std::string(head->field("WARC-Target-URI"))) != asked_url(line.url)) return false;
+  }
+  return true;
 }
 
 // The seeds are in the record at its front.

@@ -56,7 +56,9 @@ class WarcCaptures {
   };
 
   Result<void> add_file(const std::string& path);
+  // One that is of another file by samples of it is passed over.
   Result<void> read_index(const std::string& index, FileReading& file);
+  static Result<bool> are_in_file(const std::vector<CdxjLine>& lines, const std::string& path);
   // Reads the records of which no index tells.
   Result<void> read_file(FileReading& file);
   // From where the reader is. `behind` is what their offsets are counted from. False: what follows is packed together.

@@ -11,12 +11,12 @@
 #include "warc/warc_captures.hpp"
 #include "web/http/internal/http_response_reader.hpp"
 #include "web/text/internal/ascii.hpp"
-#include "web/text/internal/content_type.hpp"
+#include "web/text/internal/content_decoder.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::size_t kTooShortToTell = 4;  // bytes of a body, whether they are text
+constexpr std::size_t kTooShortToTell = 256;  // bytes of a body, whether they are text
 constexpr std::string_view kNoRobots = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
 // Takes a chunk of the transfer coding off the front; its size. nullopt: there is none, or none that is whole.
@@ -47,16 +47,6 @@ bool is_in_chunks(std::string_view payload, bool is_cut) noexcept {
   }
 }
 
-// Whether the payload may be what the coding makes: many writers undo a coding and leave its field. What has a mark has to have
-// it; what has none, and reads as text or a picture, is not coded.
-bool may_be_coded(std::string_view coding, std::string_view payload) {
-  if (payload.empty()) return true;
-  if (equals_lower(coding, "gzip") || equals_lower(coding, "x-gzip")) return payload.starts_with("\x1f\x8b");
-  if (equals_lower(coding, "zstd")) return payload.starts_with("\x28\xb5\x2f\xfd");
-  if (!equals_lower(coding, "br") && !equals_lower(coding, "deflate")) return true;
-  return sniff_type(payload) == "application/octet-stream" || payload.size() < kTooShortToTell;
-}
-
 bool names_chunked(std::string_view head) {
   HttpHeadLine line;
   for (bool first = true; take_http_line(head, line, first); first = false) {
@@ -84,7 +74,7 @@ class TrueHead {
   explicit TrueHead(const WarcMessage& message) : message_(message) {
     is_in_chunks_ = names_chunked(message.head) && is_in_chunks(message.payload, !message.truncated.empty());
     const std::string coding = outermost_coding();
-    is_coded_ = is_in_chunks_ || coding.empty() || may_be_coded(coding, message.payload);
+    is_coded_ = is_in_chunks_ || coding.empty() || message.payload.size() < kTooShortToTell || may_be_coded(coding, message.payload);
   }
 
   void append_to(std::string& out) const {

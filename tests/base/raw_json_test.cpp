@@ -31,6 +31,17 @@ TEST(RawJson, ValuesAreFoundInAnyOrder) {
   }
 }
 
+TEST(RawJson, AStringEndsAtTheQuoteThatNothingEscapes) {
+  constexpr auto kNone = std::string_view::npos;
+  EXPECT_EQ(end_of_json_string(R"("")", 1), 1u);
+  EXPECT_EQ(end_of_json_string(R"("a\"b")", 1), 5u);
+  EXPECT_EQ(end_of_json_string(R"("a\\")", 1), 4u);
+  EXPECT_EQ(end_of_json_string(R"("\\\"")", 1), 5u);
+  EXPECT_EQ(end_of_json_string(R"(\"")", 2), 2u) << "what is in front of it escapes nothing";
+  EXPECT_EQ(end_of_json_string(R"("a\")", 1), kNone);
+  EXPECT_EQ(end_of_json_string("\"", 1), kNone);
+}
+
 TEST(RawJson, WhatIsNotAskedForIsNotLookedAt) {
   RawJson broken("[");
   RawJson value(broken, 7);

@@ -103,11 +103,16 @@ TEST_F(CommandJobTest, OfAQuietCrawlTheSummaryInJsonIsTheRemarkInWords) {
   std::ofstream(argiope) << "#!/bin/sh\necho \"$2\"\n";
   std::filesystem::permissions(argiope, std::filesystem::perms::owner_all);
   const auto remark = [&](const std::string& summary) { return run({.args = {argiope, "crawl", summary}}).error; };
-  EXPECT_EQ(remark(R"({"pages":1,"fetched":612,"links":4311,"findings":{"broken":0},"findings_errors":0,"findings_new":0,"finished":true})"),
-            "612 URLs asked, 4,311 links, nothing new");
-  EXPECT_EQ(remark(R"({"fetched":1,"links":1,"broken":7,"findings_errors":3,"findings_new":2})"), "1 URL asked, 1 link, 3 errors, 2 new");
-  EXPECT_EQ(remark(R"({"fetched":9,"broken":1,"finished":false,"stopped_by":"max_pages"})"), "9 URLs asked, 1 broken link, stopped by max_pages");
-  EXPECT_EQ(remark("{\"fetched\":9,\"traps\":[" + std::string(3000, ' ') + "]}"), "9 URLs asked") << "however long it is";
+  EXPECT_EQ(
+      remark(
+          R"({"pages":1,"fetched":612,"links":4311,"findings":{"broken":0},"findings_errors":0,"findings_new":0,"finished":true})"),
+      "612 URLs asked, 4,311 links, nothing new");
+  EXPECT_EQ(remark(R"({"fetched":1,"links":1,"broken":7,"findings_errors":3,"findings_new":2})"),
+            "1 URL asked, 1 link, 3 errors, 2 new");
+  EXPECT_EQ(remark(R"({"fetched":9,"broken":1,"finished":false,"stopped_by":"max_pages"})"),
+            "9 URLs asked, 1 broken link, stopped by max_pages");
+  EXPECT_EQ(remark("{\"fetched\":9,\"traps\":[" + std::string(3000, ' ') + "]}"), "9 URLs asked")
+      << "however long it is";
   EXPECT_EQ(remark("no object"), "");
   EXPECT_EQ(remark("[1]"), "");
   EXPECT_EQ(remark(R"({"fetched":"many"})"), "");

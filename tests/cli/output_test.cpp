@@ -54,6 +54,17 @@ TEST(Table, ColumnsAreAsWideAsWhatIsInThemAndNumbersGoToTheRight) {
             "reports  1234\n");
 }
 
+TEST(Table, TheLastColumnIsWholeOrCutAtTheWidth) {
+  Table table({"ID", "REMARK"});
+  const std::string remark = "3 errors, 1 new; the first new one: https://example.org/";
+  table.add({"7", remark});
+  EXPECT_EQ(table.text(), "ID  REMARK\n 7  " + remark + '\n');
+  EXPECT_EQ(table.text(4 + remark.size()), table.text());
+  EXPECT_EQ(table.text(30), "ID  REMARK\n 7  3 errors, 1 new; the firs…\n");
+  EXPECT_EQ(table.text(5), "ID  REMARK\n 7  3 errors, 1 new; th…\n") << "some of it is shown in any case";
+  EXPECT_EQ(one_line("a\nb" + remark, std::string::npos), "a b" + remark);
+}
+
 TEST(Table, AColumnWithOneWordIsNoColumnOfNumbers) {
   Table table({"N"});
   table.add({"12"});

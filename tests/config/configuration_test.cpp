@@ -430,6 +430,30 @@ TEST(Configuration, SaysWhichCallsOfSchedulesCannotBeRun) {
   EXPECT_EQ(trouble("{ function = 'mine', payload = '' }"), "");
 }
 
+TEST(Configuration, SaysWhichSchedulesCallWhatNobodyRuns) {
+  const auto found = [](std::string_view queues, std::string_view function = "command") {
+    const std::string text = fmt::format(
+        "[[schedule]]\nname = 'a'\ntrigger = '@every 1h'\njob = {{ queue = 'night', function = '{}', "
+        "payload = {{ args = ['true'] }} }}\n{}",
+        function, queues);
+    return calls_without_workers(read(text), [](std::string_view queue) { return queue == "default"; });
+  };
+  ASSERT_EQ(found("").size(), 1u);
+  EXPECT_EQ(
+      found("").front(),
+      R"(a.toml:4: schedule "a": the daemon does not run its command, for the queue "night" has no workers: [[queue]] name = "night", )"
+      "workers = 1 has it run; workers = 0 says that others do");
+  EXPECT_EQ(found("[[queue]]\nname = 'night'\n").size(), 1u) << "it waits for workers elsewhere, and does not say so";
+  EXPECT_EQ(found("", "http").size(), 1u);
+  EXPECT_TRUE(found("[[queue]]\nname = 'night'\nworkers = 0\n").empty());
+  EXPECT_TRUE(found("[[queue]]\nname = 'night'\npush = 'https://shop.example/'\n").empty());
+  EXPECT_TRUE(found("", "mine").empty()) << "workers know it";
+  EXPECT_TRUE(
+      calls_without_workers(read("[[schedule]]\nname = 'a'\ntrigger = '@every 1h'\njob = { function = 'command' }\n"),
+                            [](std::string_view queue) { return queue == "default"; })
+          .empty());
+}
+
 TEST(Configuration, SaysWhichPushesNeedPrivateAddresses) {
   const auto found = private_pushes(read("[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/x'\n[[queue]]\nname = 'b'\n"
                                          "push = { url = 'http://10.0.0.1/', allow_private = true }\n[[queue]]\nname = 'c'\n"

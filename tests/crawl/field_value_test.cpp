@@ -123,6 +123,16 @@ TEST(FieldTruth, IsYesOrNo) {
   EXPECT_FALSE(truth_in(""));
 }
 
+TEST(FieldDate, IsReadWithTheSignsOfChineseJapaneseAndKorean) {
+  for (const char* text : {"2026年1月5日", "2026年01月05日(月)", "2026年1月5日 月曜日", "2026年1月5日星期一", "２０２６年１月５日", "2026년 1월 5일"}) {
+    EXPECT_EQ(date_of_text(text), "2026-01-05") << text;
+  }
+  EXPECT_EQ(date_of_text("2026年11月"), "2026-11");
+  EXPECT_EQ(date_of_text("2026年11月28日 10时20分30秒"), "2026-11-28T10:20:30");
+  EXPECT_EQ(date_of_text("2026년 11월 28일 10:20:30"), "2026-11-28T10:20:30");
+  for (const char* text : {"2026年13月1日", "2026年", "年", "令和8年11月28日", "2026年(11月", "(年"}) EXPECT_FALSE(date_in(text)) << text;
+}
+
 TEST(FieldDate, IsReadFromIsoAndRfc3339) {
   EXPECT_EQ(date_of_text("2026-03-12"), "2026-03-12");
   EXPECT_EQ(date_of_text("2026-03-12T14:30:05Z"), "2026-03-12T14:30:05Z");

@@ -43,9 +43,9 @@ class BeanstalkdCommand(EndToEnd):
     def client(self, daemon):
         return Client(self, ('127.0.0.1', daemon.port))
 
-    def refused(self, *arguments, culprit):
+    def refused(self, *arguments, culprit, expect=2):
         result = subprocess.run([ARGIOPE, 'beanstalkd', *map(str, arguments)], capture_output=True, text=True, timeout=60)
-        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertEqual(result.returncode, expect, result.stdout + result.stderr)
         self.assertIn(culprit, result.stderr)
 
     def test_keeps_jobs_in_memory_without_a_directory(self):
@@ -124,6 +124,9 @@ class BeanstalkdCommand(EndToEnd):
         self.refused('-l', culprit='-l')
         self.refused('now', culprit='now')
         self.refused('-z', 'large', culprit='-z')
+        self.refused('-b', self.folder, '-l', '300.1.1.1', culprit='-l 300.1.1.1:11300: "300.1.1.1" is no address to listen at')
+        self.refused('-b', self.folder, '-l', 'unix:/nowhere/socket', culprit='-l unix:/nowhere/socket: No such file', expect=3)
+        self.assertEqual(os.listdir(self.folder), [], 'a refused command has made files')
 
     def test_leaves_no_binlog_behind_unnoticed(self):
         (self.folder / 'binlog.7').touch()

@@ -73,6 +73,17 @@ class Putting(Jobs):
         self.assertEqual(len(result.stderr.splitlines()), 6)
         self.assertEqual(len(self.json('list')), 2)
 
+    def test_what_cannot_be_said_keeps_no_line_from_being_put(self):
+        with open('/dev/full', 'w') as full:
+            put = self.start_command('job', 'put', '-', stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=full)
+            put.stdin.write('nonsense\n{"queue":"a"}\n')
+            put.stdin.flush()
+            self.assertEqual(put.stdout.readline(), '1\n')
+            put.stdin.write('nonsense\n')
+            put.stdin.flush()
+            self.assertEqual(put.communicate('{"queue":"a"}\n', timeout=PATIENCE)[0], '2\n')
+        self.assertEqual(put.returncode, 2)
+
     def test_a_stream_may_be_a_named_pipe_but_no_device(self):
         pipe = self.folder / 'pipe'
         os.mkfifo(pipe)
@@ -122,6 +133,20 @@ class Putting(Jobs):
         for subcommand in ('put', 'list', 'show', 'explain', 'cancel', 'kick', 'retry', 'delete', 'stats', 'work', 'queue'):
             self.assertIn('--store', self.run_it('job', subcommand, '--help').stdout)
 
+    def test_a_refused_command_makes_no_store(self):
+        long = 'x' * 600
+        for arguments, culprit in (
+                (['job', 'queue', 'q', '--rate', 'bad'], '--rate bad'), (['job', 'queue', 'q', '--config', '{"rat":1}'], '"rat"'),
+                (['job', 'queue', long, '--pause'], '512'), (['job', 'put', long], '512'), (['job', 'put', 'q', '--key', long], '512'),
+                (['job', 'put', 'q', '--waits-for', 'nobody'], 'nobody'), (['job', 'put', 'q', '--batch', 'nobody'], 'nobody'),
+                (['job', 'put', 'q', '--unique', long], '512'),
+                (['job', 'work', long, '--', 'true'], '512'), (['schedule', 'run', '--work', long, '--', 'true'], '512'),
+                (['schedule', 'run', '--executor', long], '512'),
+                (['schedule', 'add', 'n', '--cron', '* * * * *', '--queue', long], '512')):
+            with self.subTest(arguments=arguments[:3]):
+                self.refused(*arguments[:2], '--store', self.store, *arguments[2:], culprit=culprit)
+                self.assertEqual(os.listdir(self.folder), [])
+
     def test_the_store_can_come_from_the_environment_and_be_a_bare_file(self):
         self.run_it('job', 'put', 'mail', env=dict(os.environ, ARGIOPE_STORE=str(self.file)))
         self.assertEqual(self.counts('mail')['ready'], 1)
@@ -155,6 +180,10 @@ class Looking(Jobs):
                      culprit=['not made by argiope', '--store names another file'])
         self.refused('job', 'put', 'mail', '--store', 'redis://here', culprit='--store "redis://here": give "sqlite:FILE"')
         self.refused('job', 'put', 'mail', '--store', self.folder, culprit=str(self.folder), expect=3)
+        pipe = self.folder / 'pipe'
+        os.mkfifo(pipe)
+        for command in (['job', 'put', 'mail'], ['job', 'list'], ['schedule', 'export']):
+            self.refused(*command[:2], '--store', pipe, *command[2:], culprit='not a plain file', expect=3)
 
     def test_a_damaged_file_is_told_of(self):
         self.job('put', '-', input='{"queue":"a","payload":"%s"}\n' % ('x' * 1000) * 500)

@@ -783,6 +783,10 @@ except OSError as error:
         self.assertIn('has no projects yet', self.project('run', '--once', expect=2).stderr)
         self.assertIn('--results', self.project('run', path, '--once', '--results', 'out.xml', expect=2).stderr)
         self.assertIn('in another file already', self.project('run', path, path, expect=2).stderr)
+        for options in (['--proxy', 'nonsense://x'], ['--header', 'no colon'], ['--header-for', 'a host', 'A: b']):
+            self.project('run', path, '--once', *options, expect=2)
+        self.assertFalse(self.pages.exists(), 'a refused command has made it')
+        self.once(path, '--retry-wait', 0, expect=1)
         self.assertIn('there is no project "x"', self.project('status', 'x', expect=2).stderr)
         self.pages.unlink()
         self.assertIn('argiope project run makes it', self.project('status', expect=3).stderr)

@@ -508,6 +508,15 @@ class Running(Schedules):
         job = json.loads(self.run_it('job', 'show', entry['job'], '--store', self.store, '--json').stdout)
         self.assertEqual((entry['outcome'], job['state'], job['attempts']), ('running', 'ready', 0))
 
+    def test_a_reader_of_its_events_that_goes_lets_runs_end(self):
+        self.schedule('add', 'tick', '--every', '100ms', '--', 'true')
+        runner = self.start_command('schedule', 'run', '--json', stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertIn('scheduler_started', ''.join(runner.stdout.readline() for _ in range(2)))
+        runner.stdout.close()
+        self.assertEqual(runner.wait(PATIENCE), 141)
+        self.assertIn('Stopping: letting what runs end', runner.stderr.read())
+        self.assertEqual(self.job('list', '--state', 'running', '--json'), '', 'a job that had not begun may wait')
+
     def test_a_killed_run_is_run_again(self):
         run, go = self.start_sleeper()
         run.kill()

@@ -3,9 +3,21 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import unittest
 
-from support import ARGIOPE, Commands, free_port
+from support import ARGIOPE, Commands, EndToEnd, free_port
+
+# Runs a command with a loopback that nobody else has, so that the usual port is free. Exit status 77: that is not allowed here.
+OWN_NETWORK = '''
+import ctypes, fcntl, os, socket, struct, sys
+NEW_NETWORK, NEW_USER, SET_FLAGS, UP = 0x40000000, 0x10000000, 0x8914, 0x41
+if ctypes.CDLL(None).unshare(NEW_NETWORK | (NEW_USER if os.geteuid() else 0)) != 0:
+    sys.exit(77)
+with socket.socket() as one:
+    fcntl.ioctl(one, SET_FLAGS, struct.pack("16sh22x", b"lo", UP))
+os.execvp(sys.argv[1], sys.argv[1:])
+'''
 
 
 class OnADaemon(Commands):
@@ -311,6 +323,47 @@ class NobodyIsTold(OnADaemon):
         self.assertEqual(self.run_it('notify', 'list', '--store', self.store, '--json').stdout, '')
         self.refused('notify', 'test', '--store', self.store, culprit=['nobody to test', 'SIGHUP'])
         self.refused('notify', 'test', '--store', self.store, 'ops', culprit='argiope notify list')
+
+
+class WithoutAStore(EndToEnd):
+    def test_commands_use_the_database_of_the_folder_or_else_the_daemon_and_say_so(self):
+        script = self.folder / 'script'
+        script.write_text('''
+            say() { name=$1; shift; "$ARGIOPE" "$@" >"$OUT/$name.out" 2>"$OUT/$name.err"; echo $? >"$OUT/$name.status"; }
+            mkdir out there empty; OUT=$PWD/out; unset ARGIOPE_STORE
+            cd empty
+            say neither job put mail hello
+            (cd ../there && exec "$ARGIOPE" serve) 2>"$OUT/log" &
+            until grep -q "listening: http" "$OUT/log"; do kill -0 $! || exit 1; done
+            say put job put mail hello
+            say list job list --json
+            say schedules schedule list
+            say explained explain 1
+            say notify notify list
+            cd ../there
+            say local job list
+            say named job list --store http://127.0.0.1:7733
+            kill $!; wait $!
+            cd ../empty; ls -A >"$OUT/left"''')
+        done = subprocess.run([sys.executable, '-c', OWN_NETWORK, 'bash', script], cwd=self.folder, env={**os.environ, 'ARGIOPE': ARGIOPE},
+                              capture_output=True, text=True, timeout=300)
+        if done.returncode == 77:
+            self.skipTest('no network of its own may be made here')
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        told = {file.name: file.read_text() for file in (self.folder / 'out').iterdir()}
+        self.assertEqual(told['neither.status'], '2\n')
+        for way in ('which store?', 'no argiope-jobs.db in this folder', 'http://127.0.0.1:7733', '--store sqlite:FILE', 'ARGIOPE_STORE',
+                    'argiope serve'):
+            self.assertIn(way, told['neither.err'])
+        at_daemon = 'argiope: using the daemon at http://127.0.0.1:7733; --store names another\n'
+        for name in ('put', 'list', 'schedules', 'explained'):
+            self.assertEqual((told[f'{name}.status'], told[f'{name}.err']), ('0\n', at_daemon))
+        self.assertEqual(json.loads(told['list.out'])['payload'], 'hello')
+        self.assertEqual((told['notify.status'], told['notify.err']), ('0\n', ''), 'it has always asked a daemon')
+        self.assertEqual((told['local.status'], told['local.err']), ('0\n', 'argiope: using argiope-jobs.db of this folder; --store names another\n'))
+        self.assertEqual((told['named.status'], told['named.err']), ('0\n', ''))
+        self.assertEqual(told['local.out'], told['named.out'])
+        self.assertEqual(told['left'], '', 'nothing was made')
 
 
 if __name__ == '__main__':

@@ -229,6 +229,15 @@ class Telling(Daemons):
         self.wait_until(lambda: 'This is a test' in told.read_text())
         self.assertEqual(daemon.good('GET', '/v1/notify')['notify'][0]['messages'], 2)
 
+    def test_messages_of_a_rule_that_was_renamed_are_counted(self):
+        rule = '[[notify]]\nname = "{}"\nwait = 0\ninterval = 0\ncommand = ["false"]\n'
+        daemon = self.daemon(self.file(rule.format('ops')))
+        for _ in range(2):
+            daemon.good('POST', '/v1/notify/ops/test')
+        self.file(rule.format('team'))
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for('there is no notify "ops" any more, and 2 messages of it will not be delivered: .*argiope job list argiope.notify.ops')
+
     def test_findings_are_told_to_be_over_by_a_good_run_after_a_kill_and_a_reload(self):
         told = self.folder / 'told'
         rule = '[[notify]]\nname = "me"\nwait = 0\ninterval = 0\ncommand = ["sh", "-c", "cat >> told; echo >> told"]\n'
@@ -277,6 +286,16 @@ class Configured(Daemons):
         for line, culprit in (('store = ""', 'store'), ('store = "mysql:x"', 'store'), ('listen = ["127.0.0.1:1", "127.0.0.1:1"]', 'listen'),
                               ('origins = ["null"]', 'origins'), ('tokens = ""', 'tokens')):
             self.refused('--check', self.file(f'[serve]\n{line}\n', 'bad.toml'), culprit=f'bad.toml:2: serve: {culprit}')
+
+    def test_a_reader_of_its_log_that_goes_does_not_end_it(self):
+        read, write = os.pipe()
+        process = self.start([ARGIOPE, 'serve', '--store', 'memory:', '--listen', f'unix:{self.folder}/socket'], stderr=write)
+        os.close(write)
+        with open(read) as log:
+            self.assertIn('listening', log.readline())
+        for number in (signal.SIGHUP, signal.SIGTERM):  # of each it writes a line
+            process.send_signal(number)
+        self.assertEqual(process.wait(PATIENCE), 0)
 
     def test_places_that_a_start_cannot_use_are_told_by_a_check_too(self):
         (self.folder / 'dir').mkdir()

@@ -34,6 +34,12 @@ class Token(unittest.TestCase):
         self.assertEqual((line['name'], line['scope'], line['prefixes']), ('ci', 'work', ['mail', 'sms/']))
         self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o600)
 
+    def test_a_refused_command_leaves_no_file(self):
+        self.run_token('remove', 'nobody', expect=2)
+        self.run_token('add', 'n' * 100, expect=2)
+        self.run_token('add', 'n', '--prefix', '', expect=2)
+        self.assertEqual(os.listdir(self.folder.name), [])
+
     def test_lists_and_removes(self):
         self.run_token('add', 'ci')
         self.run_token('add', 'boss', '--scope', 'admin', '--expires-in', '90d')

@@ -14,7 +14,9 @@ class AllClears : public Notifiers {
  protected:
   // A schedule whose runs wait in the queue "night", the first of them after an hour.
   void add_schedule(std::string_view more = "") {
-    post("/v1/schedules", fmt::format(R"({{"name":"links","trigger":"@every 1h","max_instances":9,"job":{{"queue":"night"}}{}}})", more));
+    post(
+        "/v1/schedules",
+        fmt::format(R"({{"name":"links","trigger":"@every 1h","max_instances":9,"job":{{"queue":"night"}}{}}})", more));
   }
   void end_run(Verdict how) {
     run([&]() -> Coro<void> {
@@ -32,7 +34,8 @@ class AllClears : public Notifiers {
     std::vector<std::string> all;
     for (const auto& message : messages(rule)) {
       for (const auto& notice : message.at("notices").as_array()) {
-        all.push_back(fmt::format("{}: {}", std::string_view(notice.at("status").as_string()), std::string_view(notice.at("sentence").as_string())));
+        all.push_back(fmt::format("{}: {}", std::string_view(notice.at("status").as_string()),
+                                  std::string_view(notice.at("sentence").as_string())));
       }
     }
     return all;
@@ -55,7 +58,8 @@ TEST_F(AllClears, TellOnceThatFindingsAreOver) {
   next_hour();
   run_goes_well();
   pass(1min);
-  EXPECT_THAT(sentences(), ElementsAre(R"(trouble: "links" has found something: 2 broken links)", R"(trouble: "links" has found something: 1 broken link)",
+  EXPECT_THAT(sentences(), ElementsAre(R"(trouble: "links" has found something: 2 broken links)",
+                                       R"(trouble: "links" has found something: 1 broken link)",
                                        R"(well: "links" is well again: its run 3 has found nothing)"));
   EXPECT_EQ(messages().back().at("status"), "well");
   EXPECT_EQ(lasting(), 0u);
@@ -88,7 +92,8 @@ TEST_F(AllClears, TellThatAScheduleIsWellWhenTheJobOfItsFailedRunWasKicked) {
   EXPECT_EQ(sentences().size(), 1u);
   run_goes_well();
   pass(1min);
-  EXPECT_THAT(sentences(), ElementsAre(HasSubstr("has failed"), R"(well: schedule "links" is well again: its run 1 has gone well)"));
+  EXPECT_THAT(sentences(),
+              ElementsAre(HasSubstr("has failed"), R"(well: schedule "links" is well again: its run 1 has gone well)"));
 }
 
 // The queue has room for one run, so the times in between are too late when there is room again.
@@ -126,7 +131,8 @@ TEST_F(AllClears, TellThatTheNextRoundOfAProjectRaisedNoAlarm) {
   ends({});
   ends({});
   EXPECT_THAT(sentences(), ElementsAre(R"(trouble: project "shop" has raised 2 alarms: too few results; no prices)",
-                                       R"(trouble: project "shop" has raised an alarm: no prices)", R"(well: project "shop" is well again)"));
+                                       R"(trouble: project "shop" has raised an alarm: no prices)",
+                                       R"(well: project "shop" is well again)"));
 }
 
 TEST_F(AllClears, TellThatAProjectIsGoneWhoseAlarmWasTold) {
@@ -156,7 +162,8 @@ TEST_F(AllClears, FollowTheTroubleAlsoWhereTheRateHoldsItBack) {
   pass(30min);
   EXPECT_THAT(sentences(), ElementsAre(R"(trouble: schedule "links" has failed: disk full)"));
   pass(91min);
-  EXPECT_THAT(sentences(), ElementsAre(HasSubstr("has failed"), R"(well: schedule "links" is well again: its run 2 has gone well)"));
+  EXPECT_THAT(sentences(),
+              ElementsAre(HasSubstr("has failed"), R"(well: schedule "links" is well again: its run 2 has gone well)"));
 }
 
 TEST_F(AllClears, AreDeliveredAfterTheMessageThatToldOfTheTrouble) {
@@ -180,7 +187,8 @@ TEST_F(AllClears, AreDeliveredAfterTheMessageThatToldOfTheTrouble) {
 
 TEST_F(AllClears, GoToThoseWhoWereToldOfTheTrouble) {
   watch();
-  set_rules({{"ops", R"(,"on":["failed"],"wait":0,"interval":0)"}, {"dev", R"(,"on":["findings"],"wait":0,"interval":0)"}});
+  set_rules(
+      {{"ops", R"(,"on":["failed"],"wait":0,"interval":0)"}, {"dev", R"(,"on":["findings"],"wait":0,"interval":0)"}});
   add_schedule();
   pass(61min);
   run_finds("2 broken links");
@@ -278,7 +286,8 @@ TEST_F(AllClears, AreToldByTheNextProcess) {
   next_hour();
   run_goes_well();
   pass(1min);
-  EXPECT_THAT(sentences(), ElementsAre(HasSubstr("has found something"), R"(well: "links" is well again: its run 2 has found nothing)"));
+  EXPECT_THAT(sentences(), ElementsAre(HasSubstr("has found something"),
+                                       R"(well: "links" is well again: its run 2 has found nothing)"));
 }
 
 TEST_F(AllClears, AreToldOfRunsAndRoundsThatEndedWhileNobodyListened) {
@@ -322,6 +331,17 @@ TEST_F(AllClears, FollowATroubleThatWasNotPutWhenItsProcessWasKilled) {
   ASSERT_EQ(all.size(), before + 2);
   EXPECT_THAT(all[before], HasSubstr("has failed"));
   EXPECT_THAT(all[before + 1], HasSubstr("is well again"));
+}
+
+TEST_F(AllClears, AreOfAFailureThatOneMessageTellsWithItsBuriedJob) {
+  watch(kAtOnce);
+  add_schedule();
+  pass(61min);
+  run_fails();
+  pass(1min);
+  ASSERT_EQ(messages().size(), 1u);
+  EXPECT_THAT(sentences(), ElementsAre(R"(trouble: a job of queue "night" was buried, the first is job 1: disk full)",
+                                       R"(trouble: schedule "links" has failed: disk full)"));
 }
 
 TEST_F(AllClears, TellThatAScheduleIsGone) {

@@ -8,9 +8,16 @@ namespace {
 
 constexpr std::string_view kHere = "http://127.0.0.1:7733";
 
-std::string command_of_trouble(Trouble trouble, std::string subject, std::vector<JobId> jobs = {}, std::uint64_t run = 0) {
+std::string command_of_trouble(Trouble trouble, std::string subject, std::vector<JobId> jobs = {},
+                               std::uint64_t run = 0) {
   const std::uint64_t count = std::max<std::size_t>(jobs.size(), 1);
-  return command_for({.trouble = trouble, .subject = std::move(subject), .count = count, .run = run, .text = {}, .jobs = std::move(jobs)}, kHere);
+  return command_for({.trouble = trouble,
+                      .subject = std::move(subject),
+                      .count = count,
+                      .run = run,
+                      .text = {},
+                      .jobs = std::move(jobs)},
+                     kHere);
 }
 
 TEST(NoticeCommands, ShowTheMatterOfEachKind) {
@@ -30,7 +37,8 @@ TEST(NoticeCommands, ShowTheMatterOfEachKind) {
 
 TEST(NoticeCommands, NameADaemonThatCommandsDoNotFindThemselves) {
   const Notice notice{.trouble = Trouble::missed, .subject = "links", .text = {}, .jobs = {}};
-  EXPECT_EQ(command_for(notice, "https://127.0.0.1:8443"), "argiope schedule history links --store https://127.0.0.1:8443");
+  EXPECT_EQ(command_for(notice, "https://127.0.0.1:8443"),
+            "argiope schedule history links --store https://127.0.0.1:8443");
   EXPECT_EQ(command_for(notice, ""), "argiope schedule history links");
 }
 
@@ -44,7 +52,8 @@ TEST(NoticeCommands, QuoteWhatAShellWouldObey) {
 }
 
 TEST(NoticeCommands, ShowNothingOfWhatIsGone) {
-  Notice notice{.trouble = Trouble::failed, .subject = "links", .is_over = true, .text = std::string(kGone), .jobs = {}};
+  Notice notice{
+      .trouble = Trouble::failed, .subject = "links", .is_over = true, .text = std::string(kGone), .jobs = {}};
   EXPECT_EQ(command_for(notice, kHere), "");
   notice.text.clear();
   EXPECT_EQ(command_for(notice, kHere), "argiope schedule history links");

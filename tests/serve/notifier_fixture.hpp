@@ -84,7 +84,8 @@ class Notifiers : public ApiTest {
   // The messages that wait, oldest first.
   std::vector<boost::json::value> messages(std::string_view rule = "ops") {
     std::vector<boost::json::value> out;
-    for (const auto& job : get(fmt::format("/v1/jobs?queue=argiope.notify.{}&payloads=1", rule)).at("/jobs").as_array()) {
+    for (const auto& job :
+         get(fmt::format("/v1/jobs?queue=argiope.notify.{}&payloads=1", rule)).at("/jobs").as_array()) {
       out.push_back(boost::json::parse(job.at("payload").as_string()));
     }
     return out;

@@ -80,15 +80,18 @@ TEST(TroubleLogs, KnowTheJobOfARunThatHasFailed) {
 TEST(RunsThatEndATrouble, HaveGoneWellSinceItBegan) {
   using std::chrono::minutes;
   const auto run = [](std::uint64_t number, minutes fired, minutes ended, RunOutcome outcome = RunOutcome::done) {
-    return ScheduleRun{.number = number, .fired_at = kNoon + fired, .ended_at = kNoon + ended, .outcome = outcome, .error = {}};
+    return ScheduleRun{
+        .number = number, .fired_at = kNoon + fired, .ended_at = kNoon + ended, .outcome = outcome, .error = {}};
   };
   const TroubleStart fifth = of_run(5);
   EXPECT_TRUE(is_ended_by(run(6, minutes{1}, minutes{2}), Trouble::failed, fifth));
   EXPECT_TRUE(is_ended_by(run(6, minutes{-9}, minutes{2}), Trouble::failed, fifth)) << "it ran beside it";
   EXPECT_FALSE(is_ended_by(run(6, minutes{-9}, minutes{-2}), Trouble::failed, fifth)) << "that was before";
   EXPECT_FALSE(is_ended_by(run(4, minutes{-9}, minutes{2}), Trouble::failed, fifth)) << "an older one";
-  EXPECT_TRUE(is_ended_by(run(1, minutes{1}, minutes{2}), Trouble::failed, fifth)) << "of a schedule that was made anew";
-  for (const RunOutcome outcome : {RunOutcome::running, RunOutcome::failed, RunOutcome::cancelled, RunOutcome::missed, RunOutcome::skipped}) {
+  EXPECT_TRUE(is_ended_by(run(1, minutes{1}, minutes{2}), Trouble::failed, fifth))
+      << "of a schedule that was made anew";
+  for (const RunOutcome outcome :
+       {RunOutcome::running, RunOutcome::failed, RunOutcome::cancelled, RunOutcome::missed, RunOutcome::skipped}) {
     EXPECT_FALSE(is_ended_by(run(6, minutes{1}, minutes{2}, outcome), Trouble::failed, fifth)) << to_string(outcome);
   }
   const TroubleStart state{.at = kNoon, .is_event = false};
@@ -97,7 +100,8 @@ TEST(RunsThatEndATrouble, HaveGoneWellSinceItBegan) {
 }
 
 TEST(RunsThatEndATrouble, HaveFoundNothingWhereItWasAFinding) {
-  ScheduleRun run{.number = 6, .fired_at = kNoon, .ended_at = kNoon, .outcome = RunOutcome::done, .error = "2 broken links"};
+  ScheduleRun run{
+      .number = 6, .fired_at = kNoon, .ended_at = kNoon, .outcome = RunOutcome::done, .error = "2 broken links"};
   EXPECT_FALSE(is_ended_by(run, Trouble::findings, of_run(5)));
   EXPECT_TRUE(is_ended_by(run, Trouble::failed, of_run(5)));
   run.error.clear();
@@ -106,8 +110,10 @@ TEST(RunsThatEndATrouble, HaveFoundNothingWhereItWasAFinding) {
 
 TEST(Troubles, AreEventsOrAreOverAtSomeTime) {
   for (const Trouble trouble : {Trouble::buried, Trouble::expired}) EXPECT_EQ(over_by(trouble), OverBy::nothing);
-  for (const Trouble trouble : {Trouble::depth, Trouble::age, Trouble::daemon, Trouble::paused}) EXPECT_EQ(over_by(trouble), OverBy::look);
-  for (const Trouble trouble : {Trouble::missed, Trouble::failed, Trouble::findings}) EXPECT_EQ(over_by(trouble), OverBy::run);
+  for (const Trouble trouble : {Trouble::depth, Trouble::age, Trouble::daemon, Trouble::paused})
+    EXPECT_EQ(over_by(trouble), OverBy::look);
+  for (const Trouble trouble : {Trouble::missed, Trouble::failed, Trouble::findings})
+    EXPECT_EQ(over_by(trouble), OverBy::run);
   EXPECT_EQ(over_by(Trouble::alarm), OverBy::round);
 }
 

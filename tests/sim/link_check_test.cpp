@@ -137,6 +137,48 @@ TEST(LinkCheck, FindsMailAddressesAndUrlsThatCanBeNone) {
                                          "mail mailto:nobody: \"nobody\" has no @ [" + kSite + ":1 m] [" + kSite + ":2 n]"));
 }
 
+TEST(LinkCheck, FindsSchemesThatAreMistypedAndFilesOfOneComputer) {
+  CheckedSite site;
+  site.page("/",
+            "<a href='htp://a.test/'>1</a><a href='HTTPPS://a.test/'>2</a><a href='hptts:a'>3</a><a "
+            "href='file:///C:/a.doc'>4</a>"
+            "<a href='ftp://a.test/'>5</a><a href='tel:+1'>6</a><a href='slack://open'>7</a><a "
+            "href='sftp://a.test/'>8</a><a href='h:x'>9</a>");
+  EXPECT_THAT(checked(site),
+              ElementsAre("invalid HTTPPS://a.test/: \"HTTPPS\" is no scheme, and looks like https [" + kSite + ":1 2]",
+                          "invalid file:///C:/a.doc: a file of one computer, which nobody else has [" + kSite + ":1 4]",
+                          "invalid hptts:a: \"hptts\" is no scheme, and looks like https [" + kSite + ":1 3]",
+                          "invalid htp://a.test/: \"htp\" is no scheme, and looks like http [" + kSite + ":1 1]"));
+}
+
+TEST(LinkCheck, TakesTheIdsThatGithubGivesToTextsOfOthers) {
+  CheckedSite site;
+  site.page("/",
+            "<a href=#install>1</a><a href='#%C3%A9'>2</a><a href=#user-content-install>3</a><a href=#no>4</a><p "
+            "id=user-content-install><p id=user-content-é>");
+  EXPECT_THAT(checked(site),
+              ElementsAre("fragment " + kSite + "#no: the page has nothing of that name [" + kSite + ":1 4]"));
+}
+
+TEST(LinkCheck, SaysThatAHostElsewhereMayRefuseProgramsAlone) {
+  CheckedSite site;
+  site.page("/",
+            "<a href=/own>1</a><a href=http://host1.test/a>2</a><a href=http://host1.test/b>3</a><a "
+            "href=http://host1.test/c>4</a>");
+  for (const auto& [page, host, status] :
+       {std::tuple("/own", 0u, 403), std::tuple("/a", 1u, 403), std::tuple("/b", 1u, 999), std::tuple("/c", 1u, 410)}) {
+    site.page(page, "", host);
+    site.replies[{host, page}].status = status;
+  }
+  EXPECT_THAT(
+      checked(site),
+      ElementsAre("broken " + kSite + "own: 403 Forbidden [" + kSite + ":1 1]",
+                  "broken http://host1.test/a: 403 Forbidden; perhaps to programs alone [" + kSite + ":1 2]",
+                  HasSubstr("http://host1.test/b: 999"), "broken http://host1.test/c: 410 Gone [" + kSite + ":1 4]"));
+  EXPECT_THAT(findings_of(*site.sim.store, {.accept_status = *parse_status_ranges("200..399,403,999")}),
+              ElementsAre(HasSubstr("410 Gone")));
+}
+
 TEST(LinkCheck, FindsMixedContentAndNoLinksByHttp) {
   Simulation sim({.hosts = 2, .pages = 1}, {"https://host0.test", "http://host1.test"});
   sim.options.seeds.resize(1);
@@ -245,25 +287,30 @@ TEST(LinkCheck, KeepsTheLinksOfAPageThatCouldNotBeFetchedThisTime) {
   EXPECT_EQ(checked_again(site), with_page) << "and so in the night after that";
   EXPECT_EQ(site.facts(kSite + "a").title, "");
   site.replies[{0, "/a"}].status = 404;
-  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "a: 404 Not Found [" + kSite + ":1 a]")) << "now it is gone";
+  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "a: 404 Not Found [" + kSite + ":1 a]"))
+      << "now it is gone";
   site.replies[{0, "/a"}].status = 200;
   EXPECT_EQ(checked_again(site), of_page);
 }
 
 TEST(LinkCheck, NamesAPlaceOnceWhereALineHasTheSameLinkTwice) {
   CheckedSite site;
-  site.page("/", "<link rel=stylesheet href=/s.css><a href=/gone>1</a><img src=/gone><a href=/gone>1</a>\n<a href=/gone>1</a>");
+  site.page(
+      "/",
+      "<link rel=stylesheet href=/s.css><a href=/gone>1</a><img src=/gone><a href=/gone>1</a>\n<a href=/gone>1</a>");
   site.file("/s.css", "text/css", "p{background:url(x.png)}q{background:url(y.png)}a{background:url(x.png)}");
-  EXPECT_THAT(checked(site),
-              ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 1] [" + kSite + ":1 ] [" + kSite + ":2 1]",
-                          "broken " + kSite + "x.png: 404 Not Found [" + kSite + "s.css:1 ]",
-                          "broken " + kSite + "y.png: 404 Not Found [" + kSite + "s.css:1 ]"));
+  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 1] [" + kSite +
+                                             ":1 ] [" + kSite + ":2 1]",
+                                         "broken " + kSite + "x.png: 404 Not Found [" + kSite + "s.css:1 ]",
+                                         "broken " + kSite + "y.png: 404 Not Found [" + kSite + "s.css:1 ]"));
 }
 
 // Own faults, one of another host that answers, and two URLs of one that does not exist.
 void add_faults_everywhere(CheckedSite& site) {
-  site.page("/", "<a href=http://silent.test/a>1</a><a href=http://silent.test/b>2</a><a href=http://host1.test/gone>3</a><a href=/zzz>4</a>"
-                 "<a href=/moved>5</a><a href=/b>6</a><a href=http://host1.test/old>7</a><a href='mailto:nobody'>8</a>");
+  site.page("/",
+            "<a href=http://silent.test/a>1</a><a href=http://silent.test/b>2</a><a "
+            "href=http://host1.test/gone>3</a><a href=/zzz>4</a>"
+            "<a href=/moved>5</a><a href=/b>6</a><a href=http://host1.test/old>7</a><a href='mailto:nobody'>8</a>");
   site.page("/b", "<a href=http://silent.test/a>9</a>");
   site.redirect("/moved", 301, "/b");
   site.redirect("/old", 301, "/new", 1);
@@ -279,15 +326,30 @@ TEST(LinkCheck, TellsOwnFindingsFirstAndSilentHostsTogether) {
   const auto result = check_links(*site.sim.store, {});
   ASSERT_TRUE(result);
   std::vector<std::string> urls;
-  for (const LinkFinding& finding : result->findings) urls.push_back((finding.is_elsewhere ? "elsewhere " : "") + finding.url);
+  for (const LinkFinding& finding : result->findings)
+    urls.push_back((finding.is_elsewhere ? "elsewhere " : "") + finding.url);
   EXPECT_THAT(urls, ElementsAre(kSite + "zzz", "mailto:nobody", kSite + "moved", "elsewhere http://host1.test/gone",
-                                "elsewhere http://silent.test/a", "elsewhere http://silent.test/b", "elsewhere http://host1.test/old"));
+                                "elsewhere http://silent.test/a", "elsewhere http://silent.test/b",
+                                "elsewhere http://host1.test/old"));
   ASSERT_EQ(result->silent_hosts.size(), 1u);
   const SilentHost& silent = result->silent_hosts.front();
   EXPECT_EQ(words_on(silent), "silent.test cannot be reached (DNS)");
   EXPECT_EQ(std::tuple(silent.first, silent.count, silent.links, silent.pages), std::tuple(4u, 2u, 3u, 2u));
   EXPECT_EQ(result->errors(), 5u);
   EXPECT_EQ(result->errors_elsewhere(), 3u);
+}
+
+TEST(LinkCheck, TellsOfTheSilentHostWithMostLinksFirst) {
+  CheckedSite site;
+  site.page("/",
+            "<a href=http://a.test/>1</a><a href=http://c.test/x>2</a><a href=http://b.test/>3</a><a "
+            "href=https://c.test/y>4</a>");
+  site.run();
+  const auto result = check_links(*site.sim.store, {});
+  ASSERT_TRUE(result);
+  std::vector<std::string> hosts;
+  for (const SilentHost& host : result->silent_hosts) hosts.push_back(host.host + " " + std::to_string(host.links));
+  EXPECT_THAT(hosts, ElementsAre("c.test 2", "a.test 1", "b.test 1")) << "http and https are one host";
 }
 
 TEST(LinkCheck, TakesAHostForSilentOnlyIfItHasAnsweredNothing) {
@@ -330,7 +392,9 @@ TEST(AcceptedStatus, AreStatusesAndRangesWithBothEnds) {
   const auto parsed = parse_status_ranges("200..299, 403 ,..199,500..,301-302,200..=204");
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(*parsed, (std::vector<StatusRange>{{200, 299}, {403, 403}, {100, 199}, {500, 599}, {301, 302}, {200, 204}}));
-  for (const char* text : {"", "20", "600", "x", "300..200", "..", "-", "200..x", "2 00"}) EXPECT_FALSE(parse_status_ranges(text)) << text;
+  EXPECT_EQ(*parse_status_ranges("999"), (std::vector<StatusRange>{{999, 999}})) << "LinkedIn's";
+  for (const char* text : {"", "20", "1000", "x", "300..200", "..", "-", "200..x", "2 00"})
+    EXPECT_FALSE(parse_status_ranges(text)) << text;
   EXPECT_THAT(parse_status_ranges("200,abc").error().message, HasSubstr("\"abc\": not a status"));
 }
 
@@ -401,7 +465,8 @@ TEST_F(CheckOutput, AsJUnitHasNoCaseForWhatIsBrokenAndNoFinding) {
   site_.sim.backend.manual_clock().advance(std::chrono::seconds{1});
   site_.run();
   result_ = *check_links(*site_.sim.store, {});
-  EXPECT_THAT(written(CheckFormat::junit), testing::AllOf(HasSubstr("failures=\"0\""), Not(HasSubstr("gone")))) << "nothing leads there";
+  EXPECT_THAT(written(CheckFormat::junit), testing::AllOf(HasSubstr("failures=\"0\""), Not(HasSubstr("gone"))))
+      << "nothing leads there";
 }
 
 class CheckOutputElsewhere : public CheckOutput {
@@ -420,19 +485,23 @@ class CheckOutputElsewhere : public CheckOutput {
 };
 
 TEST_F(CheckOutputElsewhere, AsTextTellsOfASilentHostInOneParagraph) {
-  EXPECT_THAT(written_elsewhere(CheckFormat::text),
-              HasSubstr("\nAt other sites:\n\n"
-                        "error broken: 404 Not Found\n    http://host1.test/gone\n      in http://host0.test/:1  \"3\"\n"
-                        "error broken: silent.test cannot be reached (DNS): 3 links on 2 pages\n"
-                        "    http://silent.test/a\n      in http://host0.test/:1  \"1\"\n      in http://host0.test/b:1  \"9\"\n"
-                        "    http://silent.test/b\n      in http://host0.test/:1  \"2\"\n"
-                        "warning redirect: 301 Moved Permanently, to http://host1.test/new\n"));
+  EXPECT_THAT(
+      written_elsewhere(CheckFormat::text),
+      HasSubstr(
+          "\nAt other sites:\n\n"
+          "error broken: 404 Not Found\n    http://host1.test/gone\n      in http://host0.test/:1  \"3\"\n"
+          "error broken: silent.test cannot be reached (DNS): 3 links on 2 pages\n"
+          "    http://silent.test/a\n      in http://host0.test/:1  \"1\"\n      in http://host0.test/b:1  \"9\"\n"
+          "    http://silent.test/b\n      in http://host0.test/:1  \"2\"\n"
+          "warning redirect: 301 Moved Permanently, to http://host1.test/new\n"));
   EXPECT_THAT(written_elsewhere(CheckFormat::text), testing::EndsWith("URLs; 3 errors at other sites\n"));
 }
 
 TEST_F(CheckOutputElsewhere, HasTheSameOrderInAllFormats) {
-  const std::vector<std::string> urls = {"host0.test/zzz", "mailto:nobody", "host0.test/moved", "host1.test/gone", "silent.test/a", "silent.test/b"};
-  for (const CheckFormat format : {CheckFormat::text, CheckFormat::json, CheckFormat::csv, CheckFormat::junit, CheckFormat::sarif}) {
+  const std::vector<std::string> urls = {"host0.test/zzz",  "mailto:nobody", "host0.test/moved",
+                                         "host1.test/gone", "silent.test/a", "silent.test/b"};
+  for (const CheckFormat format :
+       {CheckFormat::text, CheckFormat::json, CheckFormat::csv, CheckFormat::junit, CheckFormat::sarif}) {
     const std::string text = written_elsewhere(format);
     std::vector<std::size_t> places;
     for (const std::string& url : urls) places.push_back(text.find(url));
@@ -444,8 +513,11 @@ TEST_F(CheckOutputElsewhere, HasTheSameOrderInAllFormats) {
 TEST_F(CheckOutputElsewhere, AsJsonNamesSilentHosts) {
   const std::string text = written_elsewhere(CheckFormat::json);
   EXPECT_TRUE(JsonText::parse(text)) << text;
-  EXPECT_THAT(text, HasSubstr(R"("silent_hosts":[{"host":"silent.test","trouble":"DNS","urls":2,"links":3,"pages":2}])"));
-  EXPECT_THAT(text, HasSubstr(R"("url":"http://silent.test/a","status":0,"message":"dns: http://silent.test","elsewhere":true)"));
+  EXPECT_THAT(text,
+              HasSubstr(R"("silent_hosts":[{"host":"silent.test","trouble":"DNS","urls":2,"links":3,"pages":2}])"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(R"("url":"http://silent.test/a","status":0,"message":"dns: http://silent.test","elsewhere":true)"));
 }
 
 TEST_F(CheckOutput, AsSarifHasARuleForEachKindAndAResultForEachPlace) {

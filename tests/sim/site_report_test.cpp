@@ -23,8 +23,10 @@ std::string report_on(CheckedSite& site) {
 
 TEST(SiteReport, TellsOfTheSiteBeforeItTellsOfOthers) {
   CheckedSite site;
-  site.page("/", "<a href=http://silent.test/a>1</a><a href=http://silent.test/b>2</a><a href=http://host1.test/gone>3</a><a href=/zzz>4</a>"
-                 "<a href=/moved>5</a><a href=/b>6</a>");
+  site.page("/",
+            "<a href=http://silent.test/a>1</a><a href=http://silent.test/b>2</a><a "
+            "href=http://host1.test/gone>3</a><a href=/zzz>4</a>"
+            "<a href=/moved>5</a><a href=/b>6</a>");
   site.page("/b", "<a href=http://silent.test/a>7</a>");
   site.redirect("/moved", 301, "/b");
   const std::string html = report_on(site);
@@ -44,7 +46,8 @@ TEST(SiteReport, NamesTheCommandThatListsAll) {
   std::string links;
   for (int i = 0; i < 205; ++i) links += "<a href=/gone" + std::to_string(i) + ">x</a>";
   site.page("/", links);
-  EXPECT_THAT(report_on(site), AllOf(HasSubstr("And 5 more; <code>--check-output links.csv</code>"), Not(HasSubstr("`"))));
+  EXPECT_THAT(report_on(site),
+              AllOf(HasSubstr("And 5 more; <code>--check-output links.csv</code>"), Not(HasSubstr("`"))));
 }
 
 TEST(SiteReport, NamesAPlaceOfAStyleSheetOfOneLineOnce) {

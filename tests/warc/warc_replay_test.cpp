@@ -366,6 +366,29 @@ TEST_F(WarcReplayTest, FindsRecordsOfWhichItsIndexSaysNothing) {
   }
 }
 
+// As when an archive was made anew in the place of another, whose index is still there.
+TEST_F(WarcReplayTest, PassesOverAnIndexThatIsOfAnotherFile) {
+  std::vector<std::size_t> begins;
+  for (const char* page : {"1", "2", "3"}) {
+    begins.push_back(foreign_.size());
+    add(std::string("http://a.test/") + page, std::string("HTTP/1.1 200 OK\r\n\r\n") + page);
+  }
+  const std::string file = written();
+  const auto line = [&](const std::string& page, std::size_t offset) {
+    return "test,a)/" + page + " 20260101000000 {\"url\":\"http://a.test/" + page + "\",\"status\":\"200\",\"length\":\"20\",\"offset\":\"" +
+           std::to_string(offset) + "\",\"filename\":\"foreign.warc.gz\"}\n";
+  };
+  for (const std::string& index : {line("1", 7), line("2", begins[0]), line("1", begins[0]) + line("2", begins[1] + 1), line("4", begins[2])}) {
+    std::ofstream(folder_.file("foreign.cdxj"), std::ios::trunc) << index;
+    const auto replay = open({file});
+    EXPECT_EQ(replay->urls(), 3u) << index;
+    for (const char* page : {"1", "2", "3"}) {
+      ASSERT_TRUE(ask(replay, std::string("http://a.test/") + page)) << index;
+      EXPECT_EQ(response_.body, page);
+    }
+  }
+}
+
 TEST_F(WarcReplayTest, LeavesOutADamagedRecordAndReadsWhatIsBehindIt) {
   add("http://a.test/1", "HTTP/1.1 200 OK\r\n\r\none");
   const std::size_t second = foreign_.size();

@@ -248,6 +248,12 @@ TEST(HttpResponse, ReadsWhatBrowsersReadAndNotesWhatWasOdd) {
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n" + gzip("hello"), HttpOddity::transfer_coding},
       {with_length("Content-Encoding: utf-8\r\n", "hello"), HttpOddity::content_coding},
       {with_length("Content-Encoding: none\r\n", "hello"), HttpOddity::content_coding},
+      {with_length("Content-Encoding: gzip\r\n", "hello"), HttpOddity::content_coding},
+      {with_length("Content-Encoding: zstd\r\n", "hello"), HttpOddity::content_coding},
+      {with_length("Content-Encoding: br\r\n", "hello"), HttpOddity::content_coding},
+      {with_length("Content-Encoding: deflate\r\n", "hello"), HttpOddity::content_coding},
+      {with_length("Content-Encoding: br, gzip\r\n", "hello"), HttpOddity::content_coding},
+      {"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nhello", HttpOddity::content_coding},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n", HttpOddity::chunks},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", HttpOddity::chunks},
   };
@@ -262,6 +268,24 @@ TEST(HttpResponse, ReadsWhatBrowsersReadAndNotesWhatWasOdd) {
       if (odd.odd != HttpOddity::content_coding) EXPECT_FALSE(reading.reusable) << odd.wire;
     }
   }
+}
+
+TEST(HttpResponse, TakesABodyAsItIsThatHasNotTheCodingItNames) {
+  std::string page = "<!doctype html><p>";
+  while (page.size() < 3000) page += "text that nobody has coded, ";
+  for (const char* coding : {"gzip", "br", "deflate", "zstd"}) {
+    const std::string wire = with_length("Content-Type: text/html\r\nContent-Encoding: " + std::string(coding) + "\r\n", page);
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{700}, std::string_view::npos}) {
+      const Reading reading(wire, piece);
+      ASSERT_TRUE(reading.verdict) << coding << ": " << reading.verdict.error().message;
+      EXPECT_EQ(reading.response.body, page) << coding << " in pieces of " << piece;
+      EXPECT_TRUE(is_noted(reading, HttpOddity::content_coding)) << coding;
+    }
+  }
+  std::string damaged = gzip(page);
+  damaged[12] ^= 0x55;
+  EXPECT_FALSE(is_noted(Reading(with_length("Content-Encoding: gzip\r\n", damaged)), HttpOddity::content_coding)) << "it begins as gzip does";
+  EXPECT_FALSE(is_noted(Reading(with_length("Content-Encoding: br\r\n", gzip(page))), HttpOddity::content_coding)) << "of another coding";
 }
 
 TEST(HttpResponse, NotesNothingOfWhatIsAllowed) {
@@ -413,7 +437,8 @@ TEST(HttpResponse, MayBeEmptyThoughEncoded) {
 TEST(HttpResponse, RefusesEncodingsThatGiveNothing) {
   const std::string cut = gzip("hello, world").substr(0, 10);
   EXPECT_EQ(error_of(Reading(with_length("Content-Encoding: gzip\r\n", cut))), Errc::protocol);
-  EXPECT_EQ(error_of(Reading(with_length("Content-Encoding: gzip\r\n", "plain text"))), Errc::protocol);
+  // What has no mark of gzip was never packed, and is taken as it is: TakesABodyAsItIsThatHasNotTheCodingItNames.
+  EXPECT_EQ(error_of(Reading(with_length("Content-Encoding: gzip\r\n", "\x1f\x8bplain text"))), Errc::protocol);
 }
 
 TEST(HttpResponse, IsRefusedWhenItIsABomb) {

@@ -263,6 +263,18 @@ TEST(Choice, DigitsBelongToAName) {
   EXPECT_FALSE(allowed("User-agent: argiope2\nDisallow: /a\n", "/a", "argiope2"));
 }
 
+TEST(Choice, AFileInUtf16IsReadByItsMark) {
+  std::string little = "\xff\xfe", big = "\xfe\xff";
+  for (const char c : std::string_view("User-agent: *\r\nDisallow: /a\r\n")) {
+    little.append({c, '\0'});
+    big.append({'\0', c});
+  }
+  for (const std::string& file : {little, big}) {
+    EXPECT_FALSE(allowed(file, "/a"));
+    EXPECT_TRUE(allowed(file, "/b"));
+  }
+}
+
 TEST(Choice, RulesThatHaveNotChangedAreNotKnown) { EXPECT_EQ(robots_policy(304), RobotsVerdict::disallow_all); }
 
 TEST(Choice, TooManyRequestsIsTakenAsNo) { EXPECT_EQ(robots_policy(429), RobotsVerdict::disallow_all); }
@@ -276,6 +288,9 @@ TEST(Choice, CrawlDelayIsReadForTheGroupAndBounded) {
   // For those named so far, as other records are no part of the group's making.
   EXPECT_EQ(RobotsRules::parse("User-agent: b\nCrawl-delay: 2\nUser-agent: a\nDisallow: /\n", "a").crawl_delay(),
             std::nullopt);
+  for (const char* half : {"0.5", "0,5", "+.5", "5e-1", "0.5s", "0,50 # seconds"}) {
+    EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: " + std::string(half), "a").crawl_delay(), 500ms) << half;
+  }
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: -1\nCrawl-delay: soon\n", "a").crawl_delay(), std::nullopt);
 }
 

@@ -121,6 +121,12 @@ TEST(UrlPatterns, WhatIsNoPatternIsRefusedWithItsReason) {
   EXPECT_EQ(refused("/[a-z"), "pattern \"/[a-z\": [ without ]; write \\[ for the character");
   EXPECT_EQ(refused("/{a,b"), "pattern \"/{a,b\": { without }; write \\{ for the character");
   EXPECT_EQ(refused("/a\\"), "pattern \"/a\\\": ends with \\; write \\\\ for the character");
+  for (const char* glob : {"example.org", "secret*", "page?", "{a,b}.html", "example.org:8080", "[a-z]", "ftp:*", "https", "index.html"}) {
+    EXPECT_TRUE(refused(glob).contains("fits no URL")) << glob;
+  }
+  for (const char* glob : {"*", "http*", "https:*", "h*", "[h]*", "{http,ftp}*", "*.pdf", "\\h*"}) {
+    EXPECT_TRUE(UrlPatterns::compile({glob})) << glob;
+  }
   EXPECT_EQ(refused(""), "pattern \"\": is empty");
   EXPECT_EQ(refused("re:"), "pattern \"re:\": is empty");
   EXPECT_EQ(refused("re:^/docs/"), "pattern \"re:^/docs/\": begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");

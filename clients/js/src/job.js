@@ -2,7 +2,7 @@
 import { newJob } from "./client.js";
 import { Bury, Retry, Snooze } from "./errors.js";
 import { fromBase64, frontOf, isBytes, jsonOf, toBase64 } from "./http.js";
-import { delayOf, endOf, shown } from "./time.js";
+import { delayOfEnd, endOf, shown } from "./time.js";
 
 const MOST_ERROR_LENGTH = 4000;
 const MOST_MESSAGE_LENGTH = 250;
@@ -123,10 +123,10 @@ function failed(job, error) {
 }
 
 function settled(token, error) {
-  if (error instanceof Snooze) return released(token, delayOf(error.delayMs));
+  if (error instanceof Snooze) return released(token, delayOfEnd(error.delayMs));
   if (error instanceof Bury) return jsonOf({ token, outcome: "bury", error: wordsOf(error) }, "a Bury");
   if (error instanceof Retry) {
-    const delay_ms = error.delayMs === undefined || error.delayMs === null ? undefined : delayOf(error.delayMs);
+    const delay_ms = error.delayMs === undefined || error.delayMs === null ? undefined : delayOfEnd(error.delayMs);
     return jsonOf({ token, outcome: "retry", error: wordsOf(error), delay_ms, priority: error.priority }, "a Retry");
   }
   return retried(token, describe(error));

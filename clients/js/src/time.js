@@ -18,7 +18,14 @@ export function delayOf(delay, what) {
   return Math.round(ms);
 }
 
-// The same of a limit, which may be none: Infinity.
+const LONGEST_DELAY_MS = 100 * 365 * 24 * 3600 * 1000; // that the daemon takes
+
+// Of what ends a run: a time that is past is now, and one that is too far is the farthest, since no end may be lost for it.
+export function delayOfEnd(delay, longestMs = LONGEST_DELAY_MS) {
+  return Math.min(Math.max(0, delayOf(delay)), longestMs);
+}
+
+// delayOf() of a limit, which may be none: Infinity.
 export function limitOf(limit, what) {
   return limit === Infinity ? limit : delayOf(limit, what);
 }

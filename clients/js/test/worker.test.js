@@ -78,6 +78,30 @@ describe("how a run ends", () => {
     }));
   }
 
+  test("functions that throw at once keep no other job from being run", virtually(async ({ daemon, worker }) => {
+    many(daemon, 20, { max_attempts: 1 });
+    const ran = new Set();
+    const it = worker((job) => {
+      ran.add(job.payload);
+      if (Number(job.payload) % 4 !== 3) throw new Error("at once");
+    }, { concurrency: 2, prefetch: 9 });
+    await it.run();
+    assert.equal(ran.size, 20);
+    assert.ok(!daemon.states().includes("running"), daemon.states().join());
+  }));
+
+  test("a delay that is past is now, and one that is too far the farthest", virtually(async (world) => {
+    for (const [delay, expected] of [[-5, 0], [-5n, 0], [1e300, 100 * 365 * 24 * 3600 * 1000]]) {
+      let thrown = false;
+      const { settled } = await one(world, () => {
+        if (thrown) return;
+        thrown = true;
+        throw new Retry(delay);
+      });
+      assert.equal(settled.filter(({ outcome }) => outcome === "retry").at(-1).delay_ms, expected);
+    }
+  }));
+
   test("delays are numbers and bigints", virtually(async (world) => {
     for (const delay of [30_000, 30_000n, 29_999.7]) {
       let thrown = false;

@@ -8,7 +8,7 @@ import json
 import traceback
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
-from ._calls._requests import bytes_text, milliseconds
+from ._calls._requests import bytes_text, delay_of_end
 from ._calls.jobs import new_job
 from ._errors import Bury, Retry, Snooze, end_of
 from ._wire import to_json
@@ -142,11 +142,11 @@ def failed(job: Job, error: BaseException) -> str:
 
 def _settled(job: Job, error: BaseException) -> str:
     if isinstance(error, Snooze):
-        return released(job.token, milliseconds(error.delay))
+        return released(job.token, delay_of_end(error.delay))
     if isinstance(error, Bury):
         return settlement(job.token, "bury", error=str(error)[:MOST_ERROR_BYTES])
     if isinstance(error, Retry):
-        delay = None if error.delay is None else milliseconds(error.delay)
+        delay = None if error.delay is None else delay_of_end(error.delay)
         return settlement(job.token, "retry", error=str(error)[:MOST_ERROR_BYTES], delay_ms=delay, priority=error.priority)
     return settlement(job.token, "retry", error=describe(error))
 

@@ -227,6 +227,7 @@ class Worker:
     # Leasing.
 
     async def _lease_on(self) -> None:
+        assert self._loop is not None
         backoff = Backoff(longest=LONGEST_BACKOFF)
         while not self._stopping:
             most = self._room()

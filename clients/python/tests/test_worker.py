@@ -5,6 +5,7 @@ import json
 import pickle
 import queue
 import threading
+import types
 import unittest
 from datetime import timedelta
 from decimal import Decimal
@@ -13,7 +14,7 @@ from unittest import mock
 
 from argiope import ApiError, Bury, Refused, Retry, Snooze, Unreachable, Worker, new_job
 from argiope._aio import within
-from argiope._job import Job
+from argiope._job import Job, failed
 from argiope._running import run_plain
 from argiope._threads import Threads
 
@@ -802,6 +803,19 @@ class OddEnds(WorkerTest):
         "the end of a generator": lambda: StopIteration(1),
         "a cancellation of its own": lambda: asyncio.CancelledError(),
     }
+
+    def test_a_delay_that_is_past_is_now_and_one_that_is_too_far_the_farthest(self):
+        century = 100 * 365 * 24 * 3600 * 1000
+        for error, outcome, ms in (
+            (Retry(-5), "retry", 0),
+            (Snooze(timedelta(seconds=-1)), "release", None),
+            (Retry(1e300), "retry", century),
+            (Snooze(timedelta.max), "release", century),
+            (Retry(0.5), "retry", 500),
+        ):
+            with self.subTest(repr(error.delay)):
+                end = json.loads(failed(types.SimpleNamespace(token=7), error))
+                self.assertEqual((end["outcome"], end.get("delay_ms")), (outcome, ms))
 
     async def ends(self, make_function):
         await self.put(*self.ERRORS, "fine", "fine", max_attempts=1)

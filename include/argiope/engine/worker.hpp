@@ -89,8 +89,11 @@ struct WorkerOptions {
   std::size_t concurrency = 16;
   // How long stop() lets jobs run on before they are cancelled and given back.
   Duration drain_limit = std::chrono::seconds{10};
-  // Ends when there is nothing to lease and nothing runs.
+  // Ends when no job of the queues is ready or runs, here or at another worker, and none that has failed is due again within `linger`.
+  // Rates and limits are waited for; jobs that were put with a later time, and queues that are paused or have a rate of 0, are not:
+  // due_later() tells of them.
   bool until_empty = false;
+  Duration linger = std::chrono::seconds{60};
   // Judges exceptions that are none of the above; default: Outcome::retry with what() as the error, also when this
   // throws.
   std::function<Verdict(const JobRecord&, const std::exception_ptr&)> verdict;
@@ -135,6 +138,13 @@ class Worker {
     std::size_t running = 0;
   };
   const Counts& counts() const noexcept;
+
+  // Of one that has ended by until_empty: jobs of its queues that wait for a time of their own. 10,000 of a queue are counted at most.
+  struct DueLater {
+    std::size_t jobs = 0;
+    WallTime first = WallTime::max();
+  };
+  DueLater due_later() const noexcept;
 
  private:
   struct State;

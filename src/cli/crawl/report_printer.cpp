@@ -364,7 +364,8 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
         for (std::size_t i = 0; i < kFindingKinds; ++i) json.member(to_string(static_cast<FindingKind>(i)), check->counts[i]);
       });
       json.member("findings_errors", check->errors());
-      json.member("findings_elsewhere", std::accumulate(check->elsewhere.begin(), check->elsewhere.end(), std::uint64_t{0}));
+      json.member("findings_elsewhere",
+                  std::accumulate(check->elsewhere.begin(), check->elsewhere.end(), std::uint64_t{0}));
       json.member("links", check->links);
       json.member("links_unread", check->unread);
     }

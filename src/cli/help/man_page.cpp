@@ -20,6 +20,7 @@ constexpr std::string_view kExitStatuses[][2] = {
     {"3", "Nothing could be fetched, or nothing stored."},
     {"129", "Ended because its terminal was closed (SIGHUP)."},
     {"130", "Interrupted by Ctrl-C, or ended by SIGTERM."},
+    {"141", "Ended because nobody reads its output any more (SIGPIPE)."},
 };
 
 std::string_view roff_character(char c) {

@@ -57,6 +57,7 @@ Coro<Result<int>> JobFeed::run() {
       co_return std::unexpected(std::move(done.error()));
     }
   }
+  if (!stopped_) co_await reader_;  // what has ended it before the last line is told
   if (failure_) co_return std::unexpected(std::move(*failure_));
   co_return stopped_ ? kExitInterrupted : refused_ ? kExitUsage : kExitFinished;
 }
@@ -154,7 +155,7 @@ Coro<Result<void>> JobFeed::put(std::vector<NewJob> jobs, std::vector<std::uint6
 
 void JobFeed::refuse(std::uint64_t line, std::string_view why) {
   refused_ = true;
-  fmt::print(stderr, "argiope: {}: {}\n", place_of_line(source_, line), printable(why));
+  say(fmt::format("argiope: {}: {}\n", place_of_line(source_, line), printable(why)));
 }
 
 std::string put_reply_json(const PutReply& reply, std::string_view name) {

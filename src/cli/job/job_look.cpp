@@ -43,7 +43,7 @@ Result<int> print_jobs(const LookArguments& look, const std::vector<JobRecord>& 
   }
   Table table(job_heading());
   for (const JobRecord& record : found) table.add(job_row(record));
-  fmt::print("{}", table.text());
+  table.print();
   if (found.size() == look.limit) {
     fmt::print("There may be more: --limit N shows N, --after {} goes on from here.\n", found.back().id);
   }
@@ -125,7 +125,7 @@ Coro<Result<int>> print_stats(const LookArguments& look, Book& book) {
     }
     table.add(std::move(row));
   }
-  fmt::print("{}", table.text());
+  table.print();
   co_return kExitFinished;
 }
 

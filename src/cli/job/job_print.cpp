@@ -28,7 +28,7 @@ std::string time_or_empty(WallTime time) { return time == WallTime{} ? std::stri
 }  // namespace
 
 std::vector<std::string> job_heading() {
-  return {"ID", "QUEUE", "STATE", "PRIORITY", "ATTEMPTS", "TIME", "KEY", "PAYLOAD"};
+  return {"ID", "QUEUE", "STATE", "PRIORITY", "ATTEMPTS", "TIME", "KEY", "PAYLOAD", "REMARK"};
 }
 
 std::vector<std::string> job_row(const JobRecord& record) {
@@ -45,7 +45,8 @@ std::vector<std::string> job_row(const JobRecord& record) {
           std::to_string(runs_of(record)),
           record.pending > 0 ? fmt::format("waits for {}", record.pending) : time_or_empty(time),
           one_line(record.key, kMostOfJobName),
-          one_line(record.payload, kMostPayload)};
+          one_line(record.payload, kMostPayload),
+          one_line(record.error, std::string::npos)};
 }
 
 std::string job_details(const JobRecord& record, const std::vector<Attempt>& history) {

@@ -107,7 +107,13 @@ Result<NewJob> job_of(const PutArguments& put, WallTime now) {
   return job;
 }
 
-Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
+// Empty: it has a number.
+std::string name_of(const PutArguments& put) {
+  const auto id = parse_job_id(put.id);
+  return id && !*id ? put.id : std::string();
+}
+
+Coro<Result<PutReply>> put_job(const PutArguments& put, Book& book) {
   auto job = job_of(put, EventLoop::current().clock().wall_now());
   if (!job) co_return std::unexpected(std::move(job.error()));
   for (const std::string& name : put.waits_for) {
@@ -121,13 +127,19 @@ Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
     if (!id) co_return std::unexpected(std::move(id.error()));
     job->batch = *id;
   }
-  const std::string name = job->name, queue = job->queue;
-  const Result<PutReply> reply = co_await book.put(std::move(*job));
+  const std::string queue = job->queue;
+  Result<PutReply> reply = co_await book.put(std::move(*job));
   if (!reply) co_return std::unexpected(with_queue_option(reply.error(), queue));
+  co_return reply;
+}
+
+Coro<Result<int>> put_one(const PutArguments& put, Book& book) {
+  const PutReply reply = co_await or_return(put_job(put, book));
+  const std::string name = name_of(put);
   if (put.store.json) {
-    fmt::print("{}", put_reply_json(*reply, name));
+    fmt::print("{}", put_reply_json(reply, name));
   } else {
-    fmt::print("{}\n", name.empty() ? std::to_string(reply->id) : printable(name));
+    fmt::print("{}\n", name.empty() ? std::to_string(reply.id) : printable(name));
   }
   co_return kExitFinished;
 }
@@ -154,6 +166,13 @@ int run_put(const PutArguments& put) {
   }
   auto file = open_lines("--file", put.file);
   if (!file) return complain(file.error().message, kExitUsage);
+  if (!from_lines) {
+    const auto good = rehearse(put.store, [&](Book& book) -> Coro<Result<int>> {
+      co_await or_return(put_job(put, book));
+      co_return kExitFinished;
+    });
+    if (!good) return complain(good.error());
+  }
   return run_on_book(put.store, StoreAccess::share, IfMissing::make,
                       [&](Book& book) { return from_lines ? put_lines(put, book, std::move(*file)) : put_one(put, book); });
 }

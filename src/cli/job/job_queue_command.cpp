@@ -155,6 +155,22 @@ void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_
                            printable(queue.name));
 }
 
+struct QueueChange {
+  StoredQueue queue;
+  QueueConfig before;
+  bool is_new = false;
+};
+Coro<Result<QueueChange>> change_queue(const QueueArguments& arguments, Book& book) {
+  // Looked at before it is made, so that a mistake makes none.
+  auto known = co_await book.queue(arguments.name);
+  if (!known && known.error().code != Errc::not_found) co_return std::unexpected(std::move(known.error()));
+  QueueChange change{.queue = {}, .before = known ? known->config : default_queue_policy(), .is_new = !known};
+  change.queue.name = arguments.name;
+  change.queue.config = co_await or_return(changed(arguments, change.before));
+  co_await or_return(book.configure(change.queue.name, change.queue.config));
+  co_return change;
+}
+
 Coro<Result<int>> look_or_change(const QueueArguments& arguments, bool changes, Book& book) {
   if (arguments.name.empty()) {
     const auto all = co_await or_return(book.queues());
@@ -166,16 +182,11 @@ Coro<Result<int>> look_or_change(const QueueArguments& arguments, bool changes, 
     print(co_await or_return(book.queue(arguments.name)), arguments.store.json);
     co_return kExitFinished;
   }
-  // Looked at before it is made, so that a mistake makes none.
-  auto known = co_await book.queue(arguments.name);
-  if (!known && known.error().code != Errc::not_found) co_return std::unexpected(std::move(known.error()));
-  const QueueConfig before = known ? known->config : default_queue_policy();
-  StoredQueue queue{.name = arguments.name, .config = co_await or_return(changed(arguments, before))};
-  co_await or_return(book.configure(queue.name, queue.config));
+  const QueueChange change = co_await or_return(change_queue(arguments, book));
   if (arguments.store.json) {
-    print(queue, true);
+    print(change.queue, true);
   } else {
-    print_changes(queue, before, !known);
+    print_changes(change.queue, change.before, change.is_new);
   }
   co_return kExitFinished;
 }
@@ -204,6 +215,13 @@ std::function<int()> add_job_queue(CLI::App& job) {
     bool changes = !arguments->config.empty() || arguments->pause || arguments->resume;
     for (const std::string& value : arguments->values) changes = changes || !value.empty();
     if (changes && arguments->name.empty()) return complain("which queue? Give its NAME", kExitUsage);
+    if (changes) {
+      const auto good = rehearse(arguments->store, [&](Book& book) -> Coro<Result<int>> {
+        co_await or_return(change_queue(*arguments, book));
+        co_return kExitFinished;
+      });
+      if (!good) return complain(good.error());
+    }
     return run_on_book(arguments->store, changes ? StoreAccess::share : StoreAccess::read,
                         changes ? IfMissing::make : IfMissing::complain, [&](Book& book) {
                           return look_or_change(*arguments, changes, book);

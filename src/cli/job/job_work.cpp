@@ -14,8 +14,6 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
@@ -28,7 +26,6 @@
 #include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
 #include "cli/human.hpp"
-#include "cli/job/backlog.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_progress.hpp"
 #include "cli/number_option.hpp"
@@ -40,9 +37,6 @@
 namespace argiope {
 namespace {
 
-// Between two looks whether there is anything left.
-constexpr Duration kLookInterval = std::chrono::milliseconds{100};
-constexpr Duration kRemoteLookInterval = std::chrono::milliseconds{500};
 // How long a daemon that is away is waited for after the first signal.
 constexpr Duration kPatienceAtEnd = std::chrono::seconds{5};
 
@@ -101,6 +95,7 @@ class WorkCommand {
     const auto where = arguments_.store.where();
     if (!where) return complain(where.error());
     if (auto good = check_command(arguments_.command); !good) return complain(good.error());
+    if (auto good = rehearse(arguments_.store, [this](Book& book) { return make_queues(book); }); !good) return complain(good.error());
     AsioBackend backend(clock_);
     EventLoop loop(backend);
     const TimePoint start = clock_.now();
@@ -116,9 +111,6 @@ class WorkCommand {
   // Whose jobs are run.
   struct Site {
     Book& book;
-    DelayedJobs delayed;
-    Duration look_interval;                      // between two looks whether there is anything left
-    std::function<bool()> is_over;               // nothing works any more
     std::function<std::string()> more;           // for the line that shows the work
     std::function<void(Duration)> set_patience;  // how long a daemon that is away is waited for
     bool is_remote;
@@ -141,9 +133,6 @@ class WorkCommand {
 
   Coro<Result<void>> work(Engine& engine) {
     const Site site{.book = engine.book(),
-                    .delayed = delayed_in(engine.store()),
-                    .look_interval = kLookInterval,
-                    .is_over = [&engine] { return engine.failure().has_value(); },
                     .more = [&engine] { return fmt::format("{} in memory  ", engine.in_memory()); },
                     .set_patience = [](Duration) {},
                     .is_remote = false};
@@ -158,9 +147,6 @@ class WorkCommand {
   Coro<Result<void>> work(ApiClient& client) {
     Book book = Book::of_remote(std::make_shared<HttpBook>(client));
     const Site site{.book = book,
-                    .delayed = delayed_in(book),
-                    .look_interval = kRemoteLookInterval,
-                    .is_over = [] { return false; },
                     .more = [] { return std::string(); },
                     .set_patience = [&client](Duration patience) { client.set_patience(patience); },
                     .is_remote = true};
@@ -181,7 +167,9 @@ class WorkCommand {
     return {.name = arguments_.name.empty() ? default_worker_name() : arguments_.name,
             .queues = arguments_.queues,
             .concurrency = arguments_.concurrency,
-            .drain_limit = kDrain};
+            .drain_limit = kDrain,
+            .until_empty = arguments_.until_empty,
+            .linger = arguments_.linger};
   }
 
   Coro<Result<void>> work(const Site& site, Worker& worker) {
@@ -193,20 +181,26 @@ class WorkCommand {
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> running = loop.create_task(worker.run(), "worker");
     ended_by_.listen(loop, [&] { interrupt(site, worker, running); });
-    Task<void> progress, watch;
+    Task<void> progress;
     if (!arguments_.quiet) progress = loop.create_task(progress_.run(worker, counts_, site.more), "progress");
-    if (arguments_.until_empty) watch = loop.create_task(stop_when_empty(site, worker), "until empty");
     Result<void> result;
     try {
       result = co_await running;
     } catch (const CancelledError&) {  // by the second signal
     }
     if (progress) progress.cancel();
-    if (watch) watch.cancel();
     ended_by_.forget(loop);
     progress_.clear();
-    if (result && failure_) co_return std::unexpected(*failure_);
+    due_later_ = worker.due_later();
     co_return result;
+  }
+
+  // In an empty store.
+  Coro<Result<int>> make_queues(Book& book) const {
+    QueueConfig wanted = default_queue_policy();
+    wanted.lease_time = arguments_.lease.value_or(wanted.lease_time);
+    for (const std::string& queue : arguments_.queues) co_await or_return(book.configure(queue, wanted));
+    co_return kExitFinished;
   }
 
   // The queues are there, and have the lease that was asked for.
@@ -260,7 +254,6 @@ class WorkCommand {
                      event.kind == JobEventKind::buried ? " and the job is buried" : "", event.text);
       }
     }
-    ended_.set();
   }
 
   void interrupt(const Site& site, Worker& worker, Task<Result<void>>& running) {
@@ -283,26 +276,6 @@ class WorkCommand {
     loop.call_later(2 * kTellAgain, kill_commands);
   }
 
-  // --- until empty
-
-  Coro<void> stop_when_empty(const Site& site, Worker& worker) {
-    for (;;) {
-      if (worker.counts().running == 0) {
-        auto left = co_await look_for_backlog(site.book, site.delayed,
-                                              {arguments_.queues, clock_.wall_now(), arguments_.linger});
-        left ? void(backlog_ = *left) : void(failure_ = left.error());
-        if (!left || (!left->is_left && worker.counts().running == 0)) co_return worker.stop();
-      }
-      ended_.clear();
-      try {
-        co_await Timeout(saturating_add(EventLoop::current().time(), site.look_interval)).run(wait_for_end());
-      } catch (const TimeoutError&) {
-      }
-      if (site.is_over()) co_return;
-    }
-  }
-  Coro<void> wait_for_end() { co_await ended_.wait(); }
-
   // --- the end
 
   void print_summary(bool well) const {
@@ -317,7 +290,7 @@ class WorkCommand {
                    json.key("seconds");
                    json.fixed(seconds_, 3);
                    json.member("finished", finished);
-                   json.member("due_later", backlog_.due_later);
+                   json.member("due_later", due_later_.jobs);
                  }));
     } else if (!arguments_.quiet) {
       fmt::print("{} after {}: {} done, {} failed and tried again, {} buried", finished ? "Finished" : "Stopped",
@@ -325,9 +298,9 @@ class WorkCommand {
       if (counts_.cancelled > 0) fmt::print(", {} cancelled", counts_.cancelled);
       if (counts_.released > 0) fmt::print(", {} given back", counts_.released);
       fmt::print("\n");
-      if (finished && backlog_.due_later > 0) {
-        fmt::print("{} due later, the first {} ({}).\n", counted(backlog_.due_later, "job is", "jobs are"),
-                   to_rfc3339(backlog_.next_due), distance(backlog_.next_due - clock_.wall_now()));
+      if (finished && due_later_.jobs > 0) {
+        fmt::print("{} due later, the first {} ({}).\n", counted(due_later_.jobs, "job is", "jobs are"),
+                   to_rfc3339(due_later_.first), distance(due_later_.first - clock_.wall_now()));
       }
     }
     std::fflush(stdout);
@@ -338,12 +311,10 @@ class WorkCommand {
   JobProgress progress_{stderr};
   WorkCounts counts_;
   JobId expired_ = 0;  // the last event was its lease's running out
-  Event ended_;
   EndSignals ended_by_;
   int signals_ = 0;
   double seconds_ = 0;
-  std::optional<Error> failure_;
-  Backlog backlog_;  // as of the last look
+  Worker::DueLater due_later_;
 };
 
 }  // namespace

@@ -20,13 +20,13 @@
 #include "cli/error_advice.hpp"
 #include "cli/job_store.hpp"
 #include "cli/table.hpp"
-#include "serve/internal/serve_options.hpp"
+#include "serve/base/internal/usual_daemon.hpp"
 
 namespace argiope {
 namespace {
 
 struct NotifyArguments {
-  std::string store = fmt::format("http://127.0.0.1:{}", kHttpPort);
+  std::string store{kUsualDaemon};
   bool json = false;
   std::optional<std::string> name;
 };
@@ -88,7 +88,7 @@ Coro<Result<int>> list_receivers(const NotifyArguments& arguments, ApiClient& cl
                fmt::to_string(receiver.gathered), fmt::to_string(receiver.lasting),
                receiver.last_at ? to_rfc3339(*receiver.last_at) : ""});
   }
-  fmt::print("{}", table.text());
+  table.print();
   co_return kExitFinished;
 }
 

@@ -105,7 +105,7 @@ void print_checked(const ProjectCheckArguments& arguments, const ProjectDefiniti
       if (found != nullptr) row.insert(row.end(), {fmt::to_string(found->rules[i].count), example_in(found->rules[i])});
       table.add(std::move(row));
     }
-    fmt::print("{}", table.text());
+    table.print();
   }
   if (found == nullptr) return;
   fmt::print("{} known to {}", counted(found->known, "URL"), found->known_to);

@@ -17,6 +17,7 @@
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/error_advice.hpp"
+#include "cli/standard_output.hpp"
 
 namespace argiope {
 namespace {
@@ -47,7 +48,7 @@ long locking_process(const std::string& file) {
 }  // namespace
 
 int complain_of_project(const Error& error, int status) {
-  fmt::print(stderr, "argiope: {}\n", printable_lines(error.message));
+  say(fmt::format("argiope: {}\n", printable_lines(error.message)));
   return status;
 }
 

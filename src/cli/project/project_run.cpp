@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -103,20 +104,28 @@ class ProjectRun {
     auto projects = read_run_projects(arguments_.files);
     if (!projects) return give_up(projects.error(), kExitUsage);
     if (auto good = check_files(*projects); !good) return give_up(good.error(), status_for(good.error()));
+    is_from_files_ = !projects->empty();
+    const bool is_there = arguments_.database == ":memory:" || ::access(arguments_.database.c_str(), F_OK) == 0;
+    if (!is_from_files_ && !is_there) {
+      return give_up({Errc::not_found, fmt::format("FILE: give a project's file; {} is not there, and has no projects yet", printable(arguments_.database))}, kExitUsage);
+    }
+    CrawlOptions options;
+    CrawlSetup setup;
+    const auto apply = [&] {
+      for (const RunProject& one : *projects) options.seeds.insert(options.seeds.end(), one.definition.start.begin(), one.definition.start.end());
+      return arguments_.apply(options, setup, environment_variable);
+    };
+    // Where files say what the projects are, all options are judged before a database is made.
+    if (auto applied = is_from_files_ ? apply() : Result<void>{}; !applied) return give_up(applied.error(), kExitUsage);
     const SyncMode sync = arguments_.sync == "off" ? SyncMode::off : arguments_.sync == "normal" ? SyncMode::normal : SyncMode::full;
     auto store = own_pages(arguments_.database, {.sync = sync});
     if (!store) return give_up(store.error(), kExitNothing);
     store_ = std::move(*store);
-    is_from_files_ = !projects->empty();
-    if (projects->empty()) projects = stored_run_projects(*store_);
+    if (!is_from_files_) projects = stored_run_projects(*store_);
     if (!projects) return give_up(projects.error(), status_for(projects.error()));
+    if (auto applied = is_from_files_ ? Result<void>{} : apply(); !applied) return give_up(applied.error(), kExitUsage);
     for (RunProject& project : *projects) runs_.push_back({.project = std::move(project)});
-
-    CrawlOptions options;
-    CrawlSetup setup;
-    for (const Run& one : runs_) options.seeds.insert(options.seeds.end(), one.project.definition.start.begin(), one.project.definition.start.end());
     const std::vector<Url> starts = options.seeds;
-    if (auto applied = arguments_.apply(options, setup, environment_variable); !applied) return give_up(applied.error(), kExitUsage);
     const HttpClientOptions http = wire_options(options, setup);
     AddressGuard guard(setup.allow_private, setup.private_advice);
     for (const Url& start : starts) permit_named(guard, start);

@@ -201,7 +201,7 @@ void print_statuses(const std::vector<ShownStatus>& statuses, WallTime now) {
                fmt::to_string(status.pages), fmt::to_string(status.results), counts_of(status, 0), counts_of(status, 1), counts_of(status, 2),
                counts_of(status, 3), round_of(status), to_rfc3339(status.changed_at)});
   }
-  fmt::print("{}", table.text());
+  table.print();
   for (const ShownStatus& status : statuses) {
     if (!status.trouble.empty()) fmt::print("{}: {}\n", printable(status.name), printable(status.trouble));
     if (status.until && *status.until > now && !status.deleted_at) {

@@ -195,7 +195,7 @@ void print_links(const ProjectDefinition& project, const PageTrial& trial) {
     const std::string_view rule = rule_name_of(project, link.ask);
     table.add({rule.empty() ? "-" : one_line(rule, kMostOfName), printable(link.url, kMostOfName), would_be(link)});
   }
-  fmt::print("{}", table.text());
+  table.print();
   if (trial.links.size() > kMostLinksShown) fmt::print("… {} more (--json has all)\n", trial.links.size() - kMostLinksShown);
 }
 

@@ -56,7 +56,7 @@ void print_leads(const TriedPage& tried) {
     const TriedPage::Lead& lead = tried.leads[i];
     table.add({lead.rule.empty() ? "-" : one_line(lead.rule, kMostOfName), printable(lead.url, kMostOfName), printable(lead.becomes, kMostOfName)});
   }
-  fmt::print("{}", table.text());
+  table.print();
   if (tried.leads.size() > kMostLeadsShown) fmt::print("… {} more (--json has up to 1,000)\n", tried.leads.size() + tried.leads_left_out - kMostLeadsShown);
 }
 

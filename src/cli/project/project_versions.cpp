@@ -180,7 +180,7 @@ void print_versions(const std::vector<ShownVersion>& versions) {
     table.add({fmt::to_string(version.number), to_rfc3339(version.made_at), fmt::format("{} bytes", version.source_bytes),
                version.script_bytes == 0 ? "-" : fmt::format("{} bytes", version.script_bytes), one_line(version.note, kMostOfName)});
   }
-  fmt::print("{}", table.text());
+  table.print();
 }
 
 std::string versions_json(const std::string& name, const std::vector<ShownVersion>& versions) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/subprocess.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
@@ -461,7 +462,7 @@ class LineAdder {
 
   void refuse(std::uint64_t line, std::string_view why) {
     status_ = kExitUsage;
-    fmt::print(stderr, "argiope: {}: {}\n", place_of_line(source_, line), printable(why));
+    say(fmt::format("argiope: {}: {}\n", place_of_line(source_, line), printable(why)));
   }
 
   const AddArguments& add_;
@@ -477,7 +478,7 @@ class LineAdder {
 int run_add(const AddArguments& add) {
   if (add.file.empty()) {
     if (add.name.empty()) return complain("add what? Give a NAME, or --file FILE with a schedule a line", kExitUsage);
-    // What is wrong is said before there is a store.
+    // Said also before a daemon is asked.
     if (auto good = schedule_of(add, SystemClock().wall_now()); !good) return complain(good.error());
   } else {
     if (!add.name.empty()) {
@@ -488,6 +489,13 @@ int run_add(const AddArguments& add) {
   }
   auto file = open_lines("--file", add.file);
   if (!file) return complain(file.error().message, kExitUsage);
+  if (add.file.empty()) {
+    const auto good = rehearse(add.store, [&](Book& book) -> Coro<Result<int>> {
+      co_await or_return(book.schedules().add(co_await or_return(schedule_of(add, EventLoop::current().clock().wall_now())), add.conflict()));
+      co_return kExitFinished;
+    });
+    if (!good) return complain(good.error());
+  }
   return run_on_book(add.store, StoreAccess::share, IfMissing::make,
                      [&](Book& book) -> Coro<Result<int>> {
                        if (add.file.empty()) co_return co_await add_one(add, book.schedules());

@@ -68,7 +68,7 @@ Coro<Result<int>> list_schedules(const ScheduleLookArguments& look, ScheduleBook
     fmt::print("No schedules.\n");
     co_return kExitFinished;
   }
-  fmt::print("{}", table.text());
+  table.print();
   if (shown == look.limit) fmt::print("There may be more: --limit N shows N, --after {} goes on from here.\n", after);
   co_return kExitFinished;
 }
@@ -138,7 +138,7 @@ Coro<Result<int>> show_history(const ScheduleLookArguments& look, ScheduleBook& 
   const TimeZone zone = zone_of(found);
   Table table(run_heading());
   for (const ScheduleRun& run : runs) table.add(run_row(run, zone));
-  fmt::print("{}", table.text());
+  table.print();
   co_return kExitFinished;
 }
 

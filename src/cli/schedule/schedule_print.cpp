@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostOfScheduleName = 40;
 constexpr std::size_t kMostTrigger = 40;
-constexpr std::size_t kMostError = 60;
 
 bool is_time(WallTime time) { return time != WallTime{} && time != WallTime::max(); }
 
@@ -38,7 +37,7 @@ std::string time_text(WallTime time, const TimeZone& zone) {
 std::string state_of(const ScheduleStatus& status) {
   if (!status.schedule) return "unreadable";
   if (status.place.paused) {
-    return status.paused_by.empty() ? "paused" : "paused by " + one_line(status.paused_by, kMostOfScheduleName);
+    return status.paused_by.empty() ? "paused" : "paused by " + one_line(status.paused_by, std::string::npos);
   }
   if (status.active > 0) return status.active == 1 ? "running" : fmt::format("{} running", status.active);
   return status.place.next == WallTime::max() ? "over" : "waiting";
@@ -163,7 +162,7 @@ std::vector<std::string> run_row(const ScheduleRun& run, const TimeZone& zone) {
           fired && is_time(run.ended_at) ? span(run.ended_at - run.fired_at) : "-",
           std::string(to_string(run.outcome)),
           run.job != 0 ? std::to_string(run.job) : "-",
-          one_line(run.error, kMostError)};
+          one_line(run.error, std::string::npos)};
 }
 
 std::string output_heading(const ScheduleOutput& output, const TimeZone& zone) {

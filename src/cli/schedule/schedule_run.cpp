@@ -14,6 +14,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/or_return.hpp"
 #include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/calls/command.hpp"
@@ -203,6 +204,7 @@ class RunCommand {
     if (auto read = read_arguments(); !read) return complain(read.error());
     const auto where = arguments_.store.where();
     if (!where) return complain(where.error());
+    if (auto good = rehearse(arguments_.store, [this](Book& book) { return make_queues(book); }); !good) return complain(good.error());
     if (arguments_.quiet) spdlog::set_level(spdlog::level::err);
     AsioBackend backend(clock_);
     EventLoop loop(backend);
@@ -252,6 +254,13 @@ class RunCommand {
       return fail(Errc::invalid_input, "--user-agent: no control characters");
     }
     return {};
+  }
+
+  // In an empty store.
+  Coro<Result<int>> make_queues(Book& book) const {
+    for (const ExecutorSpec& executor : executors_) co_await or_return(book.configure(executor.name, default_queue_policy()));
+    for (const std::string& queue : arguments_.queues) co_await or_return(book.configure(queue, default_queue_policy()));
+    co_return kExitFinished;
   }
 
   Coro<Result<void>> work(Engine& engine, HttpTransport& transport) {

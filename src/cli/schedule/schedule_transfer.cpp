@@ -209,6 +209,13 @@ std::function<int()> add_schedule_import(CLI::App& schedule) {
     Reader reader(arguments->file, SystemClock().wall_now());
     reader.read(*text);
     if (!reader.is_good()) return refused();
+    const auto good = rehearse(arguments->store, [&](Book& book) -> Coro<Result<int>> {
+      std::vector<Schedule> schedules;
+      for (const Entry& entry : reader.entries()) schedules.push_back(entry.schedule);
+      co_await or_return(book.schedules().add_all(std::move(schedules), ConflictPolicy::fail));
+      co_return kExitFinished;
+    });
+    if (!good) return complain(good.error());
     return run_on_book(arguments->store, StoreAccess::share, IfMissing::make,
                        [&](Book& book) { return import_schedules(*arguments, reader, book.schedules()); });
   };

@@ -23,6 +23,7 @@
 #include "cli/commands.hpp"
 #include "cli/job_store.hpp"
 #include "cli/number_option.hpp"
+#include "cli/serve/daemon_places.hpp"
 #include "cli/serve/daemon_run.hpp"
 #include "cli/version.hpp"
 #include "serve/internal/serve_options.hpp"
@@ -71,6 +72,8 @@ void add_options(CLI::App& command, BeanstalkdArguments& beanstalkd) {
       "  argiope beanstalkd -l 127.0.0.1 -p 11300 -b /var/lib/beanstalkd -u nobody -z 1048576");
 }
 // clang-format on
+
+const PlaceNames kPlaces{.file = {}, .store = "-b", .pages = {}, .tokens = {}, .certificate = {}, .key = {}, .audit = "-b", .listen = {}, .beanstalkd = "-l"};
 
 bool is_binlog(std::string_view name) {
   constexpr std::string_view kPrefix = "binlog.";
@@ -121,6 +124,7 @@ class BeanstalkdCommand {
     }
     auto options = serve_options();
     if (!options) return complain(options.error());
+    if (const auto good = check_places(*options, {}, kPlaces); !good) return complain(good.error());
     say_what_differs(*options);
     DaemonSettings settings;
     const DaemonRunOptions run{.read_again = {},

@@ -1,6 +1,7 @@
 #include "cli/serve/daemon_places.hpp"
 
 #include <fmt/format.h>
+#include <netdb.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,10 +30,20 @@ Result<void> check_socket(std::string_view what, const std::string& path) {
   return {};
 }
 
+// Names are not looked up: who listens says at which address.
+Result<void> check_host(std::string_view what, const ListenAddress& address) {
+  const addrinfo numeric{.ai_flags = AI_NUMERICHOST};
+  addrinfo* found = nullptr;
+  const bool is_one = address.host == "localhost" || ::getaddrinfo(address.host.c_str(), nullptr, &numeric, &found) == 0;
+  if (found != nullptr) ::freeaddrinfo(found);
+  if (is_one && !address.host.empty()) return {};
+  return fail(Errc::invalid_input, fmt::format("{} {}: {} is no address to listen at; all there are: \"0.0.0.0\", \"::\"", what, to_string(address),
+                                               in_quotes(address.host)));
+}
+
 Result<void> check_sockets(const std::vector<ListenAddress>& addresses, std::string_view what) {
   for (const ListenAddress& address : addresses) {
-    if (!address.is_unix()) continue;
-    if (auto good = check_socket(what, address.unix_path); !good) return good;
+    if (auto good = address.is_unix() ? check_socket(what, address.unix_path) : check_host(what, address); !good) return good;
   }
   return {};
 }

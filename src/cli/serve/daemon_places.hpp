@@ -20,7 +20,8 @@ struct PlaceNames {
 };
 
 // Whether each has its own file, and whether a start could open it: its folder is there and can be written to, it is a plain file that can
-// be written, a database is one of SQLite, and no other file is in the place of a socket. That another process has it open is no trouble:
+// be written, a database is one of SQLite, no other file is in the place of a socket, and
+// an address is one. That another process has it open is no trouble:
 // who checks may do so beside the daemon that runs.
 // Errors: invalid_input, io, wrong_format and refused, beginning with what names the place.
 Result<void> check_places(const ServeOptions& options, const std::vector<RunProject>& projects, const PlaceNames& names);

@@ -26,6 +26,7 @@
 #include "cli/serve/muted_thread.hpp"
 #include "cli/serve/served_projects.hpp"
 #include "cli/serve/supervised.hpp"
+#include "cli/standard_output.hpp"
 #include "cli/version.hpp"
 #include "config/internal/settings_changes.hpp"
 #include "serve/base/internal/own_queues.hpp"
@@ -53,6 +54,7 @@ class DaemonRun {
 
   int run() {
     let_threads_be_muted();
+    let_writes_fail(SIGPIPE);  // a log that nobody reads any more is no reason to end
     AsioBackend backend(clock_);
     EventLoop loop(backend);
     const AddressGuard guard(options_.allow_private || configuration_.serve.allow_private,

@@ -204,6 +204,7 @@ class ServeCommand {
     const auto executors = executors_of(configuration, !configuration.serve.beanstalkd.empty());
     const auto executes = [&](std::string_view queue) { return executors.contains(std::string(queue)); };
     if (auto good = check_calls(configuration, executes); !good) return std::unexpected(std::move(good.error()));
+    for (const std::string& call : calls_without_workers(configuration, executes)) spdlog::warn("{}", call);
     if (!arguments_.allow_private) {
       for (const std::string& push : private_pushes(configuration)) {
         spdlog::warn("{}; its jobs wait until it has allow_private = true", push);

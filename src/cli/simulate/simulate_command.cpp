@@ -150,7 +150,7 @@ std::optional<Configuration> configuration_of(const SimulateArguments& arguments
 CommandFiles files_of(const SimulateArguments& arguments) {
   CommandFiles files;
   files.reads("FILE", arguments.file);
-  files.reads_database("--store", arguments.store.file());
+  if (!arguments.store.store.empty()) files.reads_database("--store", arguments.store.file());
   files.writes("--html", arguments.html);
   return files;
 }

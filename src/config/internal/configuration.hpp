@@ -112,6 +112,10 @@ Result<void> check_targets(const Configuration& configuration);
 // Whether the calls that schedules put into queues can be run there. `executes`: whether the daemon runs what jobs of that queue name.
 // Errors: invalid_input, naming file, line and member.
 Result<void> check_calls(const Configuration& configuration, const std::function<bool(std::string_view queue)>& executes);
+// The schedules whose command or request nobody runs, each with its place: their queue has no target and no workers, and the file does not say
+// `workers = 0` either, which is that others run it. `executes`: as above.
+std::vector<std::string> calls_without_workers(const Configuration& configuration,
+                                               const std::function<bool(std::string_view queue)>& executes);
 // What pushes need `allow_private` for: those whose URL has a private address, each with its place. Names are not looked up.
 std::vector<std::string> private_pushes(const Configuration& configuration);
 // The same of the requests of schedules, which need that of [serve].

@@ -69,7 +69,9 @@ class JUnitCases {
   const std::vector<Findings>& all() const noexcept { return cases_; }
   bool has(std::string_view url) const { return places_.contains(url); }
   std::uint64_t failures() const {
-    const auto has_failed = [](const Findings& one) { return !std::ranges::all_of(one, is_warning, &LinkFinding::kind); };
+    const auto has_failed = [](const Findings& one) {
+      return !std::ranges::all_of(one, is_warning, &LinkFinding::kind);
+    };
     return static_cast<std::uint64_t>(std::ranges::count_if(cases_, has_failed));
   }
 
@@ -94,8 +96,8 @@ Result<void> write_check_junit(UrlStore& store, const CheckResult& result, Outpu
   std::uint64_t good = 0;
   if (auto counted_all = for_each_good([&](const UrlRecord&) { ++good; }); !counted_all) return counted_all;
   const std::size_t unread = result.unread > 0 ? 1 : 0;
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"", good + found.all().size() + unread,
-                                         found.failures(), unread);
+  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
+                                         good + found.all().size() + unread, found.failures(), unread);
   file.write(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"argiope\" {0}>\n"
                          "<testsuite name=\"links\" {0}>\n", counts));
   for (const JUnitCases::Findings& findings : found.all()) {

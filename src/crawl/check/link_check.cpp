@@ -53,6 +53,11 @@ constexpr bool is_of_target(FindingKind kind) noexcept {
   return kind == FindingKind::broken || kind == FindingKind::fragment || kind == FindingKind::redirect;
 }
 
+// Of such answers: many hosts give them to programs alone.
+constexpr bool may_be_for_programs(int status) noexcept {
+  return status == 401 || status == 403 || status == 429 || status == 999;
+}
+
 // "DNS" of "dns: no such host".
 std::string trouble_in(std::string_view message) {
   const std::string_view name = message.substr(0, message.find(':'));
@@ -203,7 +208,8 @@ class LinkChecker {
     add_place(pending_[at->second].finding.places, kind, place, link);
   }
 
-  void add_at(FindingKind kind, std::unordered_map<std::int64_t, std::size_t>& known, LinkPlace place, const KeptLink& link) {
+  void add_at(FindingKind kind, std::unordered_map<std::int64_t, std::size_t>& known, LinkPlace place,
+              const KeptLink& link) {
     if (!rules_.wants(kind)) return;
     const auto [at, is_new] = known.try_emplace(link.target, pending_.size());
     if (is_new) pending_.push_back({{.kind = kind}, link.target});
@@ -212,8 +218,9 @@ class LinkChecker {
 
   // Once, where a line has the same link with the same words several times: a minified style sheet is one line.
   void add_place(std::vector<LinkPlace>& places, FindingKind kind, LinkPlace place, const KeptLink& link) {
-    const std::uint64_t same = fingerprint(fmt::format("{} {} {} {}\n{}\n{}\n{}\n{}", to_string(kind), link.line, link.target, link.kind,
-                                                       link.href, link.fragment, link.text, link.rel));
+    const std::uint64_t same =
+        fingerprint(fmt::format("{} {} {} {}\n{}\n{}\n{}\n{}", to_string(kind), link.line, link.target, link.kind,
+                                link.href, link.fragment, link.text, link.rel));
     if (seen_here_.insert(same).second) places.push_back(place);
   }
 
@@ -273,12 +280,16 @@ class LinkChecker {
     return {};
   }
 
-  // A finding, and where it stands among the others: of a silent host by what is said of that.
+  // A finding, and where it stands among the others: of a silent host by what is said of that, those with most links first.
   struct Ranked {
     std::string host, trouble;  // empty: it stands by itself
+    std::int64_t links = 0;     // to all of the host
     LinkFinding finding;
 
-    auto rank() const { return std::tuple(finding.is_elsewhere, finding.kind, std::string_view{host}, std::string_view{trouble}, std::string_view{finding.url}); }
+    auto rank() const {
+      return std::tuple(finding.is_elsewhere, finding.kind, !host.empty(), -links, std::string_view{host},
+                        std::string_view{trouble}, std::string_view{finding.url});
+    }
     bool is_with(const Ranked& other) const { return !host.empty() && host == other.host && trouble == other.trouble; }
   };
 
@@ -286,6 +297,9 @@ class LinkChecker {
     if (finding.kind == FindingKind::fragment) finding.message = "the page has nothing of that name";
     if (finding.kind == FindingKind::mixed_content) finding.message = "fetched by http for a page by https";
     finding.is_elsewhere = is_of_target(finding.kind) && !own_.has(finding.url);
+    const bool is_refused =
+        finding.is_elsewhere && finding.kind == FindingKind::broken && may_be_for_programs(finding.status);
+    if (is_refused) finding.message += "; perhaps to programs alone";
     Ranked one;
     const bool is_silent = finding.is_elsewhere && finding.kind == FindingKind::broken && finding.status == 0 &&
                            !answering_.contains(fingerprint(site_in(finding.url)));
@@ -304,6 +318,13 @@ class LinkChecker {
       ++result_.counts[static_cast<std::size_t>(finding.kind)];
       result_.elsewhere[static_cast<std::size_t>(finding.kind)] += finding.is_elsewhere;
     }
+    std::map<std::pair<std::string_view, std::string_view>, std::int64_t> links;
+    for (const Ranked& one : all) {
+      const std::int64_t places = std::max<std::int64_t>(std::ssize(one.finding.places), 1);
+      if (!one.host.empty()) links[{one.host, one.trouble}] += places;
+    }
+    for (Ranked& one : all) one.links = one.host.empty() ? 0 : links.at({one.host, one.trouble});
+    links.clear();  // its names are in `all`, which is sorted now
     std::ranges::sort(all, {}, &Ranked::rank);
     for (auto one = all.begin(); one != all.end();) {
       const auto end = std::find_if(one + 1, all.end(), [&](const Ranked& other) { return !other.is_with(*one); });
@@ -333,8 +354,8 @@ class LinkChecker {
   CheckResult result_;
   UrlFlags flags_;
   OwnHosts own_;
-  std::unordered_set<std::uint64_t> answering_;  // fingerprints of sites
-  std::string last_answering_;                   // the site of the record before, mostly that of this one
+  std::unordered_set<std::uint64_t> answering_;               // fingerprints of sites
+  std::string last_answering_;                                // the site of the record before, mostly that of this one
   std::unordered_map<std::int64_t, std::int64_t> redirects_;  // from whom to whom
   std::unordered_map<std::int64_t, std::int64_t> referrers_;  // of the broken
   std::vector<Pending> pending_;
@@ -378,7 +399,9 @@ std::uint64_t CheckResult::errors() const noexcept { return count_findings(count
 std::uint64_t CheckResult::warnings() const noexcept { return count_findings(counts, true); }
 std::uint64_t CheckResult::errors_elsewhere() const noexcept { return count_findings(elsewhere, false); }
 
-std::string words_on(const SilentHost& host) { return fmt::format("{} cannot be reached ({})", host.host, host.trouble); }
+std::string words_on(const SilentHost& host) {
+  return fmt::format("{} cannot be reached ({})", host.host, host.trouble);
+}
 
 std::string words_on_unread(const CheckResult& result) {
   return fmt::format("Not judged: the links of {}, which no run with --check-links has read as {} now. Such a run asks {} again",

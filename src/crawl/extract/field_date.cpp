@@ -13,6 +13,7 @@
 
 #include "base/internal/printable.hpp"
 #include "crawl/extract/field_value.hpp"
+#include "crawl/extract/numerals.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -133,6 +134,34 @@ int month_named(std::string_view word) {
 
 bool is_weekday(std::string_view word) {
   return std::ranges::any_of(kWeekdays, [&](std::string_view day) { return word == day || (day.size() > 2 && word.starts_with(day)); });
+}
+
+// "2026年11月28日(土) 10時20分", "2026년 11월 28일" as "2026-11-28 10:20". Empty: the text has no such signs.
+std::string from_date_signs(std::string_view text) {
+  struct DateSign {
+    std::string_view sign, as;
+  };
+  // What a sign stands behind says what it is; names of weekdays say nothing.
+  constexpr DateSign kDateSigns[] = {{"日曜日", ""}, {"月曜日", ""}, {"火曜日", ""}, {"水曜日", ""}, {"木曜日", ""}, {"金曜日", ""}, {"土曜日", ""},
+                                     {"星期一", ""}, {"星期二", ""}, {"星期三", ""}, {"星期四", ""}, {"星期五", ""}, {"星期六", ""}, {"星期日", ""},
+                                     {"星期天", ""}, {"年", "-"}, {"년", "-"}, {"月", "-"}, {"월", "-"}, {"日", " "}, {"일", " "}, {"時", ":"},
+                                     {"时", ":"},  {"시", ":"}, {"分", ":"}, {"분", ":"}, {"秒", " "}, {"초", " "}};
+  if (!text.contains("年") && !text.contains("년")) return {};
+  const std::string numerals = in_ascii_numerals(text, '\0');
+  std::string out;
+  for (std::string_view rest = numerals; !rest.empty();) {
+    if (rest.starts_with('(')) {
+      rest.remove_prefix(std::min(rest.find(')'), rest.size() - 1) + 1);
+      continue;
+    }
+    const auto found = std::ranges::find_if(kDateSigns, [rest](const DateSign& one) { return rest.starts_with(one.sign); });
+    const bool is_sign = found != std::end(kDateSigns);
+    const bool is_needless = !is_sign && is_space(rest.front()) && (out.ends_with('-') || out.ends_with(':'));
+    if (!is_needless) out += is_sign ? found->as : rest.substr(0, 1);
+    rest.remove_prefix(is_sign ? found->sign.size() : 1);
+  }
+  while (!out.empty() && (is_space(out.back()) || out.back() == '-' || out.back() == ':')) out.pop_back();
+  return out;
 }
 
 class DateReader {
@@ -394,7 +423,8 @@ class DateReader {
 Result<std::string> date_in(std::string_view text, std::optional<bool> day_first) {
   text = trim_space(text);
   if (text.size() > kMostDateBytes) return fail(Errc::invalid_input, fmt::format("{}: this is no date", in_quotes(text, 60)));
-  return DateReader(text, day_first).read();
+  const std::string of_signs = from_date_signs(text);
+  return DateReader(of_signs.empty() ? text : of_signs, day_first).read();
 }
 
 }  // namespace argiope

@@ -31,6 +31,7 @@ std::optional<bool> truth_in(std::string_view text);
 //   Thu, 12 Mar 2026 14:30:00 +0100, Thursday, 12-Mar-26 14:30:00 GMT       RFC 2822, RFC 850
 //   March 12th, 2026; 12. März 2026; le 12 mars 2026; 12 de marzo de 2026   English, German, French, Spanish, Italian, Portuguese, Dutch
 //   12.03.2026, 31/12/2026, 12/31/26                                        day first with points
+//   2026年3月12日, 2026年03月12日(木) 14時30分, 2026년 3월 12일               Chinese, Japanese, Korean
 //   1773325800, 1773325800000                                               seconds or milliseconds since 1970
 //
 // Of 03/12/2026 nobody knows which is the month: `day_first` has to say it.

@@ -1,8 +1,11 @@
 #include "crawl/page/page_notes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/internal/fingerprint.hpp"
+#include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/url/internal/mail_address.hpp"
@@ -14,9 +17,29 @@ std::string kept_text(std::string_view text, std::size_t most) {
   return to_valid_utf8(cut_between_characters(text, most));
 }
 
-std::string trouble_of(std::string_view href, UrlStatus status) {
-  if (status == UrlStatus::unsupported) return starts_with_lower(href, "mailto:") ? mailto_trouble(href) : std::string{};
-  return status == UrlStatus::ok ? std::string{} : std::string(to_string(status));
+// Whether `scheme` is `right` but for one letter that is missing, too much or another, or but for the order of its letters.
+bool is_mistyped(std::string_view scheme, std::string_view right) {
+  const auto same = [](char a, char b) { return to_lower(a) == to_lower(b); };
+  const auto [typed, meant] = std::ranges::mismatch(scheme, right, same);
+  const std::string_view rest(typed, scheme.end()), of_right(meant, right.end());
+  if (rest.empty() && of_right.empty()) return false;
+  const auto goes_on = [&](std::size_t behind, std::size_t of) {
+    return rest.size() >= behind && of_right.size() >= of &&
+           std::ranges::equal(rest.substr(behind), of_right.substr(of), same);
+  };
+  return goes_on(1, 0) || goes_on(0, 1) || goes_on(1, 1) || std::ranges::is_permutation(rest, of_right, same);
+}
+
+std::string trouble_of(std::string_view href, UrlStatus status, const Url& resolved) {
+  if (status == UrlStatus::ok && resolved.scheme() == "file") return "a file of one computer, which nobody else has";
+  if (status == UrlStatus::ok) return {};
+  if (status != UrlStatus::unsupported) return std::string(to_string(status));
+  if (starts_with_lower(href, "mailto:")) return mailto_trouble(href);
+  const std::string_view scheme = href.substr(0, href.find(':'));
+  for (const std::string_view right : {"http", "https"}) {
+    if (is_mistyped(scheme, right)) return fmt::format("{} is no scheme, and looks like {}", in_quotes(scheme), right);
+  }
+  return {};
 }
 
 }  // namespace
@@ -29,7 +52,7 @@ KeptLink kept_link(const SurveyedLink& link, std::string_view html, UrlStatus st
   kept.rel = kept_text(trim_space(link.rel), kMostKeptText);
   const std::string inside = link.behind > 0 ? link_text(html, link.behind) : std::string(trim_space(link.label));
   kept.text = kept_text(inside, kMostKeptText);
-  kept.error = trouble_of(href, status);
+  kept.error = trouble_of(href, status, resolved);
   kept.href = kept_text(href, kMostKeptHref);
   if (status == UrlStatus::ok && resolved.hash().size() > 1 && resolved.hash().size() <= kMostKeptFragment) {
     kept.fragment = resolved.hash().substr(1);
@@ -65,7 +88,7 @@ bool names_anchor(std::string_view fragment, const std::vector<std::uint64_t>& a
   if (fragment.empty() || fragment.front() == '/' || fragment.front() == '!') return true;
   const auto has = [&](std::string_view id) { return std::ranges::binary_search(anchors, fingerprint(id)); };
   const std::string decoded = to_valid_utf8(percent_decode(fragment));
-  return has(fragment) || has(decoded) || equals_lower(decoded, "top");
+  return has(fragment) || has(decoded) || has("user-content-" + decoded) || equals_lower(decoded, "top");
 }
 
 }  // namespace argiope

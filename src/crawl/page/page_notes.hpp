@@ -20,7 +20,7 @@ inline constexpr std::size_t kMostKeptHref = 1'000;
 inline constexpr std::size_t kMostKeptFragment = 1'000;  // a longer one is not checked
 
 // A link as it is kept, without its target. `resolved`: where it leads, with its fragment, if `status` is ok. What is wrong with
-// it by itself is in `error`: a URL that is none, a mail address that can be none.
+// it by itself is in `error`: a URL that is none, a scheme that is mistyped, a file of one computer, a mail address that can be none.
 KeptLink kept_link(const SurveyedLink& link, std::string_view html, UrlStatus status, const Url& resolved);
 
 // What a page's head says; all but how it was fetched.
@@ -30,7 +30,8 @@ PageFacts facts_of(const PageSurvey& survey);
 std::vector<std::uint64_t> anchors_of(const PageSurvey& survey);
 
 // Whether a page with these anchors has what `fragment` names, as the URL spells it (HTML standard, "find a potential indicated
-// element"): by itself, decoded, or the top of the page. What a page's scripts read (#/…, #!…, #:~:…) names nothing that could
+// element"): by itself, decoded, or the top of the page; or where GitHub and the like put it by a script: behind "user-content-", which
+// they set before the ids of texts that are not their own. What a page's scripts read (#/…, #!…, #:~:…) names nothing that could
 // be missing.
 bool names_anchor(std::string_view fragment, const std::vector<std::uint64_t>& anchors);
 

@@ -31,11 +31,13 @@ struct KindWords {
 };
 constexpr KindWords kKindWords[kFindingKinds] = {
     {FindingKind::broken, "Broken links", "They lead to an error or to no answer.", "Broken links to other sites"},
-    {FindingKind::fragment, "Missing fragments", "The pages have nothing of the name behind the #.", "Missing fragments of other sites"},
+    {FindingKind::fragment, "Missing fragments", "The pages have nothing of the name behind the #.",
+     "Missing fragments of other sites"},
     {FindingKind::invalid, "Links that are no URLs", ""},
     {FindingKind::mail, "Mail addresses that can be none", ""},
     {FindingKind::mixed_content, "Mixed content", "Pages by https need these by http: browsers block them, or warn."},
-    {FindingKind::redirect, "Links to update", "They lead to URLs that have moved for good.", "Links to other sites to update"},
+    {FindingKind::redirect, "Links to update", "They lead to URLs that have moved for good.",
+     "Links to other sites to update"},
 };
 
 // What lists all of which a report lists the first, in HTML. DB is the crawl's database.
@@ -59,7 +61,8 @@ std::string heading(std::string_view id, std::string_view text) {
 }
 std::string note(std::string_view text) { return text.empty() ? "" : fmt::format(R"(<p class="dim">{}</p>)", xml_escaped(text)); }
 std::string more_than_listed(std::uint64_t all, std::uint64_t listed, std::string_view how) {
-  return all <= listed ? "" : fmt::format(R"(<p class="dim">And {} more; {} lists all.</p>)", grouped(all - listed), how);
+  return all <= listed ? ""
+                       : fmt::format(R"(<p class="dim">And {} more; {} lists all.</p>)", grouped(all - listed), how);
 }
 
 HtmlCell bytes_cell(std::int64_t bytes) {
@@ -129,7 +132,8 @@ std::string findings_section(const SiteReport& report, const KindWords& words) {
 std::string section_elsewhere(const SiteReport& report, const KindWords& words) {
   const std::uint64_t count = findings_elsewhere(report, words.kind);
   if (count == 0) return "";
-  return heading(fmt::format("{}-elsewhere", to_string(words.kind)), fmt::format("{}: {}", words.heading_elsewhere, grouped(count))) +
+  return heading(fmt::format("{}-elsewhere", to_string(words.kind)),
+                 fmt::format("{}: {}", words.heading_elsewhere, grouped(count))) +
          note(words.advice) + findings_table(report, words.kind, true, count);
 }
 
@@ -139,23 +143,28 @@ std::string silent_host(const ReportedHost& silent) {
   for (const ReportedFinding& found : silent.findings) {
     items += "<li>" + url_link(found.finding.url);
     if (!found.places.empty()) items += fmt::format(R"(<ul class="places">{}</ul>)", place_item(found.places.front()));
-    if (found.place_count > 1) items += fmt::format(R"(<span class="dim">and {} more</span>)", count_of(found.place_count - 1, "place"));
+    if (found.place_count > 1)
+      items += fmt::format(R"(<span class="dim">and {} more</span>)", count_of(found.place_count - 1, "place"));
     items += "</li>";
   }
   if (silent.host.count > silent.findings.size()) {
-    items += fmt::format(R"(<li class="dim">and {} more</li>)", count_of(silent.host.count - silent.findings.size(), "URL"));
+    items +=
+        fmt::format(R"(<li class="dim">and {} more</li>)", count_of(silent.host.count - silent.findings.size(), "URL"));
   }
   return fmt::format(R"(<details><summary>{}: <b>{}</b> on {}</summary><ul class="places">{}</ul></details>)",
-                     xml_escaped(words_on(silent.host)), count_of(silent.host.links, "link"), count_of(silent.host.pages, "page"), items);
+                     xml_escaped(words_on(silent.host)), count_of(silent.host.links, "link"),
+                     count_of(silent.host.pages, "page"), items);
 }
 
 std::string silent_hosts_section(const SiteReport& report) {
   const std::uint64_t count = report.check.silent_hosts.size();
   if (count == 0) return "";
   std::string shown, hidden;
-  for (std::size_t i = 0; i < report.silent_hosts.size(); ++i) (i < kRowsOpen ? shown : hidden) += silent_host(report.silent_hosts[i]);
+  for (std::size_t i = 0; i < report.silent_hosts.size(); ++i)
+    (i < kRowsOpen ? shown : hidden) += silent_host(report.silent_hosts[i]);
   if (!hidden.empty()) {
-    shown += fmt::format("<details><summary>{} more</summary>{}</details>", grouped(report.silent_hosts.size() - kRowsOpen), hidden);
+    shown += fmt::format("<details><summary>{} more</summary>{}</details>",
+                         grouped(report.silent_hosts.size() - kRowsOpen), hidden);
   }
   return heading("silent-hosts", fmt::format("Hosts that cannot be reached: {}", grouped(count))) +
          note("None of their URLs was answered: the links are broken, or the network was.") + shown +
@@ -228,8 +237,9 @@ std::string canonicals(const SiteReport& report) {
   if (report.canonical_count == 0) return "";
   HtmlTable table({{"Page"}, {"Names"}, {"Which"}});
   for (const CanonicalFinding& found : report.canonicals) table.add({{url_link(found.page)}, {url_link(found.canonical)}, {shown_text(found.what)}});
-  return fmt::format("<details><summary>Canonical URLs that lead astray: <b>{}</b></summary>{}{}</details>", count_of(report.canonical_count, "page"),
-                     table.html(), more_than_listed(report.canonical_count, report.canonicals.size(), kAllDuplicates));
+  return fmt::format("<details><summary>Canonical URLs that lead astray: <b>{}</b></summary>{}{}</details>",
+                     count_of(report.canonical_count, "page"), table.html(),
+                     more_than_listed(report.canonical_count, report.canonicals.size(), kAllDuplicates));
 }
 
 std::string duplicates_section(const SiteReport& report) {

@@ -59,7 +59,8 @@ void Crawler::Shard::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
     }
   }
   // What an earlier answer had is gone.
-  if (!has_links && !has_failed && options_.keep_links && !is_only_checked(task.purpose)) batch.kept_links.push_back({task.id, {}});
+  if (!has_links && !has_failed && options_.keep_links && !is_only_checked(task.purpose))
+    batch.kept_links.push_back({task.id, {}});
   if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
   facts.url_id = task.id;
   facts.took = now - response.sent_at;

@@ -759,8 +759,10 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
   });
   if (!scanned) return scanned;
   const std::size_t room = std::min(CrawlReport::kMostBroken - report.broken.size(), elsewhere.size());
-  std::move(elsewhere.begin(), elsewhere.begin() + static_cast<std::ptrdiff_t>(room), std::back_inserter(report.broken));
-  referrers.insert(referrers.end(), referrers_elsewhere.begin(), referrers_elsewhere.begin() + static_cast<std::ptrdiff_t>(room));
+  std::move(elsewhere.begin(), elsewhere.begin() + static_cast<std::ptrdiff_t>(room),
+            std::back_inserter(report.broken));
+  referrers.insert(referrers.end(), referrers_elsewhere.begin(),
+                   referrers_elsewhere.begin() + static_cast<std::ptrdiff_t>(room));
   for (std::size_t i = 0; i < referrers.size(); ++i) {
     auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
     if (!page) return std::unexpected(std::move(page.error()));

@@ -13,7 +13,8 @@
 namespace argiope {
 namespace {
 
-constexpr int kLeastStatus = 100, kMostStatus = 599;
+constexpr int kLeastStatus = 100, kLastStatus = 599;
+constexpr int kMostStatus = 999;  // some servers make up their own, as LinkedIn this one
 
 std::optional<int> parse_status(std::string_view text, int missing) {
   if (text.empty()) return missing;
@@ -42,7 +43,7 @@ std::optional<StatusRange> parse_range(std::string_view text) {
   std::string_view rest = text.substr(dots + behind);
   if (behind == 2 && rest.starts_with('=')) rest.remove_prefix(1);  // as others write it
   const auto first = parse_status(text.substr(0, dots), kLeastStatus);
-  const auto last = parse_status(rest, kMostStatus);
+  const auto last = parse_status(rest, kLastStatus);
   if (!first || !last || *first > *last || text.size() == behind) return std::nullopt;
   return StatusRange{*first, *last};
 }

@@ -17,6 +17,8 @@
 
 namespace argiope {
 
+class HttpBook;
+
 // A daemon that is away is waited for as long as the client's patience says: leases go on meanwhile, renewals and settlements
 // are sent again, which their tokens make harmless. A request for leases is sent again under its key, which gives the leases of an
 // answer that was lost; of a daemon that has restarted meanwhile their jobs are run again when the leases have run out. A request
@@ -37,11 +39,12 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   explicit HttpJobSource(ApiClient& client, JobListener listener = {});
 
   Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) override;
-  Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call) override;
+  Coro<Result<std::vector<LeasedJob>>> lease_within(LeaseCall call, Duration wait) override;
   Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) override;
   std::optional<Duration> renew(std::uint64_t token) override;
   bool set_progress(std::uint64_t token, double fraction, std::string message) override;
   bool set_output(std::uint64_t token, std::string output) override;
+  Coro<Result<Backlog>> backlog(BacklogLook look) override;
   std::optional<Error> failure() const override { return std::nullopt; }
 
   // Whether the daemon lets the worker have jobs of these queues at all. Errors: why it does not.
@@ -80,7 +83,7 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
   struct Told;
   using Poll = Task<std::unique_ptr<Result<Told>>>;
 
-  Coro<Result<std::vector<LeasedJob>>> lease_within(LeaseCall call, Duration wait);
+  static Coro<Result<std::vector<WaitingJob>>> delayed_in(HttpBook& book, std::string queue);
   static Coro<std::unique_ptr<Result<Told>>> poll(std::shared_ptr<HttpJobSource> self, Asked asked);
   Coro<void> end(Poll poll, Asked asked);
   Coro<void> give_back(std::uint64_t token);

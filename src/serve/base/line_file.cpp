@@ -2,46 +2,36 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 #include "base/internal/file_writing.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/text_lines.hpp"
 
 namespace argiope {
 
 namespace {
 
-constexpr std::size_t kMostLineFileBytes = std::size_t{1} << 30;
-
-// What an open file has, from where it is read. Errors: too_large beyond `most` bytes.
-Result<std::string> read_all(const Descriptor& file, const std::string& path, std::size_t most) {
-  std::string text;
-  char buffer[16 * 1024];
-  for (;;) {
-    const ssize_t read = ::read(file.get(), buffer, sizeof buffer);
-    if (read == 0) return text;
-    if (read < 0 && errno == EINTR) continue;
-    if (read < 0) return io_error(path, "cannot be read");
-    text.append(buffer, static_cast<std::size_t>(read));
-    if (text.size() > most) return fail(Errc::too_large, fmt::format("{}: too large", printable(path)));
-  }
-}
+// We write none that is longer.
+constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
 
 }  // namespace
 
 Result<void> LineFile::open(const std::function<void(std::string_view line)>& each) {
   if (auto opened = open_to_append(); !opened) return opened;
-  const auto text = read_all(file_, path_, kMostLineFileBytes);
-  if (!text) return std::unexpected(text.error());
-  std::string_view rest = *text;
-  for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-    each(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-  }
-  bytes_ = static_cast<std::int64_t>(text->size() - rest.size());
-  if (!rest.empty() && ::ftruncate(file_.get(), bytes_) != 0) return io_error(path_, "cannot be written");
+  std::int64_t whole = 0;
+  bool is_torn = false;
+  const auto read = read_lines(path_, kMostLineBytes, FileReading::again, [&](const TextLine& line) {
+    is_torn = !line.has_end;
+    if (is_torn) return true;
+    whole += static_cast<std::int64_t>(line.size);
+    if (!line.is_too_long) each(line.text);
+    return true;
+  });
+  if (!read) return fail(read.error().code, fmt::format("{}: {}", printable(path_), read.error().message));
+  bytes_ = whole;
+  if (is_torn && ::ftruncate(file_.get(), bytes_) != 0) return io_error(path_, "cannot be written");
   return sync_folder_of(path_);
 }
 

@@ -172,6 +172,10 @@ Result<std::vector<KeptToken>> read_token_file(const std::string& path) {
 
 Result<void> edit_token_file(const std::string& path,
                              const std::function<Result<void>(std::vector<KeptToken>& tokens)>& edit) {
+  // Who is refused leaves no file: neither a lock nor an empty list.
+  auto before = read_token_file(path);
+  if (!before) return std::unexpected(std::move(before.error()));
+  if (auto edited = edit(*before); !edited) return edited;
   const std::string lock_path = path + ".lock";
   const Descriptor lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) return io_error(lock_path, "cannot be made");

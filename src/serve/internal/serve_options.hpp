@@ -38,7 +38,7 @@ std::string to_string(const ListenAddress& address);
 QueueConfig default_new_queue();
 
 struct ServeOptions {
-  std::string store = "sqlite:argiope-jobs.db";
+  std::string store = "sqlite:" + std::string(kUsualJobs);
   std::vector<ListenAddress> http{{"127.0.0.1", kHttpPort, {}}};
   std::vector<ListenAddress> beanstalkd;  // none: not spoken
   std::size_t beanstalkd_max_job_bytes = 65'535;

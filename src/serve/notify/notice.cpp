@@ -57,15 +57,13 @@ std::string sentence_of_trouble(const Notice& notice) {
   const std::string times = once ? "" : fmt::format(" {} times", notice.count);
   switch (notice.trouble) {
     case Trouble::buried:
-      return fmt::format("{} of {} {} buried{}{}", once ? "a job" : counted(notice.count, "job"), owner,
-                         once ? "was" : "were",
-                         notice.jobs.empty() ? "" : fmt::format(", the first is job {}", notice.jobs.front()),
-                         last_text(notice));
+      return fmt::format(
+          "{} of {} {} buried{}{}", once ? "a job" : counted(notice.count, "job"), owner, once ? "was" : "were",
+          notice.jobs.empty() ? "" : fmt::format(", the first is job {}", notice.jobs.front()), last_text(notice));
     case Trouble::expired:
       return fmt::format("{} of {} ran out, or the worker has gone", once ? "a lease" : counted(notice.count, "lease"),
                          owner);
-    case Trouble::missed:
-      return fmt::format("{} has missed {}", owner, once ? "a run" : counted(notice.count, "run"));
+    case Trouble::missed: return fmt::format("{} has missed {}", owner, once ? "a run" : counted(notice.count, "run"));
     case Trouble::failed: return fmt::format("{} has failed{}{}", owner, times, last_text(notice));
     case Trouble::depth:
     case Trouble::age:
@@ -218,7 +216,9 @@ const Notice* Notices::find(const TroubleKey& key) const {
   return found == notices_.end() ? nullptr : &found->second;
 }
 
-std::string to_sentence(const Notice& notice) { return notice.is_over ? sentence_of_end(notice) : sentence_of_trouble(notice); }
+std::string to_sentence(const Notice& notice) {
+  return notice.is_over ? sentence_of_end(notice) : sentence_of_trouble(notice);
+}
 
 std::string write_message(const NotifyRule& rule, const MessageHead& head, const Notices& notices) {
   switch (rule.format) {

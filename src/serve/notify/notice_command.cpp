@@ -37,7 +37,8 @@ std::string on_jobs(const Notice& notice) {
 std::string command_of(const Notice& notice) {
   switch (notice.trouble) {
     case Trouble::buried: {
-      const std::string listed = notice.count == 1 ? std::string() : on_subject("argiope job list --state buried", notice);
+      const std::string listed =
+          notice.count == 1 ? std::string() : on_subject("argiope job list --state buried", notice);
       return listed.empty() ? on_jobs(notice) : listed;
     }
     case Trouble::expired: return on_jobs(notice);

@@ -34,11 +34,10 @@ constexpr std::size_t kMostMemoryBytes = 64 * 1024 * 1024;
 constexpr std::size_t kMostSchedulesALook = 100;
 constexpr Trouble kTroublesOfRuns[] = {Trouble::missed, Trouble::failed, Trouble::findings};
 
-constexpr std::uint32_t kHeardOfJobs = static_cast<std::uint32_t>(JobEventKind::buried) |
-                                       static_cast<std::uint32_t>(JobEventKind::expired) |
-                                       static_cast<std::uint32_t>(JobEventKind::leased) |
-                                       static_cast<std::uint32_t>(JobEventKind::kicked) |
-                                       static_cast<std::uint32_t>(JobEventKind::done);
+constexpr std::uint32_t kHeardOfJobs =
+    static_cast<std::uint32_t>(JobEventKind::buried) | static_cast<std::uint32_t>(JobEventKind::expired) |
+    static_cast<std::uint32_t>(JobEventKind::leased) | static_cast<std::uint32_t>(JobEventKind::kicked) |
+    static_cast<std::uint32_t>(JobEventKind::done);
 constexpr std::uint32_t kHeardOfSchedules = static_cast<std::uint32_t>(ScheduleEventKind::job_missed) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::job_error) |
                                             static_cast<std::uint32_t>(ScheduleEventKind::job_executed) |
@@ -97,6 +96,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     if (event.kind == JobEventKind::done) return hear_of_end(event);
     if (event.kind == JobEventKind::kicked) return hear_of_kick(event);
     if (event.kind == JobEventKind::leased) return watches_age ? waits.leased(event) : void();
+    // With the failure of its run, so that both are told by one message.
+    if (event.kind == JobEventKind::buried && event.schedule != 0 && schedule_listener != 0) return;
     const Trouble trouble = event.kind == JobEventKind::buried ? Trouble::buried : Trouble::expired;
     note(
         {.trouble = trouble, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
@@ -110,12 +111,14 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
   // The job of a run that has failed may still go well. It counts as a job of its own then.
   void hear_of_kick(const JobEvent& event) {
-    const bool has_failed = std::ranges::any_of(receivers, [&](const ReceiverRef& to) { return !to->log.failed_as(event.id).empty(); });
+    const bool has_failed =
+        std::ranges::any_of(receivers, [&](const ReceiverRef& to) { return !to->log.failed_as(event.id).empty(); });
     if (has_failed) kicked.insert(event.id);
   }
   void end_failure_of(JobId job) {
     for (const ReceiverRef& to : receivers) {
-      for (const TroubleKey& key : to->log.failed_as(job)) end_for(*to, key, {.text = {}, .run = to->log.find(key)->start.run});
+      for (const TroubleKey& key : to->log.failed_as(job))
+        end_for(*to, key, {.text = {}, .run = to->log.find(key)->start.run});
     }
   }
   void hear(const ScheduleEvent& event) {
@@ -123,13 +126,22 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     const TroubleStart start{.at = event.at, .run = event.run, .job = event.job};
     switch (event.kind) {
       case ScheduleEventKind::job_missed:
-        return note({.trouble = Trouble::missed, .subject = name, .count = event.count, .run = event.run, .text = text, .jobs = {}}, start);
+        return note({.trouble = Trouble::missed,
+                     .subject = name,
+                     .count = event.count,
+                     .run = event.run,
+                     .text = text,
+                     .jobs = {}},
+                    start);
       case ScheduleEventKind::job_error:
         if (event.queue.starts_with(kNotifyQueues)) return;
-        return note({.trouble = Trouble::failed, .subject = name, .run = event.run, .text = text, .jobs = {event.job}}, start);
+        note({.trouble = Trouble::buried, .subject = std::string(event.queue), .text = text, .jobs = {event.job}});
+        return note({.trouble = Trouble::failed, .subject = name, .run = event.run, .text = text, .jobs = {event.job}},
+                    start);
       case ScheduleEventKind::job_executed:
         if (!text.empty()) {
-          note({.trouble = Trouble::findings, .subject = name, .run = event.run, .text = text, .jobs = {event.job}}, start);
+          note({.trouble = Trouble::findings, .subject = name, .run = event.run, .text = text, .jobs = {event.job}},
+               start);
         }
         return hear_of_good_run(event);
       case ScheduleEventKind::schedule_marked: return begin(Trouble::failed, name, text);
@@ -139,7 +151,10 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
   // Here a remark is a finding. In the history it need not be one.
   void hear_of_good_run(const ScheduleEvent& event) {
-    const ScheduleRun run{.number = event.run, .ended_at = WallTime::max(), .outcome = RunOutcome::done, .error = std::string(event.text)};
+    const ScheduleRun run{.number = event.run,
+                          .ended_at = WallTime::max(),
+                          .outcome = RunOutcome::done,
+                          .error = std::string(event.text)};
     for (const ReceiverRef& to : receivers) end_by(*to, std::string(event.name), {&run, 1});
   }
   void end_by(Receiver& to, const std::string& schedule, std::span<const ScheduleRun> runs) {
@@ -147,7 +162,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       const TroubleKey key(trouble, schedule);
       const OpenTrouble* const open = to.log.find(key);
       if (open == nullptr) continue;
-      const auto good = std::ranges::find_if(runs, [&](const ScheduleRun& run) { return is_ended_by(run, trouble, open->start); });
+      const auto good =
+          std::ranges::find_if(runs, [&](const ScheduleRun& run) { return is_ended_by(run, trouble, open->start); });
       if (good != runs.end()) end_for(to, key, {.text = {}, .run = open->start.run == 0 ? 0 : good->number});
     }
   }
@@ -188,7 +204,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     const OpenTrouble* const open = to.log.find(key);
     const Notice* const leaving = to.sending.find(key);
     if (open == nullptr || (open->is_told && leaving != nullptr && leaving->is_over)) {
-      return gather(to, {.trouble = key.first, .subject = key.second, .text = text, .jobs = {}}, TroubleStart{.at = now, .is_event = false});
+      return gather(to, {.trouble = key.first, .subject = key.second, .text = text, .jobs = {}},
+                    TroubleStart{.at = now, .is_event = false});
     }
     // It was not told yet that it is over, and it is so again.
     if (const Notice* there = to.gathered.find(key); there != nullptr && there->is_over) to.gathered.erase(key);
@@ -209,7 +226,9 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   void gather_end(Receiver& to, const TroubleKey& key) {
     const TroubleEnd& how = *to.log.find(key)->over;
     if (to.gathered.is_full()) return;
-    gather(to, {.trouble = key.first, .subject = key.second, .is_over = true, .run = how.run, .text = how.text, .jobs = {}});
+    gather(
+        to,
+        {.trouble = key.first, .subject = key.second, .is_over = true, .run = how.run, .text = how.text, .jobs = {}});
   }
   void gather_ends(Receiver& to) {
     for (const TroubleKey& key : to.log.keys()) {
@@ -284,7 +303,9 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     to.gathered.leave_out(sent.left_out() + newer.left_out());
   }
   Coro<Result<JobId>> put_message(ReceiverRef to, const Notices& notices, bool is_test) {
-    const MessageHead head{.from = options.from, .at = engine.calendar_now(), .is_test = is_test,
+    const MessageHead head{.from = options.from,
+                           .at = engine.calendar_now(),
+                           .is_test = is_test,
                            .daemon = options.daemon ? options.daemon() : std::string()};
     NewJob job;
     job.queue = to->rule.queue();
@@ -406,7 +427,11 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       for (const ReceiverRef& to : receivers) end_for(*to, {Trouble::alarm, project}, {});
       return;
     }
-    note({.trouble = Trouble::alarm, .subject = project, .count = alarms.size(), .text = fmt::format("{}", fmt::join(alarms, "; ")), .jobs = {}},
+    note({.trouble = Trouble::alarm,
+          .subject = project,
+          .count = alarms.size(),
+          .text = fmt::format("{}", fmt::join(alarms, "; ")),
+          .jobs = {}},
          TroubleStart{.at = engine.calendar_now()});
   }
   // The history knows of runs that ended when nobody listened. That nothing keeps a schedule now, in a process that has just begun, or after
@@ -469,7 +494,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   std::string memory_lines() const {
     std::string lines;
     for (const ReceiverRef& to : receivers) {
-      NotifyMemory memory{.open = to->log.all(), .gathered = {}, .left_out = to->sending.left_out() + to->gathered.left_out()};
+      NotifyMemory memory{
+          .open = to->log.all(), .gathered = {}, .left_out = to->sending.left_out() + to->gathered.left_out()};
       for (const Notices* notices : {&to->sending, &to->gathered}) {
         for (const auto& [key, notice] : *notices) memory.gathered.push_back(notice);
       }
@@ -494,6 +520,19 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
   }
 
   // --- rules
+  // Messages of rules that are gone, or have another name now, have no target.
+  Coro<void> tell_of_left_messages() {
+    if (!co_await events.count(Duration::zero())) co_return;
+    events.snapshot().for_each_queue([&](std::string_view queue, const StateCounts& counts) {
+      const std::uint64_t waiting = counts.ready + counts.delayed + counts.running;
+      if (waiting == 0 || !queue.starts_with(kNotifyQueues) || find(queue.substr(kNotifyQueues.size())) != nullptr)
+        return;
+      spdlog::warn(
+          "there is no notify {} any more, and {} of it will not be delivered: give one that name again, or see "
+          "argiope job list {}",
+          in_quotes(queue.substr(kNotifyQueues.size())), counted(waiting, "message"), printable(queue));
+    });
+  }
   void listen() {
     if (job_listener != 0 || receivers.empty()) return;
     job_listener = engine.add_listener(kHeardOfJobs, [this](const JobEvent& event) { hear(event); });
@@ -567,6 +606,7 @@ Coro<Result<void>> Notifier::set(std::vector<NotifyRule> rules) {
   if (!std::exchange(state->memories, {}).empty()) state->remember();  // they are of rules that are gone
   state->watches_age = state->is_watched(Trouble::age);
   state->receivers.empty() ? state->stop_listening() : state->listen();
+  co_await state->tell_of_left_messages();
   co_return Result<void>{};
 }
 

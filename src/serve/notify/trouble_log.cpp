@@ -79,8 +79,8 @@ std::vector<TroubleKey> TroubleLog::failed_as(JobId job) const {
 }
 
 std::size_t TroubleLog::lasting() const noexcept {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(troubles_, [](const auto& entry) { return entry.second.is_told || entry.second.message != 0; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      troubles_, [](const auto& entry) { return entry.second.is_told || entry.second.message != 0; }));
 }
 
 bool is_ended_by(const ScheduleRun& run, Trouble trouble, const TroubleStart& start) noexcept {

@@ -75,7 +75,8 @@ bool is_locked(const std::string& path) {
   if (!there) return false;
   auto known = std::ranges::find(kept, *there, &Looked::file);
   if (known == kept.end()) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    // Not blocking: it may be a named pipe, which the opening of the database refuses.
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     const auto opened = file_number_of(descriptor);
     if (!opened) return false;
     kept.push_back({*opened, descriptor});

@@ -30,7 +30,7 @@ std::string_view take_value(std::string_view& text) noexcept {
 }
 
 // Whether a link with this anchor is the page's own. A part of the page is another context than the page.
-bool is_of_page(std::string_view anchor, const Url& page, Url& context) {
+bool is_anchor_of_page(std::string_view anchor, const Url& page, Url& context) {
   return parse_into(context, reference_of_bytes(anchor), &page) == UrlStatus::ok && context.href() == page.without_fragment();
 }
 
@@ -56,7 +56,7 @@ std::string_view canonical_in_link_header(std::string_view value, const Url& pag
       if (!value.starts_with('=')) continue;
       value = behind_space(value.substr(1));
       const std::string_view said = take_value(value);
-      if (equals_lower(name, "anchor")) is_elsewhere = is_elsewhere || !is_of_page(said, page, context);
+      if (equals_lower(name, "anchor")) is_elsewhere = is_elsewhere || !is_anchor_of_page(said, page, context);
       value.remove_prefix(std::min(value.find_first_of(";,"), value.size()));
       if (!equals_lower(name, "rel") || has_rel) continue;
       has_rel = true;

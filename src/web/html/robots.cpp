@@ -5,7 +5,9 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <string>
 
+#include "argiope/web/charset.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -106,6 +108,8 @@ std::string_view leading_token(std::string_view text) noexcept {
   return text.substr(0, size);
 }
 
+constexpr std::size_t kLongestNumber = 64;
+
 enum class Key : std::uint8_t { user_agent, allow, disallow, crawl_delay, sitemap, other };
 
 // In lower case. The misspellings are those Google accepts.
@@ -144,10 +148,12 @@ Line read_line(std::string_view text) noexcept {
   return {find_key(text.substr(0, gap)), value};
 }
 
-// nullopt for what is no length of time; "10s" is 10.
-std::optional<Duration> read_delay(std::string_view value) noexcept {
+// nullopt for what is no length of time; "10s" and "+10" are 10, "0,5" is a half.
+std::optional<Duration> read_delay(std::string_view value) {
+  std::string text(value.substr(value.starts_with('+') ? 1 : 0, kLongestNumber));
+  std::ranges::replace(text, ',', '.');
   double seconds = 0;
-  const auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (ec != std::errc{} || !(seconds >= 0)) return std::nullopt;
   return std::min(from_seconds(seconds), RobotsRules::kLongestCrawlDelay);
 }
@@ -243,7 +249,12 @@ RobotsRules RobotsRules::disallow_all() {
 }
 
 RobotsRules RobotsRules::parse(std::string_view file, std::string_view product_token) {
-  return RobotsParser(product_token).parse(file);
+  // Some editors write UTF-16. It has to be UTF-8, of which the parser skips the mark.
+  const bool is_utf16 = file.starts_with("\xff\xfe") || file.starts_with("\xfe\xff");
+  if (!is_utf16) return RobotsParser(product_token).parse(file);
+  const CharsetDecision charset = detect_charset(file, {});
+  file = file.substr(charset.bom_length, 2 * kMostBytes);
+  return RobotsParser(product_token).parse(to_utf8(file, charset.name).value_or(std::string{}));
 }
 
 void RobotsRules::add(std::string_view pattern, bool allow) {

@@ -6,6 +6,11 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
+#include <limits>
+
+#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/feed_date.hpp"
 
 namespace argiope {
 namespace {
@@ -85,6 +90,31 @@ std::optional<WallTime> to_wall(const Civil& civil) {
   return WallTime{sys_days{date}} + hours{civil.hour} + minutes{civil.minute} + seconds{civil.second};
 }
 
+// "120", and as some servers write it: "120.0", "120s", "120 seconds", "120, 120". nullopt for what is none, as a date is. A part of a
+// second counts as a whole one.
+std::optional<std::uint64_t> seconds_of(std::string_view text) {
+  const auto count_digits = [](std::string_view from) {
+    return static_cast<std::size_t>(std::ranges::find_if_not(from, is_digit) - from.begin());
+  };
+  const std::size_t digits = count_digits(text);
+  if (digits == 0) return std::nullopt;
+  std::string_view rest = text.substr(digits);
+  bool has_part = false;
+  if (rest.starts_with('.')) {
+    const std::string_view part = rest.substr(1, count_digits(rest.substr(1)));
+    has_part = part.find_first_not_of('0') != std::string_view::npos;
+    rest.remove_prefix(1 + part.size());
+  }
+  rest = trim_space(rest);
+  constexpr std::string_view kUnits[] = {"s", "sec", "secs", "second", "seconds"};
+  const bool has_unit = std::ranges::any_of(kUnits, [&](std::string_view unit) { return equals_lower(rest, unit); });
+  if (!rest.empty() && !rest.starts_with(',') && !has_unit) return std::nullopt;
+  std::uint64_t seconds = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + digits, seconds);
+  if (ec == std::errc::result_out_of_range) return std::numeric_limits<std::uint64_t>::max();
+  return has_part && seconds < std::numeric_limits<std::uint64_t>::max() ? seconds + 1 : seconds;
+}
+
 }  // namespace
 
 std::optional<WallTime> parse_http_date(std::string_view text) {
@@ -129,17 +159,17 @@ std::string format_http_date(WallTime time) {
 }
 
 std::optional<Duration> parse_retry_after(std::string_view value, WallTime now) {
-  while (value.ends_with(' ')) value.remove_suffix(1);
+  value = trim_space(value);
   if (value.empty()) return std::nullopt;
-  if (std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; })) {
-    std::uint64_t seconds = 0;
-    const auto [end, ec] = std::from_chars(value.data(), value.data() + value.size(), seconds);
+  if (const auto seconds = seconds_of(value)) {
     const auto longest = static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(kLongestRetryAfter).count());
-    if (ec == std::errc::result_out_of_range || seconds > longest) return kLongestRetryAfter;
-    if (seconds == 0) return std::nullopt;
-    return std::chrono::seconds{seconds};
+    if (*seconds > longest) return kLongestRetryAfter;
+    if (*seconds == 0) return std::nullopt;
+    return std::chrono::seconds{*seconds};
   }
-  const auto date = parse_http_date(value);
+  auto date = parse_http_date(value);
+  // As others write dates: with another zone, or none, or by ISO 8601.
+  if (const auto other = date ? std::nullopt : parse_feed_date(value)) date = other->at;
   if (!date) return std::nullopt;
   if (*date <= now) return std::nullopt;  // the difference to a date long past may be more than a Duration holds
   return std::clamp<Duration>(*date - now, std::chrono::seconds{1}, kLongestRetryAfter);

@@ -450,6 +450,8 @@ Result<void> HttpResponseReader::start_body() {
   }
   const std::string& encoding = response_.headers.content_encoding;
   encoded_ = !encoding.empty() && !equals_lower(encoding, "identity");
+  coded_begin_.clear();
+  has_all_coded_ = true;
   if (encoded_) {
     auto started = decoder_.start(encoding, limits_.body_bytes);
     if (started) return {};
@@ -497,23 +499,53 @@ Result<void> HttpResponseReader::take_body(std::string_view body) {
   if (encoded_) {
     if (limits_.keep_wire) keep_coded(body);
     auto fed = decoder_.feed(body, response_.body);
-    if (!fed) return fed.error().code == Errc::protocol ? cut_short(std::move(fed.error())) : fed;
-    response_.truncated = decoder_.truncated();
+    if (!fed && fed.error().code != Errc::protocol) return fed;
+    if (!fed && !take_as_it_is(body)) return cut_short(std::move(fed.error()));
+    if (fed) {
+      response_.truncated = decoder_.truncated();
+      remember_coded(body);
+    }
   } else {
-    const std::size_t room = limits_.body_bytes - response_.body.size();
-    response_.body.append(body.data(), std::min(room, body.size()));
-    response_.truncated = body.size() > room;
+    take_plain(body);
   }
   if (response_.truncated) state_ = State::done;
   if (sniffs_ && (done() || response_.body.size() >= kSniffedBytes)) sniff_type_of_body();
   return {};
 }
 
+void HttpResponseReader::take_plain(std::string_view body) {
+  const std::size_t room = limits_.body_bytes - response_.body.size();
+  response_.body.append(body.data(), std::min(room, body.size()));
+  response_.truncated = body.size() > room;
+}
+
+// As long as it is all that has come.
+void HttpResponseReader::remember_coded(std::string_view body) {
+  if (has_all_coded_) has_all_coded_ = coded_begin_.size() + body.size() <= kSniffedBytes;
+  has_all_coded_ ? void(coded_begin_ += body) : coded_begin_.clear();
+}
+
+// What cannot be decoded, from its beginning on, and does not look coded: the server has named a coding that it has not put on. `body`
+// is the last piece of it. False: it is damaged.
+bool HttpResponseReader::take_as_it_is(std::string_view body) {
+  if (!has_all_coded_) return false;
+  coded_begin_ += body;
+  const std::string_view codings = response_.headers.content_encoding;
+  const std::string_view outermost = trim_blanks(codings.substr(codings.rfind(',') + 1));
+  if (may_be_coded(outermost, coded_begin_)) return false;
+  note(HttpOddity::content_coding);
+  encoded_ = false;
+  response_.body.clear();
+  take_plain(coded_begin_);
+  return true;
+}
+
 Result<void> HttpResponseReader::end_body() {
+  Result<void> finished;
+  if (encoded_ && !response_.truncated) finished = decoder_.finish();
+  if (!finished && take_as_it_is({})) finished = {};
   if (sniffs_) sniff_type_of_body();
-  if (encoded_ && !response_.truncated) {
-    if (auto finished = decoder_.finish(); !finished) return cut_short(std::move(finished.error()));
-  }
+  if (!finished && !response_.unwanted) return cut_short(std::move(finished.error()));
   distrust_what_is_odd();
   state_ = State::done;
   return {};

@@ -12,6 +12,7 @@
 
 #include "base/internal/printable.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/content_type.hpp"
 
 namespace argiope {
 
@@ -38,7 +39,17 @@ std::unexpected<Error> damaged(std::string_view coding) {
   return fail(Errc::protocol, fmt::format("damaged {} data", coding));
 }
 
+constexpr std::string_view kGzipMark = "\x1f\x8b", kZstdMark = "\x28\xb5\x2f\xfd";
+
 }  // namespace
+
+bool may_be_coded(std::string_view coding, std::string_view begin) noexcept {
+  const auto known = find_coding(coding);
+  if (!known || begin.empty()) return true;
+  if (*known == Coding::gzip) return begin.starts_with(kGzipMark.substr(0, begin.size()));
+  if (*known == Coding::zstd) return begin.starts_with(kZstdMark.substr(0, begin.size()));
+  return begin.starts_with(kGzipMark) || sniff_type(begin) == "application/octet-stream";
+}
 
 // Decodes at most kChunk bytes a call, so that limits are looked at often however well the data was packed.
 class ContentDecoder::Stage {

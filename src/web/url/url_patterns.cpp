@@ -54,6 +54,15 @@ std::string host_as_in_urls(std::string_view host) {
   }
 }
 
+// Whether a glob without a slash is one that no URL can fit, as "example.org" and "secret*" are: only "*" covers the slashes of "https://",
+// and what is before it has to be the beginning of that.
+bool fits_no_url(std::string_view glob) noexcept {
+  if (glob.contains('/')) return false;
+  if (!glob.contains('*')) return true;
+  const std::string_view begins = glob.substr(0, glob.find_first_of(kWild));
+  return !std::string_view("https://").starts_with(begins) && !std::string_view("http://").starts_with(begins);
+}
+
 // From one glob to an expression of RE2.
 class GlobTranslator {
  public:
@@ -225,7 +234,12 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
   }
   if (pattern.empty() || pattern == kExpression) return bad_pattern(pattern, "is empty");
   if (is_space(pattern.front()) || is_space(pattern.back())) return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
-  if (!pattern.starts_with(kExpression)) return GlobTranslator(pattern).translate();
+  if (!pattern.starts_with(kExpression)) {
+    if (fits_no_url(pattern)) {
+      return bad_pattern(pattern, fmt::format("fits no URL: without a slash it is compared with all of it; write *{0}*, {0}/** or /{0}", pattern));
+    }
+    return GlobTranslator(pattern).translate();
+  }
   const std::string_view expression = pattern.substr(kExpression.size());
   // These would be found in no URL.
   if (has_other_than_ascii(expression)) return bad_pattern(pattern, "must be ASCII: URLs write other letters as %C3%BC, in capitals");

@@ -1,7 +1,7 @@
 // A project's script in JavaScript: rules that read pages for Argiope. processor.d.ts has the contract.
 import { Bury, Retry } from "../errors.js";
 import { frontOf } from "../http.js";
-import { delayOf, endOf, shown } from "../time.js";
+import { delayOfEnd, endOf, shown } from "../time.js";
 import { membersOf } from "./pages.js";
 import { Visit } from "./visit.js";
 import { messagesOf, Output, toJson, visits } from "./wire.js";
@@ -179,7 +179,7 @@ function placeOf(error) {
 function whenAgain(error) {
   if (error instanceof Bury) return { final: true };
   if (!(error instanceof Retry) || error.delayMs === undefined || error.delayMs === null) return {};
-  return { delay_ms: Math.min(Math.max(0, delayOf(error.delayMs)), Number.MAX_SAFE_INTEGER) };
+  return { delay_ms: delayOfEnd(error.delayMs, Number.MAX_SAFE_INTEGER) };
 }
 
 // The answer in one line, or, where it is long, in several.

@@ -53,6 +53,9 @@ def given(**members: Any) -> Dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
+LONGEST_DELAY_MS = 100 * 365 * 24 * 3600 * 1000  # that the daemon takes
+
+
 def seconds(span: Delay) -> float:
     """May be endless. Errors: TypeError, ValueError, which name what is no span."""
     if isinstance(span, timedelta):
@@ -74,6 +77,14 @@ def milliseconds(delay: Delay) -> int:
     if not math.isfinite(number):
         raise ValueError(f"{delay!r} is no delay: give a finite number of seconds")
     return round(number * 1000)
+
+
+def delay_of_end(delay: Delay, longest_ms: int = LONGEST_DELAY_MS) -> int:
+    """Of what ends a run: a time that is past is now, and one that is too far is the farthest, since no end may be lost for it.
+
+    Errors: as milliseconds().
+    """
+    return min(max(0, milliseconds(delay)), longest_ms)
 
 
 def time_text(when: When) -> str:

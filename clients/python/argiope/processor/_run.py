@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import Any, Dict, Iterator, List, Optional
 
-from .._calls._requests import milliseconds
+from .._calls._requests import delay_of_end
 from .._errors import Bury, Retry, end_of
 from ._channel import Channel, LogStream
 from ._handler import NOTSET, BaseHandler, Visit, as_delays, call_with
@@ -239,7 +239,7 @@ def _when_again(error: BaseException) -> Dict[str, Any]:
     if isinstance(error, Bury):
         return {"final": True}
     if isinstance(error, Retry) and error.delay is not None:
-        return {"delay_ms": min(max(0, milliseconds(error.delay)), LONGEST_DELAY_MS)}
+        return {"delay_ms": delay_of_end(error.delay, LONGEST_DELAY_MS)}
     return {}
 
 

@@ -8,8 +8,10 @@ import pytest
 from ._daemon import Daemon
 
 
-@pytest.fixture
-def argiope_daemon() -> Iterator[Daemon]:
+def _of_a_test() -> Iterator[Daemon]:
     """A daemon that lives as long as the test."""
     with Daemon() as daemon:
         yield daemon
+
+
+argiope_daemon = pytest.fixture(_of_a_test)

@@ -74,9 +74,10 @@ std::string words_on(const SilentHost& host);
 
 struct CheckResult {
   // In the order in which all outputs tell them: those of the site first, then those elsewhere; of both by kind, so that errors
-  // come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, host by host.
+  // come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, by host, those with
+  // most links first.
   std::vector<LinkFinding> findings;
-  std::vector<SilentHost> silent_hosts;               // in the order of findings
+  std::vector<SilentHost> silent_hosts;  // in the order of findings
   std::array<std::uint64_t, kFindingKinds> counts{};
   std::array<std::uint64_t, kFindingKinds> elsewhere{};  // those of them that are elsewhere
   // Broken, and no findings: nothing leads there any more, or broken links are not looked for. By url_id.

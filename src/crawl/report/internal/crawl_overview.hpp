@@ -25,7 +25,7 @@ struct CrawlOverview {
   std::uint64_t tried = 0;     // of those queued: asked before, and to be asked again
   std::uint64_t not_due = 0;   // of those queued: not before a time that is to come
   std::map<int, std::uint64_t> statuses;  // of what was answered last
-  std::uint64_t broken = 0;  // but for those to which nothing leads any more (find_unlinked())
+  std::uint64_t broken = 0;               // but for those to which nothing leads any more (find_unlinked())
   std::uint64_t bytes = 0;  // of the bodies that were answered last
   WallTime oldest_waiting{};  // when the queued URL was found that waits longest; the epoch: none
   std::string oldest_waiting_url;

@@ -11,7 +11,7 @@
 
 namespace argiope {
 
-// "200..299,403,5xx": statuses and ranges, both ends of which belong to them, an end that is missing being 100 or 599.
+// "200..299,403,5xx": statuses and ranges, both ends of which belong to them, an end that is missing being 100 or 599. Statuses go to 999.
 // Errors: invalid_input, naming the part that is wrong.
 Result<std::vector<StatusRange>> parse_status_ranges(std::string_view text);
 

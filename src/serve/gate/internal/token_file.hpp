@@ -43,7 +43,7 @@ std::string to_text(const std::vector<KeptToken>& tokens);
 //         nor root: they could give themselves a token.
 Result<std::vector<KeptToken>> read_token_file(const std::string& path);
 // Lets `edit` change what is in the file, and puts the new file (mode 0600) in the old one's place, so that a reader sees the
-// one or the other; nothing is written if `edit` fails. Blocks while another does the same: PATH.lock stands for that.
+// one or the other; nothing is written if `edit` fails, which is asked twice: at first on what is there, without the lock. Blocks while another does the same: PATH.lock stands for that.
 // Errors: those of read_token_file() and of `edit`; io, disk_full.
 Result<void> edit_token_file(const std::string& path,
                              const std::function<Result<void>(std::vector<KeptToken>& tokens)>& edit);

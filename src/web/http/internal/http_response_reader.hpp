@@ -107,6 +107,9 @@ class HttpResponseReader {
   Result<void> start_body();
   Result<void> take_body(std::string_view body);
   void keep_coded(std::string_view body);
+  void take_plain(std::string_view body);
+  void remember_coded(std::string_view body);
+  bool take_as_it_is(std::string_view body);
   Result<void> end_body();
   // Whether the type is wanted, as soon as that shows.
   void judge_type();
@@ -129,6 +132,8 @@ class HttpResponseReader {
   bool started_ = false;
   bool keep_alive_ = false;
   bool encoded_ = false;
+  std::string coded_begin_;     // what has come of the coded body, while that is little
+  bool has_all_coded_ = false;  // that is all
   int minor_version_ = 1;
   std::size_t scanned_ = 0;     // of the line at the front: so far there is no end of it
   std::size_t line_bytes_ = 0;  // of head or chunk lines, against the limit

@@ -12,6 +12,11 @@
 
 namespace argiope {
 
+// Whether a body that begins so may be what the coding makes: some servers and writers of archives name a coding that they have undone, or
+// never made. What has a mark has to have it; what has none, and reads as text or a picture, is not coded. A short piece of coded data may
+// look like text: of that only what cannot be decoded is known not to be coded.
+bool may_be_coded(std::string_view coding, std::string_view begin) noexcept;
+
 // start(), feed() in pieces, finish(); then start() again for the next body, with memory reused.
 //
 // Errors:  unsupported (an unknown coding, or more than three), protocol (damaged or cut-off data), too_large (a
