@@ -12,14 +12,6 @@ namespace {
 
 bool is_plain(char c) noexcept { return c >= 0x20 && c < 0x7f; }
 
-// The code point of a well-formed character of two to four bytes.
-char32_t decoded(std::string_view character) noexcept {
-  const auto first = static_cast<unsigned char>(character.front());
-  char32_t point = first & (0x7fu >> character.size());
-  for (const char c : character.substr(1)) point = point << 6 | (static_cast<unsigned char>(c) & 0x3f);
-  return point;
-}
-
 // What a terminal or an editor obeys instead of showing it.
 constexpr bool is_unseen(char32_t point) noexcept {
   constexpr std::pair<char32_t, char32_t> kUnseen[] = {
@@ -53,9 +45,7 @@ std::string escaped(std::string_view text, std::size_t most, bool keeps_lines) {
       out += text.front();
     } else if (length == 0) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(text.front()));
-    } else if (const char32_t point =
-                   length == 1 ? static_cast<char32_t>(text.front()) : decoded(text.substr(0, length));
-               is_unseen(point)) {
+    } else if (const char32_t point = code_point_of(text.substr(0, length)); is_unseen(point)) {
       append_escape(out, point);
     } else {
       out += text.substr(0, length);

@@ -20,6 +20,13 @@ TEST(Utf8, ACharactersLengthIsThatOfTheWellFormedOneInFront) {
   }
 }
 
+TEST(Utf8, ACharactersCodePointIsThatOfUnicode) {
+  EXPECT_EQ(code_point_of("a"), U'a');
+  EXPECT_EQ(code_point_of("\xc3\xa4"), U'\u00e4');
+  EXPECT_EQ(code_point_of("\xe2\x82\xac"), U'\u20ac');
+  EXPECT_EQ(code_point_of("\xf0\x9f\x95\xb7"), U'\U0001f577');
+}
+
 TEST(Utf8, ATextThatFitsIsNotCut) {
   EXPECT_EQ(cut_between_characters("", 0), "");
   EXPECT_EQ(cut_between_characters("\xc3\xa4", 2), "\xc3\xa4");

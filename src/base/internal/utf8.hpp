@@ -29,6 +29,15 @@ inline std::size_t utf8_length(std::string_view text) noexcept {
   return 0;
 }
 
+// The code point of one whole, well-formed character.
+inline char32_t code_point_of(std::string_view character) noexcept {
+  const auto first = static_cast<unsigned char>(character.front());
+  if (character.size() == 1) return first;
+  char32_t point = first & (0x7fu >> character.size());
+  for (const char c : character.substr(1)) point = point << 6 | (static_cast<unsigned char>(c) & 0x3fu);
+  return point;
+}
+
 inline bool is_utf8(std::string_view text) noexcept {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);

@@ -23,16 +23,8 @@ struct WidthlessRange {
 };
 constexpr WidthlessRange kWidthless[] = {{0x061c, 0x061c}, {0x200b, 0x200f}, {0x202a, 0x202e}, {0x2060, 0x2060}, {0x2066, 0x2069}, {0xfeff, 0xfeff}};
 
-// Of a whole character.
-char32_t character_of(std::string_view bytes) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(bytes[i])); };
-  if (bytes.size() == 2) return (byte(0) & 0x1f) << 6 | (byte(1) & 0x3f);
-  if (bytes.size() == 3) return (byte(0) & 0x0f) << 12 | (byte(1) & 0x3f) << 6 | (byte(2) & 0x3f);
-  return 0;  // none of them is longer
-}
-
 void append_ascii_numeral(std::string& out, std::string_view bytes, char decimal) {
-  const char32_t character = character_of(bytes);
+  const char32_t character = code_point_of(bytes);
   for (const char32_t zero : kZeros) {
     if (character >= zero && character < zero + 10) return out.push_back(static_cast<char>('0' + (character - zero)));
   }

@@ -19,22 +19,15 @@ namespace {
 
 constexpr std::string_view kNoPolicy = "not-content-security-policy";
 
-// Of one well-formed character of UTF-8; U+FFFD for a byte that is none.
-std::uint32_t code_point(std::string_view character) noexcept {
-  if (character.size() < 2) return 0xFFFD;
-  auto value = static_cast<std::uint32_t>(static_cast<unsigned char>(character[0])) & (0xFFu >> (character.size() + 1));
-  for (const char c : character.substr(1)) value = value << 6 | (static_cast<unsigned char>(c) & 0x3Fu);
-  return value;
-}
-
 // `text` is UTF-8, or in the page's own bytes; with `by_number` the former, and the page's are others.
 void append_in_attribute(std::string_view text, bool by_number, std::string& out) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     if (by_number && static_cast<unsigned char>(c) >= 0x80) {
-      const std::size_t length = std::max<std::size_t>(utf8_length(text.substr(at)), 1);
-      out += fmt::format("&#{};", code_point(text.substr(at, length)));
-      at += length - 1;
+      const std::size_t length = utf8_length(text.substr(at));
+      const char32_t character = length == 0 ? U'\uFFFD' : code_point_of(text.substr(at, length));  // a byte that is none
+      out += fmt::format("&#{};", static_cast<std::uint32_t>(character));
+      at += std::max<std::size_t>(length, 1) - 1;
       continue;
     }
     switch (c) {
