@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/internal/json_writer.hpp"
@@ -79,12 +80,12 @@ void write_response(JsonWriter& out, const PageResponse& response) {
 
 }  // namespace
 
-std::string_view content_type_of(const PageResponse& response) noexcept {
-  for (const auto& [name, value] : response.headers) {
-    if (equals_lower(name, "content-type")) return value;
-  }
-  return {};
+std::string_view header_of(const PageResponse& response, std::string_view name) noexcept {
+  const auto found = std::ranges::find_if(response.headers, [name](const auto& header) { return equals_lower(header.first, name); });
+  return found == response.headers.end() ? std::string_view{} : found->second;
 }
+
+std::string_view content_type_of(const PageResponse& response) noexcept { return header_of(response, "content-type"); }
 
 std::string_view to_string(PageEvent event) noexcept {
   constexpr std::string_view kNames[] = {"fetch", "start", "tick", "message", "finished"};

@@ -29,13 +29,6 @@ bool header_says_nofollow(const PageResponse& response, std::string_view agent) 
   return false;
 }
 
-std::string_view refresh_of(const PageResponse& response) noexcept {
-  for (const auto& [name, value] : response.headers) {
-    if (equals_lower(name, "refresh")) return value;
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string RuleReading::Trouble::text() const { return field.empty() ? why : fmt::format("field {}: {}", in_quotes(field), why); }
@@ -128,7 +121,7 @@ struct RuleReader::Work {
   void for_each_link(const PageResponse& response, std::string_view content_type, RuleReading& reading, Visit&& visit) {
     const bool is_read = is_html_page(content_type, response.body) || is_xml(content_type);
     Url refresh;
-    const bool refreshes = find_refresh(url_, refresh_of(response), refresh);
+    const bool refreshes = find_refresh(url_, header_of(response, "refresh"), refresh);
     if (!is_read && !refreshes) return;
     reading.nofollow = header_says_nofollow(response, compiled_.agent);
     if (reading.nofollow) return;

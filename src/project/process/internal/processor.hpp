@@ -58,6 +58,8 @@ struct PageResponse {
   std::string body;
 };
 
+// The first header of that name, which is in lower case; empty: none.
+std::string_view header_of(const PageResponse& response, std::string_view name) noexcept;
 // Its Content-Type header; empty: none.
 std::string_view content_type_of(const PageResponse& response) noexcept;
 
