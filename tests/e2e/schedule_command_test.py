@@ -134,7 +134,6 @@ class Adding(Schedules):
         every = [*add, '--every', '1h']
         for arguments, culprit in (
                 (['schedule'], 'name one of these commands'), (['schedule', 'frob'], 'frob'),
-                (['schedule', 'add', 'x', '--every', '1h', '--queue', 'q'], '--store'),
                 (['schedule', 'add', '--store', self.store], 'NAME'),
                 (add, '--cron'), ([*every, '--cron', '* * * * *', '--queue', 'q'], '--cron'), (every, '--queue'),
                 ([*add, '--cron', '61 * * * *', '--queue', 'q'], 'minute "61": 0 to 59'),

@@ -333,6 +333,7 @@ class WithoutAStore(EndToEnd):
             mkdir out there empty; OUT=$PWD/out; unset ARGIOPE_STORE
             cd empty
             say neither job put mail hello
+            say neither_schedule schedule add x --every 1h --queue q
             (cd ../there && exec "$ARGIOPE" serve) 2>"$OUT/log" &
             until grep -q "listening: http" "$OUT/log"; do kill -0 $! || exit 1; done
             say put job put mail hello
@@ -351,10 +352,11 @@ class WithoutAStore(EndToEnd):
             self.skipTest('no network of its own may be made here')
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         told = {file.name: file.read_text() for file in (self.folder / 'out').iterdir()}
-        self.assertEqual(told['neither.status'], '2\n')
-        for way in ('which store?', 'no argiope-jobs.db in this folder', 'http://127.0.0.1:7733', '--store sqlite:FILE', 'ARGIOPE_STORE',
-                    'argiope serve'):
-            self.assertIn(way, told['neither.err'])
+        for name in ('neither', 'neither_schedule'):
+            self.assertEqual(told[f'{name}.status'], '2\n')
+            for way in ('which store?', 'no argiope-jobs.db in this folder', 'http://127.0.0.1:7733', '--store sqlite:FILE', 'ARGIOPE_STORE',
+                        'argiope serve'):
+                self.assertIn(way, told[f'{name}.err'])
         at_daemon = 'argiope: using the daemon at http://127.0.0.1:7733; --store names another\n'
         for name in ('put', 'list', 'schedules', 'explained'):
             self.assertEqual((told[f'{name}.status'], told[f'{name}.err']), ('0\n', at_daemon))
