@@ -120,7 +120,9 @@ class Daemons(EndToEnd):
 
     def supervised(self, sockets, *arguments, **more):
         """Starts `argiope serve` as systemd does, with sockets by name ("http", "beanstalkd"), and waits until it listens. `more`: of
-        its environment."""
+        its environment. Without a socket for HTTP it listens where nobody else does: its default address may be taken."""
+        if 'http' not in sockets:
+            arguments = ('--listen', '127.0.0.1:0', *arguments)
         daemon = self.handed_over(sockets, *arguments, **more)
         for i, (name, one) in enumerate(sockets.items()):
             daemon.wait_for(f'listening: {name} at descriptor {3 + i}')
