@@ -399,13 +399,18 @@ Coro<Result<std::vector<LeasedJob>>> Broker::lease_what_there_is(LeaseCall call)
   co_return std::vector<LeasedJob>{};
 }
 
-// A lease that comes when the wait is over goes back.
+// The wait bounds how long it waits for jobs that come, and not the store, for what is there: a store slower than the
+// wait would be given each job back, again and again. A lease that comes when the wait is over goes back.
 Coro<Result<std::vector<LeasedJob>>> Broker::lease_before(LeaseCall call, Duration wait) {
+  auto leased = co_await lease_what_there_is(call);
+  if (!leased || !leased->empty()) co_return leased;
   try {
-    co_return co_await timeout(wait).run(lease_some(std::move(call)));
+    leased = co_await timeout(wait).run(lease_some(std::move(call)));
   } catch (const TimeoutError&) {
     co_return std::vector<LeasedJob>{};
   }
+  if (leased && leased->empty()) co_return std::unexpected(Error{Errc::cancelled, "the engine closes"});
+  co_return leased;
 }
 
 Coro<Result<Backlog>> Broker::look_at_backlog(BacklogLook look) {

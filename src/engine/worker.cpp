@@ -232,6 +232,7 @@ Coro<Result<void>> Worker::State::work() {
     call.most = options.concurrency - runs.size();
     const bool was_idle = runs.empty();
     auto leased = co_await lease(call, std::exchange(wait, Duration{}));
+    if (!leased && leased.error().code == Errc::cancelled) break;  // the engine closes
     if (!leased) co_return std::unexpected(std::move(leased.error()));
     for (LeasedJob& job : *leased) begin(std::move(job));
     if (!leased->empty()) continue;

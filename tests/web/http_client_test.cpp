@@ -273,7 +273,7 @@ TEST_F(HttpClientTest, NamesWhatIsWrongWithTheResponse) {
   EXPECT_EQ(error_of_send(), Errc::protocol);
   server.add("HTTP/1.1 200 OK\r\nX: " + std::string(300'000, 'a'));
   EXPECT_EQ(error_of_send(), Errc::too_large);
-  server.add("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello");
+  server.add("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 12\r\n\r\n\x1f\x8bplain text");
   EXPECT_EQ(error_of_send(), Errc::protocol);
 }
 

@@ -222,7 +222,8 @@ class Operations(RealDaemonTest):
     def test_the_daemon(self):
         self.assertEqual((self.client.version()["api"], self.client.health()["status"]), (1, "ok"))
         self.assertEqual(self.client.ready()["status"], "ok")
-        self.assertIn("q", self.client.counters()["queues"])
+        # Counters are taken once a second; the last may be from before there was a queue.
+        self.wait_until(lambda: "q" in self.client.counters()["queues"], "counters never knew the queue")
         self.assertEqual([entry["path"] for entry in self.client.audit_page()["entries"]], ["/v1/queues/q"])
         self.assertIn("queues", self.client.config())
 

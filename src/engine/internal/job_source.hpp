@@ -22,7 +22,8 @@ class JobSource {
   virtual ~JobSource() = default;
 
   virtual Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call) = 0;
-  // Perhaps nothing, when nothing has come within `wait`; a source that closes does not wait.
+  // Perhaps nothing, when nothing has come within `wait`. Errors: of the store, or of the daemon; cancelled: it would wait,
+  // and the source closes.
   virtual Coro<Result<std::vector<LeasedJob>>> lease_within(LeaseCall call, Duration wait) = 0;
   virtual Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict) = 0;
   // For how long from now, as far as is known here; nullopt: the lease is lost. A source that learns of a loss later asks to
