@@ -232,9 +232,11 @@ class Commands(EndToEnd):
 
     def wait_for_start(self, started):
         """Waits for a line through the named pipe `started`."""
-        with open(os.open(started, os.O_RDONLY | os.O_NONBLOCK)) as pipe:
-            self.assertTrue(select.select([pipe], [], [], PATIENCE)[0], 'the command did not start')
-            self.assertTrue(os.read(pipe.fileno(), 100))
+        line = b''
+        while not line:  # nothing: a command has closed the pipe that has said its line to an earlier reader
+            with open(os.open(started, os.O_RDONLY | os.O_NONBLOCK)) as pipe:
+                self.assertTrue(select.select([pipe], [], [], PATIENCE)[0], 'the command did not start')
+                line = os.read(pipe.fileno(), 100)
 
     def let_go(self, go, lines=1):
         """Lets commands go on that wait for a line in the named pipe `go`."""
