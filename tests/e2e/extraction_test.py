@@ -39,7 +39,7 @@ MOST_DIFFERENT = 0.002
 # and what libxml2 makes of a table: no tbody. Some find large parts of a page, so that one such place is in many lists.
 MORE_SELECTORS = [(kind, text) for kind, texts in json.loads((ORACLE.parents[1] / 'data' / 'selectors.json').read_text()).items()
                   for text in texts]
-MORE_PAGES = min(PAGES, 60)
+MORE_PAGES = min(PAGES, 60 if 'ARGIOPE_EXTRACTED_PAGES' in os.environ else 15)
 MOST_OF_MORE_DIFFERENT = 0.004
 
 
