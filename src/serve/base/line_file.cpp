@@ -19,7 +19,7 @@ constexpr std::size_t kMostLineBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-// What a power cut has left may begin with zeros.
+// After a power cut a file of ours may begin with zeros.
 Result<void> check_line_file(const std::string& path) {
   const auto file = InputFile::open(path, FileReading::again);
   if (!file && file.error().code == Errc::not_found) return {};
