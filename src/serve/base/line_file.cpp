@@ -13,7 +13,7 @@
 
 namespace argiope {
 
-// What a power cut has left may begin with zeros.
+// After a power cut a file of ours may begin with zeros.
 Result<void> check_line_file(const std::string& path) {
   if (is_null_device(path)) return {};
   const auto file = InputFile::open(path, FileReading::again);
