@@ -362,7 +362,7 @@ class Configured(Daemons):
         for ending in ('history', 'notify'):
             (self.folder / f'jobs.db-{ending}.jsonl').symlink_to('null')
         file = self.file(f'[serve]\nstore = "sqlite:{self.folder}/jobs.db"\naudit = "{self.folder}/null"\n')
-        self.run_it('serve', '--check', file)
+        subprocess.run([ARGIOPE, 'serve', '--check', file.name], check=True, capture_output=True, timeout=PATIENCE, cwd=self.folder)
         for _ in range(2):
             daemon = self.daemon(file)
             daemon.good('PUT', '/v1/queues/mail', {'rate': 1})
