@@ -99,6 +99,21 @@ TEST(Extraction, TakesWhatPagesSayOfThemselves) {
                           "2026-03-12T14:30:00.000Z", "text/html; charset=utf-8"));
 }
 
+TEST(Extraction, ReadsANumberThatIsRaisedOrStruckOutApart) {
+  constexpr std::string_view kPrices =
+      "<p id=a>$12<sup>99</sup></p><p id=b>10<sup>2</sup> kg</p><p id=c><s>15</s><b>12</b></p><p id=d>12<span>34</span></p><p id=e>85 m<sup>2</sup></p>";
+  EXPECT_THAT(values({"a:number=css:#a", "c:number=css:#c", "d:number=css:#d", "e:number=css:#e"}, kPrices), ElementsAre("12.99", "15", "1234", "85"));
+  EXPECT_EQ(extracted(rules_of_fields({"b:number=css:#b"}), kPrices).troubles.size(), 1u) << "a power";
+}
+
+TEST(Extraction, ReadsBrokenLinkedDataAndItemsWithinItems) {
+  constexpr std::string_view kScript = "<script type=application/ld+json>";
+  const std::string within = std::string(kScript) + R"({"@type":"ItemList","itemListElement":[{"item":{"@type":"https://schema.org/Product/","name":"P"}}]})" + "</script>";
+  EXPECT_THAT(values({"a=jsonld:Product$.name"}, within), ElementsAre("P"));
+  const std::string broken = std::string(kScript) + R"(var x = {"@type":"Product","size":"24" TV",'name':"P" "b":[1)" + "</script>";
+  EXPECT_THAT(values({"a=jsonld:Product$.name", "b=jsonld:Product$.size"}, broken), ElementsAre("P", "24\" TV"));
+}
+
 TEST(Extraction, SearchesThePageByPatterns) {
   EXPECT_THAT(values({"price:number=re:EUR ([0-9.,]+)", "all[]=re:<li>(\\w+)", "whole=re:EUR \\d"}, kShop), ElementsAre("1234.50", "[a|b]", "EUR 1"));
 }

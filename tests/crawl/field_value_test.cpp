@@ -209,6 +209,38 @@ TEST(FieldDate, IsReadFromWhatProgramsPrint) {
   EXPECT_EQ(date_of_text("2026-11-28 10:20:30 +0100 CET"), "2026-11-28T10:20:30+01:00");
 }
 
+TEST(FieldDate, IsReadFromMoreOfWhatProgramsPrint) {
+  EXPECT_EQ(date_of_text("2026. 11. 28. 오후 3:05:00"), "2026-11-28T15:05:00");
+  EXPECT_EQ(date_of_text("2026年11月28日 下午3:05"), "2026-11-28T15:05:00");
+  EXPECT_EQ(date_of_text("2026/11/28(土) 10:58"), "2026-11-28T10:58:00");
+  EXPECT_EQ(date_of_text("2026/11/28（土）"), "2026-11-28");
+  EXPECT_EQ(date_of_text("٢٠٢٦/١١/٢٨"), "2026-11-28");
+  EXPECT_EQ(date_of_text("2026-11-28T10:58:00\u221205:00"), "2026-11-28T10:58:00-05:00");
+  EXPECT_EQ(date_of_text("2026\u201111\u201128"), "2026-11-28");
+  EXPECT_EQ(date_of_text("/Date(1764327480000+0100)/"), "2025-11-28T10:58:00Z");
+  EXPECT_EQ(date_of_text("1764327480.25"), "2025-11-28T10:58:00Z");
+  EXPECT_EQ(date_of_text("20261128105800"), "2026-11-28T10:58:00");
+  EXPECT_EQ(date_of_text("28/Nov/2026:10:58:00 +0000"), "2026-11-28T10:58:00Z");
+  EXPECT_EQ(date_of_text("2026-11-28T10:58:00 Europe/Berlin"), "2026-11-28T10:58:00") << "the offset depends on the day";
+  EXPECT_EQ(date_of_text("Nov. 28, 2026, 8:49 a.m. ET"), "2026-11-28T08:49:00");
+  EXPECT_EQ(date_of_text("Sat, 28 Nov 2026 10:58:00 BST"), "2026-11-28T10:58:00+01:00");
+  for (const char* text : {"-0001-11-30T00:00:00+00:00", "20261128105860000", "/Date(x)/", "2026-11-28 10:58 IST"}) EXPECT_FALSE(date_in(text)) << text;
+}
+
+TEST(FieldDate, IsReadInMoreLanguagesWithTheirDaysAndTimes) {
+  for (const char* text : {"Sonntag, den 6. November 1994 um 8:49 Uhr", "dim. 6 nov. 1994 à 8h49", "le dimanche 6 novembre 1994 à 08 h 49",
+                           "6 ноября 1994 г., 08:49", "6 листопада 1994 р. 08:49", "söndag den 6 november 1994 kl. 08:49", "6. marraskuuta 1994 klo 8.49",
+                           "6.11.1994 | 08:49", "6.11.1994 · 8.49 Uhr", "Updated: November 6, 1994, 8:49", "6 November 1994 (Sunday) 08:49",
+                           "neděle 6. listopadu 1994 08:49", "6 Kasım 1994 Pazar 08:49", "1994. november 6. 08:49", "6 Νοεμβρίου 1994 08:49", "٦ نوفمبر ١٩٩٤ ٠٨:٤٩"}) {
+    EXPECT_EQ(date_of_text(text), "1994-11-06T08:49:00") << text;
+  }
+  EXPECT_EQ(date_of_text("25 AOÛT 2026"), "2026-08-25");
+  EXPECT_EQ(date_of_text("3. MÄRZ 2026"), "2026-03-03");
+  EXPECT_EQ(date_of_text("3 МАЯ 2026"), "2026-05-03");
+  EXPECT_EQ(date_of_text("terça-feira, 24 de novembro de 2026"), "2026-11-24");
+  for (const char* text : {"6 listopada 1994", "Updated: 2026-11-28, Published: 2026-11-20", "28.–30.11.2026"}) EXPECT_FALSE(date_in(text)) << text;
+}
+
 TEST(FieldDate, IsReadFromWords) {
   EXPECT_EQ(date_of_text("March 12th, 2026"), "2026-03-12");
   EXPECT_EQ(date_of_text("Mar. 12, 2026 at 2:30 p.m."), "2026-03-12T14:30:00");

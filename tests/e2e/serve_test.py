@@ -331,6 +331,7 @@ class Configured(Daemons):
                 ('beanstalkd = "192.0.2.1:0"\ninsecure = true', 'serve.beanstalkd 192.0.2.1:0: Cannot assign'),
                 ('tokens = "none"', 'argiope.toml: serve.tokens: "none" has no tokens'),
                 ('tls = { certificate = "none.pem", key = "k.pem" }', 'argiope.toml: serve.tls.certificate: "none.pem": No such file'),
+                ('audit = "junk"', 'serve.audit junk: another program has written it'),
                 ('listen = "unix:no/s"', 'serve.listen unix:no/s: No such file'), ('listen = "unix:junk"', 'there is another file'),
                 ('pages = "jobs.db"\nstore = "sqlite:jobs.db"', 'names the same file'),
                 ('audit = "argiope.toml"', 'names the same file'), ('pages = "jobs.db-wal"\nstore = "sqlite:jobs.db"', 'for its own')):
@@ -342,6 +343,7 @@ class Configured(Daemons):
                     self.assertIn(result.returncode, (2, 3), result.stdout + result.stderr)
                     self.assertIn(culprit, result.stderr)
                     self.assertEqual(list(self.folder.glob('*.db*')), [])
+        self.assertEqual((self.folder / 'junk').read_text(), 'neither a database nor a socket\n')
 
     def test_a_check_says_which_addresses_are_taken_just_now(self):
         with socket.create_server(('127.0.0.1', 0)) as taken, socket.socket(socket.AF_UNIX) as answered:
@@ -360,7 +362,7 @@ class Configured(Daemons):
         for ending in ('history', 'notify'):
             (self.folder / f'jobs.db-{ending}.jsonl').symlink_to('null')
         file = self.file(f'[serve]\nstore = "sqlite:{self.folder}/jobs.db"\naudit = "{self.folder}/null"\n')
-        self.run_it('serve', '--check', file)
+        subprocess.run([ARGIOPE, 'serve', '--check', file.name], check=True, capture_output=True, timeout=PATIENCE, cwd=self.folder)
         for _ in range(2):
             daemon = self.daemon(file)
             daemon.good('PUT', '/v1/queues/mail', {'rate': 1})

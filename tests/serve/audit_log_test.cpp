@@ -12,6 +12,7 @@
 
 #include "argiope/async/group.hpp"
 #include "serve/api_fixture.hpp"
+#include "serve/base/plain_file.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

@@ -39,21 +39,21 @@ std::vector<std::string> kept_lines_of(const std::string& path) {
 TEST(LineFiles, GoOnBehindTheLastWholeLine) {
   const TemporaryFolder folder;
   const std::string path = folder.file("lines");
-  std::ofstream(path) << "one\ntwo\nhal";
+  std::ofstream(path) << "{1}\n{2}\n{hal";
   LineFile file(path);
-  EXPECT_THAT(kept_lines_of(file), ElementsAre("one", "two"));
-  EXPECT_TRUE(file.append("three\n"));
-  EXPECT_EQ(bytes_in(path), "one\ntwo\nthree\n");
+  EXPECT_THAT(kept_lines_of(file), ElementsAre("{1}", "{2}"));
+  EXPECT_TRUE(file.append("{3}\n"));
+  EXPECT_EQ(bytes_in(path), "{1}\n{2}\n{3}\n");
 }
 
 TEST(LineFiles, CountALineThatIsTooLongAmongThoseThatNoneCanRead) {
   const TemporaryFolder folder;
   const std::string path = folder.file("lines");
-  std::ofstream(path) << "one\n" << std::string(11, 'x') << "\n" << std::string(10, 'y') << "\n";
+  std::ofstream(path) << "{1}\n" << std::string(11, 'x') << "\n" << std::string(10, 'y') << "\n";
   LineFile file(path, 10);
-  EXPECT_THAT(kept_lines_of(file), ElementsAre("one", "", std::string(10, 'y')));
-  EXPECT_TRUE(file.append("two\n"));
-  EXPECT_THAT(kept_lines_of(path), ElementsAre("one", std::string(11, 'x'), std::string(10, 'y'), "two"))
+  EXPECT_THAT(kept_lines_of(file), ElementsAre("{1}", "", std::string(10, 'y')));
+  EXPECT_TRUE(file.append("{2}\n"));
+  EXPECT_THAT(kept_lines_of(path), ElementsAre("{1}", std::string(11, 'x'), std::string(10, 'y'), "{2}"))
       << "nothing was cut off";
 }
 

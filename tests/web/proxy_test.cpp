@@ -88,6 +88,11 @@ std::string names(const std::vector<Proxy>& proxies) {
   return text;
 }
 
+TEST(ProxyEnvironment, MayHaveSpaceAroundItsValues) {
+  EXPECT_EQ(names(from({{"http_proxy", " http://a:1\n"}}).for_http), names(from({{"http_proxy", "http://a:1"}}).for_http));
+  EXPECT_TRUE(from({{"http_proxy", "  "}}).empty());
+}
+
 TEST(ProxyEnvironment, IsReadAsCurlReadsIt) {
   EXPECT_TRUE(from({}).empty());
   EXPECT_TRUE(from({{"HTTP_PROXY", "http://cgi:1"}}).empty()) << "a CGI program has it from its clients";

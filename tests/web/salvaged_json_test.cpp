@@ -58,7 +58,7 @@ TEST(SalvagedJson, OfAnyPiecesIsStrictOrNothing) {
   constexpr std::string_view kPieces[] = {"{",    "}",   "[",   "]",    ",", ":", "\"", "'", "“", "\\", "\\u", "d83d", "\\\"", "//", "\n", "<!--", "<![CDATA[",
                                           "]]>", "1,000", "-0", "{{", "}}", "e9", "NaN", "true", ";", " ", "a", "&quot;", "\xff"};
   Random random{5};
-  for (int i = 0; i < 20'000; ++i) {
+  for (int i = 0; i < 5'000; ++i) {
     std::string text;
     for (std::uint64_t left = random.below(14); left > 0; --left) text += kPieces[random.below(std::size(kPieces))];
     const std::string read = salvaged_json(text);

@@ -129,6 +129,10 @@ TEST(UrlPatterns, WhatIsNoPatternIsRefusedWithItsReason) {
   }
   EXPECT_EQ(refused(""), "pattern \"\": is empty");
   EXPECT_EQ(refused("re:"), "pattern \"re:\": is empty");
+  EXPECT_TRUE(refused("!https://example.com/a/**").contains("negates nothing"));
+  EXPECT_TRUE(refused("https://example.com/a#top").contains("without their fragment"));
+  EXPECT_TRUE(refused("FTP://**").contains("only those of http and https"));
+  for (const char* glob : {"*://example.com/**", "http*://**", "HTTPS://example.com/**", "example.com/x://y"}) EXPECT_TRUE(UrlPatterns::compile({glob})) << glob;
   EXPECT_EQ(refused("re:^/docs/"), "pattern \"re:^/docs/\": begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");
   EXPECT_TRUE(refused("re:/m\xc3\xbcll").contains("must be ASCII"));
   EXPECT_TRUE(refused("re:(").starts_with("pattern \"re:(\": missing )"));

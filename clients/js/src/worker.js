@@ -339,9 +339,11 @@ export class Worker {
   // Settling.
 
   #takeUnsent() {
+    // One that is larger goes alone: it takes long, and may be refused.
     let count = 0;
-    for (let length = 0; count < this.#unsent.length && count < MOST_SETTLED && length < MOST_SETTLED_LENGTH; count++) {
+    for (let length = 0; count < this.#unsent.length && count < MOST_SETTLED; count++) {
       length += this.#unsent[count].length;
+      if (count > 0 && length > MOST_SETTLED_LENGTH) break;
     }
     this.#sending += count;
     return this.#unsent.splice(0, count);

@@ -177,6 +177,13 @@ describe("how a run ends", () => {
     assert.deepEqual(daemon.states(), ["done", "ready", "done"]);
   }));
 
+  test("a large end goes alone", virtually(async ({ daemon, worker }) => {
+    many(daemon, 3);
+    await worker((job) => "x".repeat(job.payload === "1" ? 9 << 20 : 9)).run();
+    const brought = daemon.requests.map(([, , body]) => body?.settlements ?? body?.settle ?? []).filter((ends) => ends.length > 0);
+    assert.deepEqual(brought.map((ends) => ends.map(({ token }) => token)), [[1], [2], [3]]);
+  }));
+
   test("a job that no function fits is a failed attempt, or the default's", virtually(async (world) => {
     const { job } = await one(world, () => {}, { function: "unknown" });
     assert.match(job.error, /has no function/);

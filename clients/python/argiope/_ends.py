@@ -52,12 +52,14 @@ class Ends:
             await self.come.wait()
 
     def take(self) -> List[str]:
-        """As many as one request may bring; they are on their way."""
+        """As many as one request may bring; they are on their way. One that is larger goes alone: it takes long, and may be refused."""
         ends: List[str] = []
         size = 0
-        while self._unsent and len(ends) < MOST_SETTLED and size < MOST_SETTLED_BYTES:
+        while self._unsent and len(ends) < MOST_SETTLED:
+            size += len(self._unsent[0])
+            if ends and size > MOST_SETTLED_BYTES:
+                break
             ends.append(self._unsent.popleft())
-            size += len(ends[-1])
         self._sending += len(ends)
         return ends
 

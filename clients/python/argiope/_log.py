@@ -21,7 +21,7 @@ class Log:
         for traced in (error, None)[error is None :]:  # one whose traceback cannot be read is told without it
             try:
                 return logger.log(level, message, *values, exc_info=traced, stacklevel=3)
-            except Exception:  # there is nowhere else to say it
+            except (Exception, SystemExit):  # there is nowhere else to say it
                 pass
 
 

@@ -19,6 +19,7 @@ SAMPLES = {
     "jobs": [],
     "ids": [1],
     "lines": "{}",
+    "completion": {"queue": "q"},
     "settlements": [],
     "settle": [],
     "leases": [1],

@@ -1033,6 +1033,19 @@ class OddEnds(WorkerTest):
             with self.assertRaisesRegex((TypeError, ValueError), f"^{name}: .*{re.escape(repr(value))}"):
                 Worker(**{name: value})
 
+    async def test_a_large_end_goes_alone(self):
+        await self.put(*range(3))
+        worker = self.worker()
+
+        @worker.job("q")
+        async def function(job):
+            return "x" * (9 << 20 if job.payload == "1" else 9)
+
+        await worker.run_async()
+        brought = [request.get("settle") or request.get("settlements") for method, path, body in self.daemon.requests
+                   if method == "POST" and path.startswith("/v1/leases") for request in [json.loads(body)]]
+        self.assertEqual([[end["token"] for end in ends] for ends in brought if ends], [[1], [2], [3]])
+
     async def test_odd_results(self):
         def generator(job):
             yield 1

@@ -464,9 +464,11 @@ Result<void> ExtractionOutput::write(std::string_view records) {
 Result<void> ExtractionOutput::write_locked(std::string_view bytes) {
   if (failed_) return std::unexpected(*failed_);
   // Where another program has cut the file, records behind the cut would be damage that no run can read.
-  if (auto there = is_file_ ? expect_in_place(file_, path_, printable(path_), size_) : Result<void>{}; !there) {
-    failed_ = there.error();
-    return there;
+  struct stat now {};
+  if (is_file_ && fstat(file_, &now) == 0 && static_cast<std::uint64_t>(now.st_size) < size_) {
+    auto there = expect_in_place(file_, path_, printable(path_), size_);
+    if (!there) failed_ = there.error();
+    if (!there) return there;
   }
   std::string_view rest = bytes;
   while (!rest.empty()) {

@@ -20,29 +20,56 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMostDateBytes = 100;
+constexpr std::string_view kMinusSign = "−";
 
-// The months in seven languages, in lower case.
+// The months, in lower case: English, German, the Romance and Nordic languages, Dutch; Russian, Ukrainian, Polish, Czech, Slovak,
+// Finnish, Turkish, Hungarian, Greek, Arabic. Of "listopada", which is October in Croatia and November in Poland, nothing is known.
 constexpr std::string_view kMonthNames[] = {
-    "january januar jänner janvier enero gennaio janeiro januari jan jän janv ene gen",
-    "february februar februari février febrero febbraio fevereiro feber feb fév févr fev",
-    "march märz mars marzo março maart mar mär mrz mrt",
-    "april avril abril aprile apr avr abr",
-    "may mai mayo maggio maio mei mag",
-    "june juni juin junio giugno junho jun giu",
-    "july juli juillet julio luglio julho jul juil lug",
-    "august août agosto augustus aug aoû ago",
-    "september septembre septiembre settembre setembro sep sept set",
-    "october oktober octobre octubre ottobre outubro oct okt ott out",
-    "november novembre noviembre novembro nov",
-    "december dezember décembre diciembre dicembre dezembro dec dez déc dic",
+    "january januar jänner janvier enero gennaio janeiro januari jan jän janv ene gen января январь янв "
+    "січня січень stycznia styczeń ledna leden januára január tammikuuta tammikuu ocak oca ιανουαρίου "
+    "ιανουάριος ianuarie ian يناير",
+    "february februar februari février febrero febbraio fevereiro feber feb fév févr fev февраля февраль "
+    "фев лютого лютий lutego luty února únor februára február helmikuuta helmikuu şubat şub φεβρουαρίου "
+    "φεβρουάριος februarie فبراير",
+    "march märz mars marzo março maart mar mär mrz mrt marts марта март мар березня березень marca marzec "
+    "března březen maaliskuuta maaliskuu mart március μαρτίου μάρτιος martie مارس",
+    "april avril abril aprile apr avr abr апреля апрель апр квітня квітень kwietnia kwiecień dubna duben "
+    "apríla apríl huhtikuuta huhtikuu nisan nis április απριλίου απρίλιος aprilie أبريل ابريل إبريل",
+    "may mai mayo maggio maio mei mag maj maja мая май травня травень května květen mája máj toukokuuta "
+    "toukokuu mayıs május μαΐου μάιος مايو",
+    "june juni juin junio giugno junho jun giu июня июнь июн червня червень czerwca czerwiec června "
+    "červen júna jún kesäkuuta kesäkuu haziran haz június ιουνίου ιούνιος iunie يونيو",
+    "july juli juillet julio luglio julho jul juil lug июля июль июл липня липень lipca lipiec července "
+    "červenec júla júl heinäkuuta heinäkuu temmuz tem július ιουλίου ιούλιος iulie يوليو",
+    "august août agosto augustus aug aoû ago augusti августа август авг серпня серпень sierpnia sierpień "
+    "srpna srpen augusta elokuuta elokuu ağustos ağu augusztus αυγούστου αύγουστος أغسطس",
+    "september septembre septiembre setiembre settembre setembro sep sept set сентября сентябрь сен сент "
+    "вересня вересень września wrzesień září septembra syyskuuta syyskuu eylül eyl szeptember σεπτεμβρίου "
+    "σεπτέμβριος septembrie سبتمبر",
+    "october oktober octobre octubre ottobre outubro oct okt ott out октября октябрь окт жовтня жовтень "
+    "października październik října říjen októbra október lokakuuta lokakuu ekim eki οκτωβρίου οκτώβριος "
+    "octombrie أكتوبر",
+    "november novembre noviembre novembro nov ноября ноябрь ноя нояб листопада листопад listopadu "
+    "novembra marraskuuta marraskuu kasım kas νοεμβρίου νοέμβριος noiembrie نوفمبر",
+    "december dezember décembre diciembre dicembre dezembro dec dez déc dic декабря декабрь дек грудня "
+    "грудень grudnia grudzień prosince prosinec decembra joulukuuta joulukuu aralık ara δεκεμβρίου "
+    "δεκέμβριος decembrie ديسمبر",
 };
 // Words that may stand beside the parts of a date and say nothing of it.
-constexpr std::string_view kFillers[] = {"t",  "at", "on",  "of", "the", "um",  "uhr", "am", "den", "der", "le",
-                                         "du", "à",  "de",  "del", "el", "a",   "las", "il", "alle", "ore", "om",
-                                         "op", "st", "nd",  "rd", "th",  "er",  "h",   "o"};
-constexpr std::string_view kWeekdays[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", "do", "fr", "sa", "so",
-                                          "lun", "mar", "mer", "jeu", "ven", "sam", "dim", "mié", "jue", "vie", "sáb", "dom", "gio",
-                                          "seg", "ter", "qua", "qui", "sex", "maa", "din", "woe", "don", "vri", "zat", "zon"};
+constexpr std::string_view kFillers[] = {
+    "t",  "at", "on",  "of", "the", "um", "uhr", "am", "den", "der", "le", "du", "à",   "de",    "del", "el", "a", "las",
+    "il", "alle", "ore", "om", "op", "st", "nd", "rd", "th", "er", "h", "o", "às", "feira", "kl", "klo", "г", "года", "р",
+    "published", "posted", "updated", "modified", "created", "last", "date", "datum", "stand", "veröffentlicht",
+    "aktualisiert", "publié", "publicado", "pubblicato"};
+constexpr std::string_view kWeekdays[] = {
+    "mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", "do", "fr", "sa", "so", "dienstag", "mittwoch",
+    "freitag", "sonntag", "sonnabend", "lun", "mar", "mer", "jeu", "ven", "sam", "dim", "mié", "jue", "vie", "sáb",
+    "dom", "gio", "sab", "seg", "ter", "qua", "qui", "sex", "maa", "din", "woe", "don", "vri", "zat", "zon", "mandag",
+    "måndag", "tisdag", "tirsdag", "onsdag", "torsdag", "fredag", "lördag", "lørdag", "söndag", "søndag",
+    "понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье", "пн", "вт", "ср", "чт", "пт",
+    "сб", "вс", "нд", "poniedziałek", "wtorek", "środa", "czwartek", "piątek", "sobota", "niedziela", "pondělí", "úterý",
+    "středa", "čtvrtek", "pátek", "neděle", "tiistai", "keskiviikko", "torstai", "perjantai", "lauantai", "sunnuntai",
+    "pazartesi", "salı", "çarşamba", "perşembe", "cuma", "cumartesi", "pazar"};
 
 struct NamedZone {
   std::string_view name;
@@ -52,7 +79,11 @@ struct NamedZone {
 constexpr NamedZone kZones[] = {{"z", 0},      {"ut", 0},     {"utc", 0},    {"gmt", 0},   {"est", -300}, {"edt", -240},
                                 {"cst", -360}, {"cdt", -300}, {"mst", -420}, {"mdt", -360}, {"pst", -480}, {"pdt", -420},
                                 {"wet", 0},    {"west", 60},  {"cet", 60},   {"cest", 120}, {"mez", 60},   {"mesz", 120},
-                                {"eet", 120},  {"eest", 180}, {"msk", 180},  {"jst", 540}};
+                                {"eet", 120},  {"eest", 180}, {"msk", 180},  {"jst", 540},  {"kst", 540},  {"bst", 60},
+                                {"hkt", 480},  {"sgt", 480},  {"wib", 420},  {"sast", 120}, {"brt", -180}, {"akst", -540},
+                                {"akdt", -480}, {"hst", -600}, {"aest", 600}, {"aedt", 660}, {"nzst", 720}, {"nzdt", 780}};
+// Those whose offset depends on the day: a time in one has none.
+constexpr std::string_view kZonesWithoutOffset[] = {"et", "ct", "mt", "pt"};
 
 struct DateToken {
   enum class Kind : std::uint8_t { number, word, sign };
@@ -66,10 +97,24 @@ struct DateToken {
   }
 };
 
-// Of ASCII alone: no month begins with another letter.
+// Of ASCII, Latin-1, Greek and Cyrillic: the letters that names of months and days begin with.
 std::string lower_words(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), to_lower);
+  for (std::size_t i = 0; i + 1 < lower.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(lower[i]);
+    auto second = static_cast<unsigned char>(lower[i + 1]);
+    const auto set = [&](unsigned char its_lead, int by) {
+      lower[i] = static_cast<char>(its_lead);
+      lower[i + 1] = static_cast<char>(second + by);
+    };
+    if (lead == 0xc3 && second >= 0x80 && second <= 0x9e && second != 0x97) set(0xc3, 0x20);
+    if (lead == 0xce && second >= 0x91 && second <= 0x9f) set(0xce, 0x20);
+    if (lead == 0xce && second >= 0xa0 && second <= 0xa9) set(0xcf, -0x20);
+    if (lead == 0xd0 && second >= 0x80 && second <= 0x8f) set(0xd1, 0x10);
+    if (lead == 0xd0 && second >= 0x90 && second <= 0x9f) set(0xd0, 0x20);
+    if (lead == 0xd0 && second >= 0xa0 && second <= 0xaf) set(0xd1, -0x20);
+  }
   return lower;
 }
 
@@ -87,7 +132,7 @@ std::size_t space_at(std::string_view text) {
 
 bool is_letter_at(std::string_view text, std::size_t at) {
   if (static_cast<unsigned char>(text[at]) < 0x80) return is_alpha(text[at]);
-  return space_at(text.substr(at)) == 0;
+  return space_at(text.substr(at)) == 0 && !text.substr(at).starts_with(kMinusSign);
 }
 
 std::vector<DateToken> date_tokens(std::string_view text) {
@@ -99,6 +144,11 @@ std::vector<DateToken> date_tokens(std::string_view text) {
     if (const std::size_t space = space_at(text.substr(at)); space > 0) {
       spaced = true;
       at += space;
+      continue;
+    }
+    if (text.substr(at).starts_with(kMinusSign)) {
+      tokens.push_back({.kind = DateToken::Kind::sign, .text = "-", .spaced = std::exchange(spaced, false)});
+      at += kMinusSign.size();
       continue;
     }
     std::size_t end = at + 1;
@@ -144,9 +194,13 @@ std::string from_date_signs(std::string_view text) {
   // The number before a sign is what the sign says; names of weekdays say nothing.
   constexpr DateSign kDateSigns[] = {{"日曜日", ""}, {"月曜日", ""}, {"火曜日", ""}, {"水曜日", ""}, {"木曜日", ""}, {"金曜日", ""}, {"土曜日", ""},
                                      {"星期一", ""}, {"星期二", ""}, {"星期三", ""}, {"星期四", ""}, {"星期五", ""}, {"星期六", ""}, {"星期日", ""},
-                                     {"星期天", ""}, {"年", "-"}, {"년", "-"}, {"月", "-"}, {"월", "-"}, {"日", " "}, {"일", " "}, {"時", ":"},
+                                     {"星期天", ""}, {"周一", ""},   {"周二", ""},   {"周三", ""},   {"周四", ""},   {"周五", ""},   {"周六", ""},
+                                     {"周日", ""},   {"월요일", ""}, {"화요일", ""}, {"수요일", ""}, {"목요일", ""}, {"금요일", ""}, {"토요일", ""},
+                                     {"일요일", ""}, {"上午", " am "}, {"午前", " am "}, {"오전", " am "}, {"下午", " pm "}, {"午後", " pm "},
+                                     {"오후", " pm "}, {"年", "-"}, {"년", "-"}, {"月", "-"}, {"월", "-"}, {"日", " "}, {"일", " "}, {"時", ":"},
                                      {"时", ":"},  {"시", ":"}, {"分", ":"}, {"분", ":"}, {"秒", " "}, {"초", " "}};
-  if (!text.contains("年") && !text.contains("년")) return {};
+  const auto is_of_them = [](char c) { return static_cast<unsigned char>(c) >= 0xe3 && static_cast<unsigned char>(c) <= 0xed; };
+  if (std::ranges::none_of(text, is_of_them)) return {};
   const std::string numerals = in_ascii_numerals(text, '\0');
   std::string out;
   for (std::string_view rest = numerals; !rest.empty();) {
@@ -164,14 +218,23 @@ std::string from_date_signs(std::string_view text) {
   return out;
 }
 
+// The digits of "/Date(1764327480000+0100)/", as JSON of ASP.NET has it; empty: it is no such thing.
+std::string milliseconds_of_json(std::string_view text) {
+  constexpr std::string_view kBegin = "/Date(", kEnd = ")/";
+  if (!text.starts_with(kBegin) || !text.ends_with(kEnd)) return {};
+  text.remove_prefix(kBegin.size());
+  return std::string(text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin())));
+}
+
 class DateReader {
  public:
-  DateReader(std::string_view text, std::optional<bool> day_first)
-      : given_(text), tokens_(date_tokens(text)), day_first_(day_first) {}
+  // `text` is `given` with what takes the place of ASCII's digits and signs replaced.
+  DateReader(std::string_view given, std::string_view text, std::optional<bool> day_first)
+      : given_(given), tokens_(date_tokens(text)), day_first_(day_first) {}
 
   Result<std::string> read() {
     if (auto stamp = read_unix_time()) return *stamp;
-    if (tokens_.empty()) return wrong("this is no date");
+    if (tokens_.empty() || tokens_[0].is('-')) return wrong("this is no date");
     take_compact();
     if (!take_time() || !take_words()) return wrong("this is no date");
     if (auto taken = take_date(); !taken) return std::unexpected(std::move(taken.error()));
@@ -186,9 +249,10 @@ class DateReader {
     return fail(Errc::invalid_input, fmt::format("{}: {}", in_quotes(given_, 60), why));
   }
 
-  // Ten digits, or thirteen.
+  // Ten digits, or thirteen, or ten with a fraction, which is left out.
   std::optional<std::string> read_unix_time() const {
-    if (tokens_.size() != 1 || tokens_[0].kind != DateToken::Kind::number) return std::nullopt;
+    const bool has_fraction = tokens_.size() == 3 && is_number(0, 10, 10) && is_sign(1, '.') && is_number(2, 1, 9);
+    if ((tokens_.size() != 1 && !has_fraction) || tokens_[0].kind != DateToken::Kind::number) return std::nullopt;
     const std::string& digits = tokens_[0].text;
     if (digits.size() != 10 && digits.size() != 13) return std::nullopt;
     const std::chrono::sys_seconds time{std::chrono::seconds{std::stoll(digits.substr(0, 10))}};
@@ -200,8 +264,23 @@ class DateReader {
                        clock.minutes().count(), clock.seconds().count());
   }
 
+  // "20260312143000".
+  bool take_digits_alone() {
+    if (tokens_.size() != 1 || !is_number(0, 14, 14)) return false;
+    const auto part = [&](std::size_t at, std::size_t size) { return std::stoi(tokens_[0].text.substr(at, size)); };
+    year_ = part(0, 4);
+    month_ = part(4, 2);
+    day_ = part(6, 2);
+    hour_ = part(8, 2);
+    minute_ = part(10, 2);
+    second_ = part(12, 2);
+    has_day_ = has_time_ = true;
+    tokens_.clear();
+    return true;
+  }
   // "20260312", and "T143000" behind it.
   void take_compact() {
+    if (take_digits_alone()) return;
     if (!tokens_[0].is_number(8, 8)) return;
     year_ = tokens_[0].value / 10000;
     month_ = tokens_[0].value / 100 % 100;
@@ -229,7 +308,7 @@ class DateReader {
   // "14:30:05.25 pm +01:00", wherever it is; takes it out.
   bool take_time() {
     for (std::size_t i = 0; !has_time_ && i + 2 < tokens_.size(); ++i) {
-      if (!is_number(i, 1, 2) || !is_sign(i + 1, ':') || !is_number(i + 2, 2, 2)) continue;
+      if (!is_number(i, 1, 2) || !separates_time(i) || !is_number(i + 2, 2, 2)) continue;
       has_time_ = true;
       hour_ = tokens_[i].value;
       minute_ = tokens_[i + 2].value;
@@ -244,10 +323,27 @@ class DateReader {
       }
       end += take_half_of_day(end);
       end += take_zone(end);
+      if (i > 0 && is_half_of_day(i - 1)) take_half_of_day(--i);
+      if (i > 0 && is_between_date_and_time(tokens_[i - 1])) --i;
       tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(i), tokens_.begin() + static_cast<std::ptrdiff_t>(end));
     }
     return hour_ >= 0;
   }
+  // Between hours and minutes: "14:30", "14h30", "14.30 Uhr", "kl. 14.30".
+  bool separates_time(std::size_t hours) const {
+    if (is_sign(hours + 1, ':') || is_word(hours + 1, "h")) return true;
+    const std::size_t before = hours >= 2 && is_sign(hours - 1, '.') ? hours - 2 : hours - 1;
+    const bool is_announced = hours > 0 && (is_word(before, "kl") || is_word(before, "klo") || is_word(before, "ore"));
+    return is_sign(hours + 1, '.') && (is_announced || is_word(hours + 3, "uhr"));
+  }
+  static bool is_between_date_and_time(const DateToken& token) {
+    constexpr std::string_view kBetween[] = {"|", ":", "·", "•", "–", "—"};
+    return is_one_of(token.text, kBetween);
+  }
+  bool is_word(std::size_t place, std::string_view word) const {
+    return at(place) != nullptr && at(place)->kind == DateToken::Kind::word && at(place)->text == word;
+  }
+  bool is_half_of_day(std::size_t place) const { return is_word(place, "am") || is_word(place, "pm"); }
   // How many tokens: "pm", "p.m.".
   std::size_t take_half_of_day(std::size_t place) {
     const DateToken* const word = at(place);
@@ -265,6 +361,9 @@ class DateReader {
   std::size_t take_zone(std::size_t place) {
     std::size_t taken = 0;
     if (const DateToken* const word = at(place); word != nullptr && word->kind == DateToken::Kind::word) {
+      if (is_one_of(word->text, kZonesWithoutOffset)) return 1;
+      // "Europe/Berlin"
+      if (is_sign(place + 1, '/') && at(place + 2) != nullptr && at(place + 2)->kind == DateToken::Kind::word) return 3;
       const auto* const zone = std::ranges::find(kZones, word->text, &NamedZone::name);
       if (zone == std::end(kZones)) return 0;
       offset_ = zone->minutes;
@@ -311,7 +410,14 @@ class DateReader {
   // A month's name is noted, words that say nothing are taken out; any other word makes it no date.
   bool take_words() {
     std::vector<DateToken> rest;
-    for (DateToken& token : tokens_) {
+    for (std::size_t i = 0; i < tokens_.size(); ++i) {
+      // "(Sunday)"
+      const bool is_in_brackets = is_sign(i, '(') && is_sign(i + 2, ')') && tokens_[i + 1].kind == DateToken::Kind::word && is_weekday(tokens_[i + 1].text);
+      if (is_in_brackets) {
+        i += 2;
+        continue;
+      }
+      DateToken& token = tokens_[i];
       if (token.kind != DateToken::Kind::word) {
         rest.push_back(std::move(token));
         continue;
@@ -324,6 +430,8 @@ class DateReader {
         has_name_ = true;
       } else if (!is_weekday(token.text) && !is_one_of(token.text, kFillers)) {
         return false;
+      } else if (is_sign(i + 1, ':')) {
+        ++i;  // "Updated: …"
       }
     }
     tokens_ = std::move(rest);
@@ -423,8 +531,11 @@ class DateReader {
 Result<std::string> date_in(std::string_view text, std::optional<bool> day_first) {
   text = trim_space(text);
   if (text.size() > kMostDateBytes) return fail(Errc::invalid_input, fmt::format("{}: this is no date", in_quotes(text, 60)));
+  const std::string of_script = milliseconds_of_json(text);
+  if (!of_script.empty()) return DateReader(text, of_script, day_first).read();
   const std::string of_signs = from_date_signs(text);
-  return DateReader(of_signs.empty() ? text : of_signs, day_first).read();
+  const bool is_ascii = std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  return DateReader(text, !of_signs.empty() ? of_signs : is_ascii ? std::string(text) : in_ascii_numerals(text, '\0'), day_first).read();
 }
 
 }  // namespace argiope

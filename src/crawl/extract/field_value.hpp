@@ -31,10 +31,15 @@ std::optional<bool> truth_in(std::string_view text);
 //
 //   2026-03-12T14:30:00.5+01:00, 20260312T143000Z, 2026/03/12 2:30 pm       ISO 8601, RFC 3339
 //   Thu, 12 Mar 2026 14:30:00 +0100, Thursday, 12-Mar-26 14:30:00 GMT       RFC 2822, RFC 850
-//   March 12th, 2026; 12. März 2026; le 12 mars 2026; 12 de marzo de 2026   English, German, French, Spanish, Italian, Portuguese, Dutch
+//   March 12th, 2026; 12. März 2026; le 12 mars 2026; 12 de marzo de 2026   English, German, the Romance and Nordic languages, Dutch,
+//   12 марта 2026 г.; 12. března 2026; 12 Mart 2026 Perşembe                Russian, Ukrainian, Polish, Czech, Slovak, Finnish,
+//                                                                           Turkish, Hungarian, Greek, Arabic
 //   12.03.2026, 31/12/2026, 12/31/26                                        day first with points
 //   2026年3月12日, 2026年03月12日(木) 14時30分, 2026년 3월 12일               Chinese, Japanese, Korean
-//   1773325800, 1773325800000                                               seconds or milliseconds since 1970
+//   1773325800, 1773325800000, /Date(1773325800000)/                        seconds or milliseconds since 1970
+//
+// Words that name what the date is may stand before it ("Updated: …"), and the day of the week beside it. A zone whose offset depends
+// on the day ("ET", "Europe/Berlin") is passed over.
 //
 // Of 03/12/2026 nobody knows which is the month: `day_first` has to say it.
 // Errors: invalid_input, saying which of these it is: no date, one that does not exist, one that is ambiguous.

@@ -17,7 +17,7 @@ struct SpelledSign {
   char32_t sign;
   char as;
 };
-constexpr SpelledSign kSigns[] = {{0x060c, ','}, {0x066c, '\''}, {0x2010, '-'}, {0x2011, '-'}, {0xfe63, '-'}, {0xff0b, '+'}, {0xff0c, ','}, {0xff0d, '-'}, {0xff0e, '.'}};
+constexpr SpelledSign kSigns[] = {{0x060c, ','}, {0x066c, '\''}, {0x2010, '-'}, {0x2011, '-'}, {0xfe63, '-'}, {0xff08, '('}, {0xff09, ')'}, {0xff0b, '+'}, {0xff0c, ','}, {0xff0d, '-'}, {0xff0e, '.'}, {0xff0f, '/'}, {0xff1a, ':'}};
 
 struct WidthlessRange {
   char32_t first, last;

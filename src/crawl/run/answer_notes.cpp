@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "argiope/web/detail/robots_meta.hpp"
+#include "argiope/web/http_client.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"

@@ -13,7 +13,7 @@
 
 namespace argiope {
 
-// What a power cut has left may begin with zeros.
+// After a power cut a file of ours may begin with zeros.
 Result<void> check_line_file(const std::string& path) {
   if (is_null_device(path)) return {};
   const auto file = InputFile::open(path, FileReading::again);
@@ -74,6 +74,7 @@ Result<void> LineFile::go_on_in_another() {
 }
 
 Result<void> LineFile::replace(std::string_view lines) {
+  if (is_null_device(path_)) return {};
   if (auto replaced = replace_file(path_, lines); !replaced) return replaced;
   bytes_ = static_cast<std::int64_t>(lines.size());
   return open_to_append();

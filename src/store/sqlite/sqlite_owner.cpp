@@ -74,7 +74,7 @@ void SqliteOwner::keep_to_owner() {
   if (auto closed = lock_.close_to_others(path_); !closed) spdlog::warn("{}", closed.error().message);
 }
 
-// What is written to a log without a name is lost with this process, however whole the database is.
+// A log without a name is lost with this process, however whole the database is.
 Result<void> SqliteOwner::in_place() const {
   if (auto there = lock_.still_names(path_); !there || files_.in_place()) return there;
   return fail(Errc::io, "database " + path_ + ": its log " + path_ + "-wal was deleted or replaced while it was in use");

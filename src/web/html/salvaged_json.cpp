@@ -44,7 +44,7 @@ void skip_space(std::string_view& text) noexcept {
 // Reads it once, and counts where it had to guess.
 class JsonSalvage {
  public:
-  // `has_quotes_within`: a quote ends a string only where something follows that may stand behind one.
+  // `has_quotes_within`: a quote ends the string of a value only where something follows that may stand behind one.
   JsonSalvage(std::string_view text, bool has_quotes_within) : text_(text), has_quotes_within_(has_quotes_within) { out_.reserve(text.size()); }
 
   std::string read() {
@@ -252,10 +252,10 @@ class JsonSalvage {
     end_text();
   }
   bool ends_string(std::string_view behind) const {
-    if (!has_quotes_within_) return true;
+    // A name has none.
+    if (!has_quotes_within_ || is_name_) return true;
     skip_space(behind);
-    if (behind.empty() || behind[0] == '}' || behind[0] == ']') return !is_name_ || behind.empty();
-    if (is_name_) return behind[0] == ':';
+    if (behind.empty() || behind[0] == '}' || behind[0] == ']') return true;
     const bool in_object = open_.back().closing == '}';
     if (behind[0] != ',') return in_object && begins_with_name(behind);
     behind.remove_prefix(1);

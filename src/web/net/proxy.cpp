@@ -67,7 +67,8 @@ std::string read_variable(const ProxySettings::Variable& variable, const char* l
                           std::string& found_as) {
   for (const char* name : {lower, upper}) {
     if (name == nullptr) continue;
-    std::string value = variable(name).value_or("");
+    const std::string given = variable(name).value_or("");
+    std::string value(trim_space(given));
     if (value.empty()) continue;
     found_as = name;
     return value;

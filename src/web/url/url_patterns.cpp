@@ -228,6 +228,21 @@ RE2::Options expression_options() {
 
 }  // namespace
 
+namespace {
+
+// Why a glob fits no URL that is ever asked, though it has a slash or a wildcard; empty: it may fit some.
+std::string why_glob_fits_none(std::string_view glob) {
+  constexpr std::string_view kSchemeEnd = "://";
+  if (glob.starts_with('!')) return "begins with !, which negates nothing: --include takes what is wanted, --exclude what is not";
+  if (glob.contains('#')) return "has a #, and URLs are compared without their fragment";
+  const std::string_view scheme = glob.substr(0, glob.find(kSchemeEnd));
+  const bool is_named = scheme.size() < glob.size() && !scheme.empty() && std::ranges::all_of(scheme, is_alnum);
+  if (is_named && !equals_lower(scheme, "http") && !equals_lower(scheme, "https")) return "fits no URL: only those of http and https are asked";
+  return {};
+}
+
+}  // namespace
+
 Result<std::string> url_pattern_expression(std::string_view pattern) {
   if (pattern.size() > UrlPatterns::kMostPatternBytes) {
     return bad_pattern(pattern.substr(0, 60), fmt::format("longer than {} bytes", UrlPatterns::kMostPatternBytes));
@@ -238,6 +253,7 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
     if (fits_no_url(pattern)) {
       return bad_pattern(pattern, fmt::format("fits no URL: without a slash it is compared with all of it; write *{0}*, {0}/** or /{0}", pattern));
     }
+    if (const std::string why = why_glob_fits_none(pattern); !why.empty()) return bad_pattern(pattern, why);
     return GlobTranslator(pattern).translate();
   }
   const std::string_view expression = pattern.substr(kExpression.size());

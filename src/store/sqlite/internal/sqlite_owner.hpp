@@ -45,7 +45,7 @@ class SqliteOwner : public Transactions {
   Result<void> open_file(const SqliteFormat& format);
   // The same in memory, for this connection alone.
   Result<void> open_in_memory(const SqliteFormat& format);
-  // What is written next is secret: nobody but its owner reads the file from now on. Where that cannot be, it is told once.
+  // Before something secret is written: nobody but its owner reads the file from now on. Where that cannot be, it is told once.
   void keep_to_owner();
   // Opening has ended: from now on foreign locks are waited for as long as it takes.
   void be_patient();
