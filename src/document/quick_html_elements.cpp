@@ -65,14 +65,6 @@ std::size_t QuickHtmlReader::find_in_scope(TagId id, std::uint16_t scope) const 
   return kNone;
 }
 
-std::size_t QuickHtmlReader::find_heading() const noexcept {
-  for (std::size_t i = open_.size(); i-- > 0;) {
-    if (html_tag(open_[i].id).rule == TagRule::heading) return i;
-    if ((open_[i].lists & kScope) != 0) break;
-  }
-  return kNone;
-}
-
 // "Reset the insertion mode appropriately", for what is around a table or a select.
 bool QuickHtmlReader::leave_select_or_table() {
   for (std::size_t i = open_.size(); i-- > 0;) {
@@ -368,6 +360,13 @@ bool QuickHtmlReader::close_in_select(const Tag& tag) {
 
 bool QuickHtmlReader::close_in_body(const Tag& tag) {
   const auto close_found = [this](std::size_t place) { return place == kNone || close_to(place); };
+  const auto find_heading = [this] {
+    for (std::size_t i = open_.size(); i-- > 0;) {
+      if (html_tag(open_[i].id).rule == TagRule::heading) return i;
+      if ((open_[i].lists & kScope) != 0) break;
+    }
+    return kNone;
+  };
   if (tag.is(kBlockEnd)) return close_found(find_in_scope(tag.id, kScope));
   switch (tag.rules().rule) {
     case TagRule::root:

@@ -153,7 +153,6 @@ class QuickHtmlReader {
   bool close_p() { return !open_.back().p_in_scope || close_to(find_in_scope(TagId::p, kScope)); }
   void close_implied(TagId but);
   std::size_t find_in_scope(TagId id, std::uint16_t scope) const noexcept;
-  std::size_t find_heading() const noexcept;
   bool leave_select_or_table();
 
   Then open(const Tag& tag);

@@ -477,7 +477,7 @@ Coro<Result<JobId>> ScheduleBook::State::run_now(std::string name) {
     const ScheduleStatus status = status_of(found);
     if (!status.schedule) co_return unreadable(name, status.trouble);
     const Schedule& schedule = *status.schedule;
-    if (const auto why = scheduler ? scheduler->trouble_with(schedule.job) : std::nullopt) {
+    if (const auto why = scheduler ? scheduler->executors.trouble_with(schedule.job) : std::nullopt) {
       co_return fail(Errc::not_found, why->text);
     }
     const WallTime present = now();

@@ -99,7 +99,7 @@ Coro<Result<void>> ScheduleBook::State::explain_run(ScheduleExplanation& why) {
   }
   why.active_text = to_sentence(*job);
   if (job->reason != WaitReason::no_worker || !scheduler) co_return Result<void>{};
-  const auto executors = scheduler->executors();
+  const auto executors = scheduler->executors.names();
   if (std::ranges::find(executors, job->queue) == executors.end()) {
     why.active_text += fmt::format(", and no executor has {}", in_quotes(job->queue));
   }

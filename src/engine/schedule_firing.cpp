@@ -1,5 +1,4 @@
 // Due runs go into the store: schedules that have come due are read, planned, and written as one batch.
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -18,79 +17,46 @@ constexpr Duration kTryAgain = std::chrono::minutes{1};
 
 }  // namespace
 
-std::vector<ScheduleId> SchedulerImpl::take_due() {
-  std::vector<ScheduleId> due;
-  const WallTime present = now();
-  while (due.size() < options_.batch && !index_.empty() && index_.top_due() <= present) {
-    const ScheduleId id = index_.top();
-    index_.set(id, WallTime::max());
-    // One that is under way is looked at again when it has arrived.
-    if (const auto flying = in_flight_.find(id); flying != in_flight_.end()) {
-      flying->second = true;
-      continue;
-    }
-    due.push_back(id);
-  }
-  for (const ScheduleId id : due) in_flight_.emplace(id, false);
-  return due;
-}
-
 Coro<void> SchedulerImpl::fire(std::vector<ScheduleId> ids) {
   Result<void> done;
-  auto loaded = co_await store_(&Store::load_schedules, ids);
+  auto loaded = co_await core_.store(&Store::load_schedules, ids);
   if (loaded) {
     done = co_await fire_loaded(std::move(*loaded), ids);
   } else {
     done = std::unexpected(std::move(loaded.error()));
   }
   for (const ScheduleId id : ids) {
-    const auto flying = in_flight_.find(id);
-    const bool was_edited = flying->second;
-    in_flight_.erase(flying);
-    if (was_edited) look_again(id, now());
+    if (core_.known.land(id)) core_.known.look_again(id, now());
   }
   --batches_;
-  batch_done_.set();
+  core_.batch_done.set();
   if (!done) co_return fail_all(done.error());
-  ticker_.soon();
+  core_.ticker.soon();
 }
 
-std::optional<SchedulerImpl::Mark> SchedulerImpl::trouble_with(const JobTemplate& job) const {
-  const auto executor = executors_.find(job.queue);
-  if (executor == executors_.end()) {
-    if (options_.foreign_queues) return std::nullopt;
-    return Mark{ScheduleReason::unknown_executor, fmt::format("there is no executor {} here", in_quotes(job.queue))};
-  }
-  if (executor->second.functions.contains(job.function)) return std::nullopt;
-  return Mark{ScheduleReason::unknown_function,
-              job.function.empty()
-                  ? fmt::format("executor {} has nothing for jobs that name no function", in_quotes(job.queue))
-                  : fmt::format("executor {} has no function {}", in_quotes(job.queue), in_quotes(job.function))};
-}
-
-std::optional<SchedulerImpl::Mark> SchedulerImpl::what_keeps(ScheduleId id, const JobTemplate& job) const {
-  if (state_ == SchedulerState::stopped) return Mark{ScheduleReason::scheduler_stopped, {}};
-  if (state_ == SchedulerState::paused) return Mark{ScheduleReason::scheduler_paused, {}};
-  if (auto trouble = trouble_with(job)) return trouble;
-  const auto marked = marks_.find(id);
-  return marked == marks_.end() ? std::nullopt : std::optional(marked->second);
+std::optional<ScheduleMark> SchedulerImpl::what_keeps(ScheduleId id, const JobTemplate& job) const {
+  if (state_ == SchedulerState::stopped) return ScheduleMark{ScheduleReason::scheduler_stopped, {}};
+  if (state_ == SchedulerState::paused) return ScheduleMark{ScheduleReason::scheduler_paused, {}};
+  if (auto trouble = executors.trouble_with(job)) return trouble;
+  const ScheduleMark* const marked = core_.known.mark_of(id);
+  return marked == nullptr ? std::nullopt : std::optional(*marked);
 }
 
 // Of what is in the store, and can be read and run; what cannot is marked.
 std::optional<SchedulerImpl::Due> SchedulerImpl::due_of(std::optional<ScheduleView> view, ScheduleId id) {
   if (!view) {
-    forget(id);
+    core_.known.forget(id);
     return std::nullopt;
   }
   const StoredSchedule& stored = view->schedule;
-  auto parsed = reader_.read(stored);
+  auto parsed = core_.reader.read(stored);
   if (!parsed) {
     mark(id, stored.name, {}, {ScheduleReason::unreadable, parsed.error().message});
     return std::nullopt;
   }
   if (look_time(*parsed->trigger, stored.place) <= now()) {
     const JobTemplate& job = parsed->definition->policies.job;
-    if (auto trouble = trouble_with(job)) {
+    if (auto trouble = executors.trouble_with(job)) {
       mark(id, stored.name, job.queue, std::move(*trouble));
       return std::nullopt;
     }
@@ -110,7 +76,7 @@ Coro<Result<void>> SchedulerImpl::look_closer(std::vector<Due>& all) {
     places.push_back(i);
   }
   if (looks.empty()) co_return Result<void>{};
-  auto views = co_await or_return(store_(&Store::look_at_schedules, looks));
+  auto views = co_await or_return(core_.store(&Store::look_at_schedules, looks));
   std::vector<std::size_t> gone;
   for (std::size_t i = 0; i < looks.size(); ++i) {
     const std::uint64_t version = all[places[i]].view.schedule.version;
@@ -121,7 +87,7 @@ Coro<Result<void>> SchedulerImpl::look_closer(std::vector<Due>& all) {
       continue;
     }
     // Changed between the two looks: it is looked at anew.
-    if (due) look_again(looks[i].id, now());
+    if (due) core_.known.look_again(looks[i].id, now());
     gone.push_back(places[i]);
   }
   for (const std::size_t place : gone | std::views::reverse)
@@ -147,7 +113,7 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
     StoredSchedule& stored = due.view.schedule;
     const Trigger& trigger = *due.parsed.trigger;
     const Schedule& policies = due.parsed.definition->policies;
-    note_grace(stored.id, policies.misfire_grace.has_value());
+    core_.known.note_grace(stored.id, policies.misfire_grace.has_value());
     const WallTime present = now();
     Plan plan = make_plan({.trigger = trigger,
                            .policies = policies,
@@ -157,9 +123,9 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
                            .newest_left_out = due.newest_left_out,
                            .last_entry = due.view.last_entry ? &*due.view.last_entry : nullptr,
                            .now = present,
-                           .step_back = options_.step_back});
+                           .step_back = core_.options.step_back});
     if (!plan.changes) {
-      look_again(stored.id, plan.look_at);
+      core_.known.look_again(stored.id, plan.look_at);
       continue;
     }
     FireCall call{.id = stored.id, .version = stored.version, .place = plan.place};
@@ -171,7 +137,7 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
                            .after_run = run.after_run});
     }
     // The history is told only to those who listen.
-    if (tells_runs()) {
+    if (events.tells_runs()) {
       call.runs = plan.entries;
     } else {
       call.runs = std::move(plan.entries);
@@ -185,14 +151,14 @@ Coro<Result<void>> SchedulerImpl::fire_loaded(std::vector<std::optional<StoredSc
 }
 
 Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector<Step> steps) {
-  const auto replies = co_await or_return(broker_->puts.fire(std::move(calls)));
+  const auto replies = co_await or_return(core_.broker->puts.fire(std::move(calls)));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Result<FireReply>& reply = replies[i];
     if (!reply) {
       refused(steps[i], reply.error());
     } else if (!reply->fired) {
       // Another process has changed it since it was loaded.
-      look_again(steps[i].id, now());
+      core_.known.look_again(steps[i].id, now());
     } else {
       co_await fired(steps[i], *reply);
     }
@@ -202,32 +168,34 @@ Coro<Result<void>> SchedulerImpl::write(std::vector<FireCall> calls, std::vector
 
 void SchedulerImpl::refused(const Step& step, const Error& error) {
   const bool is_full = error.code == Errc::refused;
-  mark(step.id, step.name, step.queue, {is_full ? ScheduleReason::queue_full : ScheduleReason::job_refused, error.message});
-  look_again(step.id, now() + (is_full ? options_.retry_interval : kTryAgain));
+  mark(step.id, step.name, step.queue,
+       {is_full ? ScheduleReason::queue_full : ScheduleReason::job_refused, error.message});
+  core_.known.look_again(step.id, now() + (is_full ? core_.options.retry_interval : kTryAgain));
 }
 
 Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
   using enum ScheduleEventKind;
   const Plan& plan = step.plan;
-  look_again(step.id, plan.look_at);
+  core_.known.look_again(step.id, plan.look_at);
   unmark(step.id, step.name, step.queue);
   if (plan.began_anew) {
     spdlog::warn("schedule {} had got ahead of the calendar, and begins anew", in_quotes(step.name));
-    tell_of(schedule_modified, step.id, step.name, step.queue, "it had got ahead of the calendar, and begins anew");
+    events.tell_of(schedule_modified, step.id, step.name, step.queue,
+                   "it had got ahead of the calendar, and begins anew");
   }
-  if (plan.amended && listened(job_max_instances)) {
-    tell({.kind = job_max_instances,
-          .at = now(),
-          .schedule = step.id,
-          .name = step.name,
-          .queue = step.queue,
-          .run = plan.amended->number,
-          .planned = plan.amended_from,
-          .last_planned = plan.amended->last_planned,
-          .count = plan.amended_count,
-          .text = plan.amended->error});
+  if (plan.amended && events.listened(job_max_instances)) {
+    events.tell({.kind = job_max_instances,
+                 .at = now(),
+                 .schedule = step.id,
+                 .name = step.name,
+                 .queue = step.queue,
+                 .run = plan.amended->number,
+                 .planned = plan.amended_from,
+                 .last_planned = plan.amended->last_planned,
+                 .count = plan.amended_count,
+                 .text = plan.amended->error});
   }
-  if (tells_runs()) {
+  if (events.tells_runs()) {
     std::size_t job = 0;
     for (const ScheduleRun& entry : plan.entries) {
       ScheduleEvent event{.kind = entry.outcome == RunOutcome::running   ? job_submitted
@@ -243,23 +211,15 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
                           .count = entry.count,
                           .text = entry.error};
       if (entry.outcome == RunOutcome::running) event.job = reply.jobs.at(job++).id;
-      tell(event);
+      events.tell(event);
     }
   }
-  if (plan.finished) tell_of(schedule_finished, step.id, step.name, step.queue);
+  if (plan.finished) events.tell_of(schedule_finished, step.id, step.name, step.queue);
   for (const JobId id : plan.cancel) {
     // One that has just ended is what was wanted.
-    (void)co_await broker_->ends.change(
+    (void)co_await core_.broker->ends.change(
         {.id = id, .kind = ChangeKind::cancel, .error = "the next run of its schedule is due"});
   }
-}
-
-// `when`, unless it has been removed meanwhile, or edited: what was loaded before does not count then.
-void SchedulerImpl::look_again(ScheduleId id, WallTime when) {
-  if (!index_.contains(id)) return;
-  const auto flying = in_flight_.find(id);
-  if (flying != in_flight_.end() && flying->second) return;
-  index_.set(id, when);
 }
 
 }  // namespace argiope

@@ -1,7 +1,7 @@
 // The rules that no compiler checks: includes and links only go down the ladder, that of the modules and those of
-// their rooms, and never in a circle, no folder is crowded, every header is of one of three kinds, time and chance
-// are passed in, argiope.hpp has everything, names of anonymous namespaces differ within a module, and what the
-// documentation calls a test is one.
+// their rooms, and never in a circle, no folder is crowded and no class has too many functions, every header is of one
+// of three kinds, time and chance are passed in, argiope.hpp has everything, names of anonymous namespaces differ
+// within a module, and what the documentation calls a test is one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -283,6 +283,170 @@ TEST(Folders, HaveFiftySourcesAtMost) {
     for (const fs::path& path : sources_below(kRoot / top)) ++counts[path.parent_path()];
   }
   for (const auto& [folder, count] : counts) EXPECT_LE(count, 50) << folder << " has " << count << " sources";
+}
+
+// --- functions of classes
+
+// Without comments, texts, characters and lines of the preprocessor.
+std::string code_of(const std::string& text) {
+  static const std::regex raw_begin("^R\"([^(\" ]*)\\(");
+  std::string code;
+  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  for (std::size_t i = 0; i < text.size();) {
+    const bool begins_word = i == 0 || !in_word(text[i - 1]);
+    std::smatch match;
+    const std::string begin = text.substr(i, 20);
+    if (begin.starts_with("//") || (text[i] == '#' && (i == 0 || text[i - 1] == '\n'))) {
+      while (i < text.size() && (text[i] != '\n' || text[i - 1] == '\\')) ++i;
+    } else if (begin.starts_with("/*")) {
+      i = text.find("*/", i) + 2;
+    } else if (begins_word && std::regex_search(begin, match, raw_begin)) {
+      const std::string end = ')' + match[1].str() + '"';
+      i = text.find(end, i) + end.size();
+    } else if (text[i] == '"' || (text[i] == '\'' && begins_word)) {
+      const char quote = text[i++];
+      while (text[i] != quote) i += text[i] == '\\' ? 2 : 1;
+      ++i;
+    } else {
+      code += text[i++];
+    }
+  }
+  return code;
+}
+
+// The place of the bracket that closes the one at `open`.
+std::size_t closing(const std::string& code, std::size_t open) {
+  int depth = 0;
+  for (std::size_t i = open; i < code.size(); ++i) {
+    depth += std::string_view("({[").contains(code[i]) ? 1 : std::string_view(")}]").contains(code[i]) ? -1 : 0;
+    if (depth == 0) return i;
+  }
+  return code.size();
+}
+
+// Of a member's declaration without its body: whether it is a function that somebody has written.
+bool declares_function(const std::string& declaration) {
+  static const std::regex other("^\\s*(using|friend|static_assert|typedef|enum)\\b"),
+      unwritten("=\\s*(delete|default)\\s*$"), is_operator("\\boperator\\b"),
+      no_name("\\b(noexcept|decltype|alignas|explicit|requires)\\s*$");
+  if (std::regex_search(declaration, other) || std::regex_search(declaration, unwritten)) return false;
+  if (std::regex_search(declaration, is_operator)) return true;
+  int angles = 0;
+  for (std::size_t i = 0; i < declaration.size(); ++i) {
+    const char c = declaration[i];
+    if (c == '<') ++angles;
+    if (c == '>' && declaration[i - 1] != '-') --angles;
+    if (angles > 0) continue;
+    if (c == '=' || c == '{') return false;
+    if (c != '(') continue;
+    if (!std::regex_search(declaration.substr(0, i), no_name)) return declaration.find_first_not_of(' ', i + 1) != declaration.find('*', i + 1);
+    i = closing(declaration, i);
+  }
+  return false;
+}
+
+// The brace behind the head of a class that begins at `at`, and its name; nullopt: none does.
+std::optional<std::pair<std::size_t, std::string>> class_at(const std::string& code, std::size_t at) {
+  static const std::regex head("^(?:class|struct) +(?:\\[\\[[^\\]]*\\]\\] *)?([A-Za-z_][A-Za-z0-9_:]*)"),
+      no_class("(enum|friend|<|,)\\s*$");
+  if (code[at] != 'c' && code[at] != 's') return std::nullopt;
+  if (at > 0 && (std::isalnum(static_cast<unsigned char>(code[at - 1])) != 0 || code[at - 1] == '_')) return std::nullopt;
+  std::smatch match;
+  const std::string begin = code.substr(at, 200);
+  if (!std::regex_search(begin, match, head)) return std::nullopt;
+  if (std::regex_search(code.substr(at < 20 ? 0 : at - 20, at < 20 ? at : 20), no_class)) return std::nullopt;
+  const std::size_t end = code.find_first_of("{;()=", at + static_cast<std::size_t>(match.length()));
+  if (end == std::string::npos || code[end] != '{') return std::nullopt;
+  return std::pair(end, match[1].str());
+}
+
+// Adds the class whose body is between `from` and `to`, and those within it.
+void count_functions(const std::string& code, std::size_t from, std::size_t to, const std::string& name,
+                     std::map<std::string, int>& counts) {
+  int count = 0;
+  std::string declaration;
+  for (std::size_t i = from; i < to;) {
+    if (const auto nested = class_at(code, i)) {
+      const std::size_t end = closing(code, nested->first);
+      count_functions(code, nested->first + 1, end, name + "::" + nested->second, counts);
+      i = code.find(';', end) + 1;
+      declaration.clear();
+    } else if (code[i] == '(' || code[i] == '[' || code[i] == '{') {
+      const std::size_t end = closing(code, i);
+      const std::size_t next = code.find_first_not_of(" \n", end + 1);
+      const bool is_body = code[i] == '{' && declares_function(declaration) && code[next] != ',' && code[next] != '{';
+      if (is_body) {
+        ++count;
+        declaration.clear();
+      } else {
+        declaration += code.substr(i, end + 1 - i);
+      }
+      i = end + 1;
+    } else if (code[i] == ';') {
+      if (declares_function(declaration)) ++count;
+      declaration.clear();
+      ++i;
+    } else {
+      declaration += code[i++];
+      static const std::regex access("^\\s*(public|private|protected)\\s*:$");
+      if (code[i - 1] == ':' && code[i] != ':' && std::regex_match(declaration, access)) declaration.clear();
+    }
+  }
+  counts[name] = std::max(counts[name], count);
+}
+
+std::map<std::string, int> functions_of_classes(const std::string& text) {
+  std::map<std::string, int> counts;
+  const std::string code = code_of(text);
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    const auto found = class_at(code, i);
+    if (!found) continue;
+    const std::size_t end = closing(code, found->first);
+    count_functions(code, found->first + 1, end, found->second, counts);
+    i = end;
+  }
+  return counts;
+}
+
+// What is above the bound, and is there for all to see or on the way of every line of a process: these bounds only fall.
+TEST(Classes, HaveFiftyFunctionsAtMost) {
+  const std::map<std::string, int> allowed = {{"EventLoop", 97}, {"JobQueue", 85}, {"ProcessorChild", 54}};
+  std::size_t seen = 0;
+  for (const char* top : {"include", "src"}) {
+    for (const fs::path& path : sources_below(kRoot / top)) {
+      for (const auto& [name, count] : functions_of_classes(read(path))) {
+        ++seen;
+        const auto bound = allowed.find(name);
+        EXPECT_LE(count, bound == allowed.end() ? 50 : bound->second) << path << ": " << name;
+      }
+    }
+  }
+  EXPECT_GT(seen, 1000u) << "they are found";
+}
+
+TEST(Classes, FunctionsAreCountedWhereTheyAreDeclared) {
+  const auto counts = functions_of_classes(R"(
+class A final : public B<int> {
+ public:
+  explicit A(int x) : a_{x}, b_(x) {}
+  A(const A&) = delete;
+  ~A() = default;
+  void f() const;  // g();
+  bool operator<(const A&) const { return f(1, "}"); }
+  template <class T>
+  std::function<void(int)> g(T t);
+  struct Inner {
+    int h() { return 1; }
+    std::function<void()> no;
+  } inner_;
+ private:
+  friend void k();
+  std::function<void(int)> none_ = [](int) {};
+  int a_{0}, b_ = max(1, 2);
+};
+enum class C { one };
+)");
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"A", 4}, {"A::Inner", 1}}));
 }
 
 // The way from `source` back to itself, if there is one.

@@ -25,6 +25,12 @@ std::int32_t simplicity(std::string_view url) {
       std::ranges::count_if(url, [](char c) { return c == '/' || c == '&' || c == '?'; }));
 }
 
+void note_on_shelf(Host& host, const Rank& rank) {
+  if (!host.on_shelf) host.on_shelf = {rank, rank};
+  if (more_important(rank, host.on_shelf->first)) host.on_shelf->first = rank;
+  if (more_important(host.on_shelf->last, rank)) host.on_shelf->last = rank;
+}
+
 }  // namespace
 
 // The window gets half of what may be in memory: it takes twice as much when all it has must wait.
@@ -125,12 +131,6 @@ void Frontier::forget(std::int64_t id) {
   if (task == tasks_.end()) return;
   if (limits_depth_) by_fingerprint_.erase(task->second.fingerprint);
   tasks_.erase(task);
-}
-
-void Frontier::note_on_shelf(Host& host, const Rank& rank) {
-  if (!host.on_shelf) host.on_shelf = {rank, rank};
-  if (more_important(rank, host.on_shelf->first)) host.on_shelf->first = rank;
-  if (more_important(host.on_shelf->last, rank)) host.on_shelf->last = rank;
 }
 
 // Whether no URL of its host on the shelf of ready ones should go before. When the window is full of what must wait, it

@@ -193,7 +193,6 @@ class Frontier {
   void remember(UrlTask task);
   void forget(std::int64_t id);
   void move_to(std::optional<Shelf> shelf, const UrlTask& task, Host& host);
-  static void note_on_shelf(Host& host, const Rank& rank);
   bool is_its_turn(Host& host, const Lease& lease) const;
   void write_down_moves();
   void note_depth(const Ticket& ticket, TimePoint now);

@@ -105,6 +105,78 @@ struct HeldUp {
   bool counts_requests = false;  // in these words
 };
 
+// `is_due`: something is to be asked of it before, its robots.txt or whether it answers.
+std::optional<HeldUp> held_up(const DeskHost& host, bool is_due, TimePoint now) {
+  using Question = DeskHost::Question;
+  if (host.question == Question::under_way) {
+    return HeldUp{kNever, host.wants_robots ? "its robots.txt is being read" : "it is being asked whether it answers"};
+  }
+  if (host.question == Question::queued) return HeldUp{kNever, "many hosts are to be asked for the first time"};
+  if (host.asking) return HeldUp{kNever, "one request at a time until it has answered"};
+  if (now < host.rest_until) return HeldUp{host.rest_until, fmt::format("rests for {}", format_roughly(host.rest_until - now))};
+  if (is_due && host.under_way > 0) return HeldUp{kNever, "is asked for its robots.txt when its requests have ended"};
+  if (host.under_way >= host.limits.concurrency) {
+    return HeldUp{kNever, fmt::format("{} of {} requests are under way", host.under_way, host.limits.concurrency), true};
+  }
+  if (const TimePoint next = host.rate.next_available(now); next > now) {
+    return HeldUp{next, fmt::format("its pace allows the next request in {}", format_roughly(next - now))};
+  }
+  return std::nullopt;
+}
+
+std::optional<IpAddress> shared_address(const DeskHost& host) {
+  return host.address && classify(*host.address) == AddressClass::public_ ? host.address : std::nullopt;
+}
+
+std::string trouble_of(const DeskHost& host) {
+  if (host.lost) return host.lost->cause.message;
+  if (host.health.suspected()) return "it answered none of its last requests";
+  if (host.health.failures() > 1) return fmt::format("it could not be reached {} times in a row", host.health.failures());
+  if (host.health.failures() == 1) return "it could not be reached just now";
+  if (host.robots_attempts > 0) return "its robots.txt could not be read";
+  return {};
+}
+
+std::uint32_t attempts_of(const DeskHost& host) noexcept { return host.losses > 0 ? 1 : host.policy->attempts; }
+
+void rest(DeskHost& host, TimePoint until) noexcept { host.rest_until = std::max(host.rest_until, until); }
+
+void be_polite(DeskHost& host, TimePoint sent_at, TimePoint now) noexcept {
+  // Counted from when the request went out, so that the server sees no two closer than this, however long the first took to connect.
+  if (host.limits.rate > 0 && std::isfinite(host.limits.rate)) rest(host, saturating_add(sent_at, from_seconds(1.0 / host.limits.rate)));
+  if (host.limits.delay > Duration::zero()) rest(host, saturating_add(now, host.limits.delay));
+}
+
+void set_limits(DeskHost& host, TimePoint now) {
+  host.limits = limits_of_host(*host.policy, host.as_paced());
+  host.rate.set(host.limits.rate, 1, now);
+}
+
+void revive(DeskHost& host) {
+  host.lost.reset();
+  host.health = {};
+  host.robots_until = TimePoint::min();
+  host.robots_attempts = 0;
+}
+
+void add_fields(const HostPolicy& policy, HttpRequest& request) {
+  for (const auto& field : policy.headers) {
+    const bool has_it = std::ranges::any_of(request.headers, [&](const auto& own) { return equals_ignoring_case(own.first, field.first); });
+    const bool may_go = !request.is_anonymous || equals_lower(field.first, "user-agent");
+    if (!has_it && may_go) request.headers.push_back(field);
+  }
+}
+
+// Of a question: the host's fields, and the way of the page that it is asked for, as far as certificates go.
+void prepare(const DeskHost& host, HttpRequest& request) {
+  if (!host.verifies) {
+    static const auto kUnverified = std::make_shared<const HttpWay>(HttpWay{.verifies = false});
+    request.way = kUnverified;
+    request.is_anonymous = true;
+  }
+  add_fields(*host.policy, request);
+}
+
 }  // namespace
 
 class HostDesk::Impl {
@@ -152,14 +224,9 @@ class HostDesk::Impl {
   void recall(DeskHost& host);
 
   Answer ask(DeskHost& host, const Url& url, bool asks_robots, bool verifies, bool is_hop);
-  // `is_due`: something is to be asked of it before, its robots.txt or whether it answers.
-  static std::optional<HeldUp> held_up(const DeskHost& host, bool is_due, TimePoint now);
   static Answer wait(DeskHost& host, TimePoint until, std::string words, bool is_hop);
   bool enter_address(DeskHost& host);
   bool woken_at_address(std::uint32_t number);
-  static std::optional<IpAddress> shared_address(const DeskHost& host) {
-    return host.address && classify(*host.address) == AddressClass::public_ ? host.address : std::nullopt;
-  }
   void leave(DeskHost& host);
 
   void begin_question(DeskHost& host);
@@ -176,36 +243,20 @@ class HostDesk::Impl {
   Url url_at(const DeskHost& host, std::string_view path) const {
     return value_or_throw(Url::parse(fmt::format("{}{}", notes_.site(host.number), path)));
   }
-  // Of a question: the host's fields, and the way of the page that it is asked for, as far as certificates go.
-  static void prepare(const DeskHost& host, HttpRequest& request) {
-    if (!host.verifies) {
-      static const auto kUnverified = std::make_shared<const HttpWay>(HttpWay{.verifies = false});
-      request.way = kUnverified;
-      request.is_anonymous = true;
-    }
-    add_fields(*host.policy, request);
-  }
-  static void add_fields(const HostPolicy& policy, HttpRequest& request);
   Duration patience_with(const DeskHost& host) const {
     return host.health.is_new() && host.losses == 0 ? std::min(host.policy->timeout, kFirstPatience) : host.policy->timeout;
   }
 
-  static std::uint32_t attempts_of(const DeskHost& host) noexcept { return host.losses > 0 ? 1 : host.policy->attempts; }
   std::optional<Duration> wait_after(const DeskHost& host, std::uint32_t attempts) {
     return attempts < attempts_of(host) ? retry_policy_.delay_after(attempts, random_) : std::nullopt;
   }
-  static void rest(DeskHost& host, TimePoint until) noexcept { host.rest_until = std::max(host.rest_until, until); }
-  static void be_polite(DeskHost& host, TimePoint sent_at, TimePoint now) noexcept;
-  static void set_limits(DeskHost& host, TimePoint now);
   void note_latency(DeskHost& host, bool answered, const HttpResponse& response, TimePoint now);
   void on_error(DeskHost& host, const Error& error, const HttpResponse& response, TimePoint now);
   void probe_answered(DeskHost& host, TimePoint now);
   void question_failed(DeskHost& host, Error error, Duration patience, TimePoint now);
   void host_failed(DeskHost& host, Error error, TimePoint now);
   void lose(DeskHost& host, Error cause, bool unreachable, Duration at_least, TimePoint now);
-  static void revive(DeskHost& host);
 
-  static std::string trouble_of(const DeskHost& host);
   static Doing doing_of(const DeskHost& host, TimePoint now) noexcept;
   State look_at_note(std::uint32_t number, std::string site) const;
   static void put_limits(const KeyLimits& limits, State& state) noexcept;
@@ -311,24 +362,6 @@ void HostDesk::Impl::let_go_of_idle_records(TimePoint now) {
 HostDesk::Answer HostDesk::Impl::wait(DeskHost& host, TimePoint until, std::string words, bool is_hop) {
   if (!is_hop) host.told_until = std::max(host.told_until, until);
   return {.leave = Leave::wait, .until = until, .words = std::move(words)};
-}
-
-std::optional<HeldUp> HostDesk::Impl::held_up(const DeskHost& host, bool is_due, TimePoint now) {
-  using Question = DeskHost::Question;
-  if (host.question == Question::under_way) {
-    return HeldUp{kNever, host.wants_robots ? "its robots.txt is being read" : "it is being asked whether it answers"};
-  }
-  if (host.question == Question::queued) return HeldUp{kNever, "many hosts are to be asked for the first time"};
-  if (host.asking) return HeldUp{kNever, "one request at a time until it has answered"};
-  if (now < host.rest_until) return HeldUp{host.rest_until, fmt::format("rests for {}", format_roughly(host.rest_until - now))};
-  if (is_due && host.under_way > 0) return HeldUp{kNever, "is asked for its robots.txt when its requests have ended"};
-  if (host.under_way >= host.limits.concurrency) {
-    return HeldUp{kNever, fmt::format("{} of {} requests are under way", host.under_way, host.limits.concurrency), true};
-  }
-  if (const TimePoint next = host.rate.next_available(now); next > now) {
-    return HeldUp{next, fmt::format("its pace allows the next request in {}", format_roughly(next - now))};
-  }
-  return std::nullopt;
 }
 
 HostDesk::Answer HostDesk::Impl::ask(DeskHost& host, const Url& url, bool asks_robots, bool verifies, bool is_hop) {
@@ -461,17 +494,6 @@ void HostDesk::Impl::give_back(std::uint32_t number) {
   review(host);
 }
 
-void HostDesk::Impl::be_polite(DeskHost& host, TimePoint sent_at, TimePoint now) noexcept {
-  // Counted from when the request went out, so that the server sees no two closer than this, however long the first took to connect.
-  if (host.limits.rate > 0 && std::isfinite(host.limits.rate)) rest(host, saturating_add(sent_at, from_seconds(1.0 / host.limits.rate)));
-  if (host.limits.delay > Duration::zero()) rest(host, saturating_add(now, host.limits.delay));
-}
-
-void HostDesk::Impl::set_limits(DeskHost& host, TimePoint now) {
-  host.limits = limits_of_host(*host.policy, host.as_paced());
-  host.rate.set(host.limits.rate, 1, now);
-}
-
 void HostDesk::Impl::note_latency(DeskHost& host, bool answered, const HttpResponse& response, TimePoint now) {
   // By its name it might have been public.
   const bool is_public = !host.address || classify(*host.address) == AddressClass::public_ || host.policy->autothrottle;
@@ -522,13 +544,6 @@ void HostDesk::Impl::lose(DeskHost& host, Error cause, bool unreachable, Duratio
   const Duration pause = std::max(usual, at_least);
   spdlog::debug("{}: {}; it is asked again in {}", notes_.site(host.number), cause.message, format_roughly(pause));
   host.lost = std::make_unique<DeskLoss>(DeskLoss{std::move(cause), unreachable, host.verifies, saturating_add(now, pause)});
-}
-
-void HostDesk::Impl::revive(DeskHost& host) {
-  host.lost.reset();
-  host.health = {};
-  host.robots_until = TimePoint::min();
-  host.robots_attempts = 0;
 }
 
 // --- what it asks itself --------------------------------------------------------------------------------------------------------------
@@ -814,23 +829,6 @@ void HostDesk::Impl::flush_told() {
 void HostDesk::Impl::dress(std::uint32_t number, HttpRequest& request) {
   const auto found = records_.find(number);
   add_fields(found != records_.end() ? *found->second->policy : policies_.of(notes_.site(number)), request);
-}
-
-void HostDesk::Impl::add_fields(const HostPolicy& policy, HttpRequest& request) {
-  for (const auto& field : policy.headers) {
-    const bool has_it = std::ranges::any_of(request.headers, [&](const auto& own) { return equals_ignoring_case(own.first, field.first); });
-    const bool may_go = !request.is_anonymous || equals_lower(field.first, "user-agent");
-    if (!has_it && may_go) request.headers.push_back(field);
-  }
-}
-
-std::string HostDesk::Impl::trouble_of(const DeskHost& host) {
-  if (host.lost) return host.lost->cause.message;
-  if (host.health.suspected()) return "it answered none of its last requests";
-  if (host.health.failures() > 1) return fmt::format("it could not be reached {} times in a row", host.health.failures());
-  if (host.health.failures() == 1) return "it could not be reached just now";
-  if (host.robots_attempts > 0) return "its robots.txt could not be read";
-  return {};
 }
 
 // A pause that its own pace asks for is not the rest of a host that has asked for one, or has failed.

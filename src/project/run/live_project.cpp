@@ -6,6 +6,7 @@
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/rfc3339.hpp"
+#include "project/process/internal/asked_pages.hpp"
 
 namespace argiope {
 namespace {
@@ -18,6 +19,19 @@ WallTime next_multiple(Duration every, WallTime after) {
   return WallTime{(since / every + 1) * every};
 }
 
+// Where a page is counted. A page that is visited because of its age is a success until that has ended.
+std::optional<ProjectCounters::Count> place_of(const KnownPage& page) {
+  using enum ProjectCounters::Count;
+  switch (page.state) {
+    case PageState::waiting:
+    case PageState::visiting: return page.wait == PageWait::recrawl ? success : pending;
+    case PageState::done: return success;
+    case PageState::failed: return failed;
+    case PageState::cancelled: break;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<RuleReaders>> RuleReaders::make(const ProjectDefinition& definition, ProjectMap map, const Shared& shared) {
@@ -26,6 +40,37 @@ Result<std::shared_ptr<RuleReaders>> RuleReaders::make(const ProjectDefinition& 
   std::vector<std::string> names;
   for (const ProjectRule& rule : definition.rules) names.push_back(rule.name());
   return std::make_shared<RuleReaders>(std::move(*reader), shared.there, std::move(names));
+}
+
+Result<void> LiveProject::take_version(const ProjectVersion& version, const RuleReaders::Shared& shared, std::uint32_t pause_after) {
+  auto parsed = parse_project_json(version.text);
+  if (!parsed) return std::unexpected(std::move(parsed.error()));
+  auto its_map = ProjectMap::make(*parsed);
+  if (!its_map) return std::unexpected(std::move(its_map.error()));
+  auto its_readers = RuleReaders::make(*parsed, *its_map, shared);
+  if (!its_readers) return std::unexpected(std::move(its_readers.error()));
+  definition = std::move(*parsed);
+  file_status = definition.status;
+  file_group = definition.group;
+  pause.set_after(definition.pause_after.value_or(pause_after));
+  map.emplace(std::move(*its_map));
+  readers = std::move(*its_readers);
+  for (const ProjectStatus status : {ProjectStatus::todo, ProjectStatus::stop, ProjectStatus::checking, ProjectStatus::debug, ProjectStatus::running}) {
+    if (to_string(status) == record.status) definition.status = status;
+  }
+  text = version.text;
+  source = version.source;
+  script = version.script;
+  make_rules();
+  return {};
+}
+
+void LiveProject::write_to(PageBatch& batch) {
+  is_changed = false;
+  record.pause = pause.stored();
+  record.counters = counters.stored();
+  record.ticks = stored_times();
+  batch.projects.push_back(record);
 }
 
 RuleNumber LiveProject::rule_number(std::string_view name) {
@@ -77,6 +122,33 @@ void LiveProject::make_rule(LiveRule& rule) const {
   }
   rule.settled = argiope::settled(rule.settings);
   rule.terms = argiope::terms_of(rule.settings, usual);
+}
+
+bool LiveProject::has_lost_its_rule(PageIndex::Number page) const {
+  return definition.processor.empty() && !definition.rules.empty() && !rules[index.rule(page)].place;
+}
+
+PageIndex::Number LiveProject::find_page(std::string& name) const {
+  if (const PageIndex::Number page = index.find(page_fingerprint(name)); page != 0) return page;
+  auto usual = usual_page_name(name);
+  const PageIndex::Number page = usual ? index.find(page_fingerprint(*usual)) : 0;
+  if (page != 0) name = *std::move(usual);
+  return page;
+}
+
+void LiveProject::recount(const std::optional<KnownPage>& before, const KnownPage& after) {
+  const auto from = before ? place_of(*before) : std::nullopt;
+  const auto to = place_of(after);
+  if (from == to) return;
+  if (from) counters.add_page(*from, -1);
+  if (to) counters.add_page(*to);
+}
+
+void LiveProject::enter_round(PageIndex::Number page, std::int64_t number) {
+  if (number == 0 || !round || round->number != number || is_in_round(page)) return;
+  if (page >= in_round.size()) in_round.resize(std::max<std::size_t>(page + 1, in_round.size() * 2));
+  in_round[page] = true;
+  ++outstanding;
 }
 
 void LiveProject::plan_times(WallTime now) {

@@ -66,6 +66,9 @@ struct LiveRule {
   std::shared_ptr<const ScriptFields> fields;  // that the script wants of its pages; null: none
 };
 
+struct LiveProject;
+using SharedProject = std::shared_ptr<LiveProject>;
+
 struct LiveProject {
   LiveProject(PageEngineOptions const& engine, ProjectRecord stored) : record(std::move(stored)), pause(engine.pause) {}
 
@@ -85,7 +88,6 @@ struct LiveProject {
   std::optional<ProcessorDescription> description;
   Task<void> describing;
   std::unique_ptr<ResultSinks> sinks;  // null: it has none
-  std::uint32_t failed_descriptions = 0;
 
   // --- what it knows
   PageIndex index;
@@ -125,10 +127,23 @@ struct LiveProject {
   bool is_in_round(PageIndex::Number page) const { return page < in_round.size() && in_round[page]; }
   PageId id_of(PageIndex::Number page) const noexcept { return first_page_id(record.id) - 1 + static_cast<PageId>(page); }
 
+  // It is of that version from now on; `pause_after`: where its file says none.
+  Result<void> take_version(const ProjectVersion& version, const RuleReaders::Shared& shared, std::uint32_t pause_after);
+  // What is stored of it beside its pages.
+  void write_to(PageBatch& batch);
+
   RuleNumber rule_number(std::string_view name);
   // The rules as its file, its version and its script have them now.
   void make_rules();
   void make_rule(LiveRule& rule) const;
+  // A page's rule says what a project without a script does with it.
+  bool has_lost_its_rule(PageIndex::Number page) const;
+  // The page of that name, or of that URL, whose name it then is. 0: there is none.
+  PageIndex::Number find_page(std::string& name) const;
+  // Counts a page that was as `before` and is as `after`; nullopt: it is new.
+  void recount(const std::optional<KnownPage>& before, const KnownPage& after);
+  // `number`: 0: of none.
+  void enter_round(PageIndex::Number page, std::int64_t number);
   // When its first start or tick comes, from what is known of the last ones.
   void plan_times(WallTime now);
   std::string stored_times() const;

@@ -1,15 +1,13 @@
-// A visit: its request, who reads the answer, and what becomes of it in the store.
+#include "project/run/visit_settler.hpp"
+
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "base/internal/counted.hpp"
-#include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"
 #include "project/process/internal/processor_messages.hpp"
-#include "project/run/page_engine_impl.hpp"
 #include "project/run/visit_track.hpp"
 
 namespace argiope {
@@ -20,30 +18,9 @@ constexpr std::size_t kMostRecent = 100;
 constexpr std::size_t kMostErrorText = 1'000;
 constexpr Duration kUsualPutOff = std::chrono::seconds{30};
 constexpr Duration kLeastPutOff = std::chrono::milliseconds{100};
-constexpr Duration kOtherProcessorPause = std::chrono::seconds{1};
-
-// One page more while it lives.
-class PageCount {
- public:
-  explicit PageCount(std::size_t& pages) noexcept : pages_(pages) { ++pages_; }
-  ~PageCount() { --pages_; }
-  PageCount(const PageCount&) = delete;
-
- private:
-  std::size_t& pages_;
-};
 
 WallTime after(WallTime time, Duration span) noexcept {
   return span > WallTime::max() - time ? WallTime::max() : time + span;
-}
-
-// A server that says so is well, and says the same next time.
-bool is_not_there(int status) noexcept { return status == 404 || status == 410; }
-
-Error error_of(const FetchedAnswer& fetched) {
-  const PageResponse& response = fetched.response;
-  if (!response.error_text.empty()) return {Errc::network, response.error_text};
-  return {Errc::network, fmt::format("answered HTTP {}", response.status)};
 }
 
 std::string first_of(std::string text, std::size_t most) {
@@ -61,164 +38,10 @@ std::string troubles_in_words(std::string_view page, const RuleReading& reading)
 
 }  // namespace
 
-void PageEngine::Impl::cancel(PageVisit& visit) {
-  if (visit.is_over || !visit.project) return;
-  visit.is_cancelled = true;
-  if (visit.has_begun && visit.task && !visit.task.done()) visit.task.cancel();
-}
-
-Coro<void> PageEngine::Impl::visit(PageVisit& visit) {
-  visit.has_begun = true;
-  if (visit.is_cancelled) {
-    if (visit.host != 0) desk_->give_back(visit.host);
-    end_cancelled(visit);
-    co_return;
-  }
-  bool cancelled = false;
-  std::string thrown;
-  try {
-    co_await visit_now(visit);
-  } catch (const CancelledError&) {
-    cancelled = visit.is_cancelled;
-    if (!cancelled) thrown = "its processor has cancelled it";
-  } catch (const std::exception& error) {
-    thrown = *error.what() != '\0' ? error.what() : "an error without words";
-  } catch (...) {
-    thrown = "an error without words";
-  }
-  if (!thrown.empty() && !visit.is_over) {
-    spdlog::error("{}: {}", visit.record.name, thrown);
-    VisitAnswer answer;
-    answer.failure = ProcessorFailure{.text = thrown};
-    settle(visit, {}, std::move(answer), nullptr, VisitEnd::failure);
-  }
-  if (cancelled && !visit.is_over) end_cancelled(visit);
-}
-
-Coro<void> PageEngine::Impl::visit_now(PageVisit& visit) {
-  FetchedAnswer fetched = co_await fetch(visit);
-  ReadPage read = co_await read_page(visit, fetched);
-  visit.read = loop_->time();
-  visit.digest = fetched.response.body.empty() ? 0 : std::max<std::uint64_t>(fingerprint(fetched.response.body), 1);
-  const bool is_same = fetched.is_unchanged || (visit.digest != 0 && visit.digest == visit.record.digest);
-  const VisitEnd end = read.answer.failure ? VisitEnd::failure : is_same ? VisitEnd::unchanged : VisitEnd::success;
-  settle(visit, fetched, std::move(read.answer), read.reading ? &*read.reading : nullptr, end);
-}
-
-Coro<FetchedAnswer> PageEngine::Impl::fetch(PageVisit& visit) {
-  LiveProject& project = *visit.project;
-  FetchOrder order{.url = visit.record.url.empty() ? visit.record.name : visit.record.url,
-                   .settings = visit.settings,
-                   .etag = visit.record.etag,
-                   .last_modified = visit.record.last_modified,
-                   .body_limit = options_.body_limit,
-                   .timeout = options_.page_timeout};
-  // In a round what a page leads to is asked for anew, for which its links are needed whether or not it has changed.
-  if (const auto rule = project.rules[visit.rule].place; visit.round != 0 && rule && project.definition.rules[*rule].follow) {
-    order.etag.clear();
-    order.last_modified.clear();
-  }
-  FetchedAnswer fetched = co_await fetch_page(order, *transport_, *desk_, [this](const Url& url) { return host_of(url); }, &rendering_);
-  visit.fetched = visit.read = loop_->time();
-  for (PageLog& line : fetched.notes) log(project, line.level, std::move(line.text));
-  co_return fetched;
-}
-
-Coro<PageEngine::Impl::ReadPage> PageEngine::Impl::read_page(PageVisit& visit, FetchedAnswer& fetched) {
-  LiveProject& project = *visit.project;
-  // Rules may change while the page is read.
-  const std::optional<std::size_t> place = project.rules[visit.rule].place;
-  const bool wants_errors = project.rules[visit.rule].errors;
-  const bool calls = !place || project.definition.rules[*place].call;
-  const ProjectProcessor processor = project.definition.processor;
-  ReadPage read;
-  VisitAnswer& answer = read.answer;
-  if (fetched.is_success && place) {
-    visit.readers = project.readers;
-    visit.place = *place;
-    read.reading = co_await read_by_rule(visit, *place, fetched);
-  }
-  const bool is_for_script = calls && (!processor.empty() || !project.definition.processor.empty());
-  if (is_for_script && (fetched.is_success || wants_errors)) {
-    // Another version of the project may have another processor, which has not said yet what it is, or none.
-    if (project.processor && project.description && project.definition.processor == processor) {
-      answer = co_await call_script(visit, fetched, read.reading ? &*read.reading : nullptr);
-    } else {
-      answer.failure = ProcessorFailure{.text = "its processor is another now", .delay = kOtherProcessorPause, .not_now = true};
-    }
-  } else if (!fetched.is_success && !fetched.is_unchanged) {
-    ProcessorFailure failure{.text = error_of(fetched).message, .kind = fetched.response.error_kind};
-    if (fetched.retry_after) failure.delay = fetched.retry_after;
-    failure.is_final = is_not_there(fetched.response.status) || fetched.is_refused;
-    answer.failure = std::move(failure);
-  }
-  co_return read;
-}
-
-// Fields take their time: on threads of their own. Links alone are read at once.
-Coro<RuleReading> PageEngine::Impl::read_by_rule(PageVisit& visit, std::size_t place, FetchedAnswer& fetched) {
-  const std::shared_ptr<RuleReaders> readers = visit.readers;
-  const WallTime now = wall();
-  const std::string url = visit.record.url.empty() ? visit.record.name : visit.record.url;
-  RuleReading reading;
-  if (readers_.empty() || !readers->has_fields(place)) {
-    readers->here().read(place, url, fetched.response, now, reading);
-    co_return reading;
-  }
-  // The thread may still have it when the visit is cancelled.
-  const auto response = std::make_shared<PageResponse>(std::move(fetched.response));
-  const auto least = std::ranges::min_element(readers_, {}, &ReadingThread::pages);
-  const auto thread = static_cast<std::size_t>(least - readers_.begin());
-  const PageCount waits(least->pages);
-  reading = co_await run_in_executor(*least->executor, [readers, thread, place, url, response, now] {
-    RuleReading read;
-    readers->there(thread).read(place, url, *response, now, read);
-    return read;
-  });
-  fetched.response = std::move(*response);
-  co_return reading;
-}
-
-Coro<VisitAnswer> PageEngine::Impl::call_script(PageVisit& visit, FetchedAnswer& fetched, const RuleReading* reading) {
-  const Live project = visit.project;
-  PageCall call;
-  call.event = event_of(&*project->description, visit.record.url.empty() ? visit.record.name : visit.record.url, visit.record.rule);
-  call.rule = visit.record.rule;
-  call.project = project->record.name;
-  call.name = visit.record.name;
-  call.url = visit.record.url.empty() ? visit.record.name : visit.record.url;
-  call.context_json = visit.record.context;
-  call.settings = visit.settings;
-  call.attempt = visit.before.retried + 1;
-  if (visit.before.succeeded_at != WallTime{}) call.last_at = visit.before.succeeded_at;
-  if (visit.settings.time_limit.value) call.time_limit = *visit.settings.time_limit.value;
-  call.response = std::move(fetched.response);
-  call.save_json = visit.record.save;
-  if (const auto fields = project->rules[visit.rule].fields; fields && fetched.is_success) {
-    std::vector<std::string> troubles;
-    call.fields_json = fields->read(call.url, call.response, wall(), troubles);
-    for (std::string& trouble : troubles) log(*project, "warning", std::move(trouble));
-  } else if (reading != nullptr && reading->results && !reading->results->empty()) {
-    call.fields_json = reading->results->front().value_json;
-  }
-  ++project->reading;
-  VisitAnswer answer;
-  std::exception_ptr thrown;
-  try {
-    const std::shared_ptr<Processor> processor = project->processor;
-    answer = co_await processor->process(call);
-  } catch (...) {
-    thrown = std::current_exception();
-  }
-  --project->reading;
-  fetched.response = std::move(call.response);
-  if (thrown) std::rethrow_exception(thrown);
-  co_return answer;
-}
-
-void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, VisitAnswer answer, const RuleReading* reading, VisitEnd end) {
-  const Live project = visit.project;
-  const TimePoint now = loop_->time();
+void VisitSettler::settle(PageVisit& visit, const FetchedAnswer& fetched, VisitAnswer answer,
+                          const RuleReading* reading, VisitEnd end) {
+  const SharedProject project = visit.project;
+  const TimePoint now = core_.loop->time();
   const WallTime wall_now = wall();
   const PageIndex::Number page = visit.ticket.page;
   PageBatch batch;
@@ -229,7 +52,9 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
   for (const PageLog& line : answer.logs) log(*project, line.level, line.text);
   if (answer.failure && answer.failure->not_now) return put_off(visit, *answer.failure, now, wall_now);
 
-  const auto masked = [&](std::string text) { return project->processor ? project->processor->masked(std::move(text)) : text; };
+  const auto masked = [&](std::string text) {
+    return project->processor ? project->processor->masked(std::move(text)) : text;
+  };
   const auto left_out = [&](std::string_view what, const Error& why) {
     answer.logs.push_back({"warning", masked(fmt::format("a {} was left out: {}", what, why.message))});
     log(*project, "warning", masked(fmt::format("{}: {}", printable(visit.record.name), answer.logs.back().text)));
@@ -238,27 +63,28 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
   const std::int64_t round = project->round && project->round->number == visit.round ? visit.round : 0;
   std::size_t asked = 0;
   if (reading != nullptr) {
-    for (const RuleReading::Trouble& trouble : reading->troubles) answer.logs.push_back({"warning", masked(trouble.text())});
+    for (const RuleReading::Trouble& trouble : reading->troubles)
+      answer.logs.push_back({"warning", masked(trouble.text())});
     if (reading->not_read) answer.logs.push_back({"warning", masked(reading->not_read->message)});
     if (!reading->troubles.empty()) log(*project, "warning", masked(troubles_in_words(visit.record.name, *reading)));
     for (std::size_t i = 0; i < reading->links.size(); ++i) {
-      Asking asking{.name = reading->links[i],
-                    .url = reading->links[i],
-                    .rule = project->rule_number(visit.readers->name_of(reading->rules[i])),
-                    .round = round,
-                    .from = visit.record.id};
-      if (take(*project, asking, batch, wall_now).verdict == AskVerdict::add) ++asked;
+      AskDesk::Asking asking{.name = reading->links[i],
+                             .url = reading->links[i],
+                             .rule = project->rule_number(visit.readers->name_of(reading->rules[i])),
+                             .round = round,
+                             .from = visit.record.id};
+      if (asks_.take(*project, asking, batch, wall_now).verdict == AskVerdict::add) ++asked;
     }
   }
   for (const AskedPage& one : answer.pages) {
-    if (auto taken = take_page(*project, one, round, visit.record.id, batch, wall_now); !taken) {
+    if (auto taken = asks_.take_page(*project, one, round, visit.record.id, batch, wall_now); !taken) {
       left_out("page", taken.error());
     } else if (taken->verdict == AskVerdict::add) {
       ++asked;
     }
   }
   for (const PageMessage& message : answer.messages) {
-    if (auto sent = take_message_of_script(project->record.name, message, batch, wall_now); !sent) {
+    if (auto sent = asks_.take_message_of_script(project->record.name, message, batch, wall_now); !sent) {
       left_out("message", sent.error());
     }
   }
@@ -298,7 +124,8 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
     is_final = is_final || !delay;
   }
   if (is_final) known.retried = std::numeric_limits<std::uint32_t>::max() - 1;
-  VisitDecision decision = decide_visit_end(known, end, project->terms_of(project->index.rule(page)), wall_now, random_);
+  VisitDecision decision =
+      decide_visit_end(known, end, project->terms_of(project->index.rule(page)), wall_now, core_.random);
   if (delay && decision.page.state == PageState::waiting && decision.page.wait == PageWait::retry) {
     decision.page.due = *delay > WallTime::max() - wall_now ? WallTime::max() : wall_now + *delay;
   }
@@ -338,22 +165,22 @@ void PageEngine::Impl::settle(PageVisit& visit, const FetchedAnswer& fetched, Vi
     project->pause.ended(*visit.pass, visit.host, end != VisitEnd::failure, wall_now);
   }
   submit(std::move(batch));
-  ++uncommitted_;
+  places_.note_outcome();
   project->recent.push_front(std::move(note));
   if (project->recent.size() > kMostRecent) project->recent.pop_back();
-  leave(visit);
+  places_.leave(visit);
 }
 
 // The steps that all ends have in common: index, frontier, counters and round.
-void PageEngine::Impl::finish(PageVisit& visit, const VisitDecision& decision, PageChange change, VisitEnd end, std::size_t results, PageBatch& batch,
-                              TimePoint now, WallTime wall_now) {
+void VisitSettler::finish(PageVisit& visit, const VisitDecision& decision, PageChange change, VisitEnd end,
+                          std::size_t results, PageBatch& batch, TimePoint now, WallTime wall_now) {
   using enum ProjectCounters::Count;
   LiveProject& project = *visit.project;
   const PageIndex::Number page = visit.ticket.page;
   const KnownPage before = project.index.known(page);
   const bool was_cancelled = before.state == PageState::cancelled;
   project.index.set(page, decision.page);
-  recount(project, before, decision.page);
+  project.recount(before, decision.page);
   project.visits.erase(page);
   const bool is_waiting = decision.page.state == PageState::waiting;
   const bool recrawls = is_waiting && decision.page.wait == PageWait::recrawl;
@@ -379,14 +206,14 @@ void PageEngine::Impl::finish(PageVisit& visit, const VisitDecision& decision, P
   }
   change.round = project.round && project.is_in_round(page) ? project.round->number : 0;
   batch.changes.push_back(std::move(change));
-  end_round_if_over(project, batch, wall_now);
-  tell_script(project, batch, wall_now);
+  rounds_.end_if_over(project, batch, wall_now);
+  rounds_.tell_script(project, batch, wall_now);
   project.frontier->done(visit.ticket, now);
   project.is_changed = true;
 }
 
 // Not now, and no attempt: it waits as it did, until later.
-void PageEngine::Impl::put_off(PageVisit& visit, const ProcessorFailure& failure, TimePoint now, WallTime wall_now) {
+void VisitSettler::put_off(PageVisit& visit, const ProcessorFailure& failure, TimePoint now, WallTime wall_now) {
   LiveProject& project = *visit.project;
   const PageIndex::Number page = visit.ticket.page;
   KnownPage known = project.index.known(page);
@@ -398,32 +225,34 @@ void PageEngine::Impl::put_off(PageVisit& visit, const ProcessorFailure& failure
     known.state = PageState::waiting;
     known.again = false;
     known.due = after(wall_now, std::max(failure.delay.value_or(kUsualPutOff), kLeastPutOff));
-    recount(project, project.index.known(page), known);
+    project.recount(project.index.known(page), known);
     project.index.set(page, known);
-    batch.changes.push_back({.id = visit.record.id, .known = known, .round = project.round && project.is_in_round(page) ? project.round->number : 0});
+    batch.changes.push_back({.id = visit.record.id,
+                             .known = known,
+                             .round = project.round && project.is_in_round(page) ? project.round->number : 0});
   }
   project.visits.erase(page);
   project.frontier->done(visit.ticket, now);
   if (visit.pass) project.pause.give_back(*visit.pass);
-  end_round_if_over(project, batch, wall_now);
+  rounds_.end_if_over(project, batch, wall_now);
   if (batch.size() > 0) submit(std::move(batch));
-  leave(visit);
+  places_.leave(visit);
 }
 
-// Taken back by an ask, or ended with the engine: then its row says that it waits, as before.
-void PageEngine::Impl::end_cancelled(PageVisit& visit) {
+void VisitSettler::end_cancelled(PageVisit& visit) {
   LiveProject& project = *visit.project;
-  const TimePoint now = loop_->time();
+  const TimePoint now = core_.loop->time();
   const WallTime wall_now = wall();
   visit.is_over = true;
   if (visit.pass) project.pause.give_back(*visit.pass);
   project.visits.erase(visit.ticket.page);
-  if (!stopping_ && !project.is_gone) {
+  if (!core_.stopping && !project.is_gone) {
     PageBatch batch;
     batch.at = wall_now;
     const KnownPage known = project.index.known(visit.ticket.page);
     if (known.state == PageState::cancelled) {
-      const VisitDecision decision = decide_visit_end(known, VisitEnd::failure, project.terms_of(visit.rule), wall_now, random_);
+      const VisitDecision decision =
+          decide_visit_end(known, VisitEnd::failure, project.terms_of(visit.rule), wall_now, core_.random);
       project.index.set(visit.ticket.page, decision.page);
       batch.changes.push_back({.id = visit.record.id, .known = decision.page});
     } else {  // asked for once more since it was cancelled
@@ -432,26 +261,27 @@ void PageEngine::Impl::end_cancelled(PageVisit& visit) {
       waiting.again = false;
       project.index.set(visit.ticket.page, waiting);
     }
-    end_round_if_over(project, batch, wall_now);
-    tell_script(project, batch, wall_now);
+    rounds_.end_if_over(project, batch, wall_now);
+    rounds_.tell_script(project, batch, wall_now);
     if (batch.size() > 0) submit(std::move(batch));
   }
   project.frontier->done(visit.ticket, now);
-  leave(visit);
+  places_.leave(visit);
 }
 
-// Without a request: what can never be fetched, what robots.txt forbids, or a host that cannot be reached.
-void PageEngine::Impl::end_unfetched(const Live& project, const PageFrontier::Ticket& ticket, PageRecord record, Error why, TimePoint until,
-                                     bool is_final) {
-  const TimePoint now = loop_->time();
+void VisitSettler::end_unfetched(const SharedProject& project, const PageFrontier::Ticket& ticket, PageRecord record,
+                                 Error why, TimePoint until, bool is_final) {
+  const TimePoint now = core_.loop->time();
   const WallTime wall_now = wall();
-  PageVisit visit{.project = project, .ticket = ticket, .record = std::move(record), .rule = project->index.rule(ticket.page)};
+  PageVisit visit{
+      .project = project, .ticket = ticket, .record = std::move(record), .rule = project->index.rule(ticket.page)};
   if (project->round && project->is_in_round(ticket.page)) visit.round = project->round->number;
   KnownPage known = project->index.known(ticket.page);
   known.state = PageState::visiting;
   known.again = false;
   if (is_final) known.retried = std::numeric_limits<std::uint32_t>::max() - 1;
-  VisitDecision decision = decide_visit_end(known, VisitEnd::failure, project->terms_of(visit.rule), wall_now, random_);
+  VisitDecision decision =
+      decide_visit_end(known, VisitEnd::failure, project->terms_of(visit.rule), wall_now, core_.random);
   if (!is_final && until != kNever && decision.page.state == PageState::waiting) {
     decision.page.due = std::max(decision.page.due, wall_now + (until - now));
   }
@@ -471,18 +301,13 @@ void PageEngine::Impl::end_unfetched(const Live& project, const PageFrontier::Ti
   batch.at = wall_now;
   finish(visit, decision, std::move(change), VisitEnd::failure, 0, batch, now, wall_now);
   submit(std::move(batch));
-  project->recent.push_front({.at = wall_now, .name = visit.record.name, .url = {}, .rule = visit.record.rule, .gave_up = decision.gave_up,
+  project->recent.push_front({.at = wall_now,
+                              .name = visit.record.name,
+                              .url = {},
+                              .rule = visit.record.rule,
+                              .gave_up = decision.gave_up,
                               .error = std::move(why.message)});
   if (project->recent.size() > kMostRecent) project->recent.pop_back();
-}
-
-void PageEngine::Impl::leave(PageVisit& visit) {
-  activate(*visit.project);
-  visit.project.reset();
-  --under_way_;
-  idle_visits_.push_back(&visit);
-  wake_blocked();
-  if (ticker_) ticker_->soon();
 }
 
 }  // namespace argiope

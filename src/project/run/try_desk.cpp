@@ -1,10 +1,11 @@
-// A page that is tried: a visit of a project that is there for it alone, and of which nothing is stored.
+// A visit of a project that is there for it alone.
+#include "project/run/try_desk.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "argiope/async/timeout.hpp"
 #include "argiope/base/duration.hpp"
 #include "argiope/web/charset.hpp"
 #include "base/internal/counted.hpp"
@@ -14,12 +15,12 @@
 #include "project/process/internal/asked_pages.hpp"
 #include "project/rules/internal/ask_words.hpp"
 #include "project/rules/internal/data_scheme.hpp"
-#include "project/run/page_engine_impl.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr Duration kTryWordsAhead = std::chrono::milliseconds{100};  // who waits for a host says what for, before the time is over
+constexpr Duration kTryWordsAhead =
+    std::chrono::milliseconds{100};  // who waits for a host says what for, before the time is over
 constexpr std::string_view kMessageUrl = "data:,on_message";
 
 // Of what a script is sent without being asked for by a URL of its own.
@@ -59,19 +60,24 @@ void take_answer(const FetchedAnswer& fetched, TriedPage& tried) {
 // Why a script cannot run: its trace is the last that it has said.
 ProcessorFailure failure_of(const Error& error, std::vector<PageLog>& logs) {
   ProcessorFailure failure{.text = error.message};
-  const auto trace = std::ranges::find_if(logs.rbegin(), logs.rend(), [](const PageLog& line) { return line.level == "error" && line.text.contains('\n'); });
+  const auto trace = std::ranges::find_if(logs.rbegin(), logs.rend(), [](const PageLog& line) {
+    return line.level == "error" && line.text.contains('\n');
+  });
   if (trace == logs.rend()) return failure;
   failure.trace = std::move(trace->text);
   logs.erase(std::next(trace).base());
   return failure;
 }
 
-Coro<void> end_processor_of_try([[maybe_unused]] std::shared_ptr<const void> place, std::shared_ptr<Processor> processor) { co_await processor->close(); }
+Coro<void> end_processor_of_try([[maybe_unused]] std::shared_ptr<const void> place,
+                                std::shared_ptr<Processor> processor) {
+  co_await processor->close();
+}
 
 }  // namespace
 
 // Counts as one that is under way.
-class PageEngine::Impl::TryPlace {
+class TryDesk::TryPlace {
  public:
   explicit TryPlace(std::shared_ptr<std::size_t> count) : count_(std::move(count)) { ++*count_; }
   TryPlace(const TryPlace&) = delete;
@@ -82,9 +88,9 @@ class PageEngine::Impl::TryPlace {
   const std::shared_ptr<std::size_t> count_;
 };
 
-struct PageEngine::Impl::TryUnderWay {
+struct TryDesk::TryUnderWay {
   PageTryOrder order;
-  Live project;  // as the order has it
+  SharedProject project;  // as the order has it
   std::shared_ptr<std::vector<PageLog>> logs = std::make_shared<std::vector<PageLog>>();
   TriedPage tried;
   TimePoint until{};
@@ -92,37 +98,43 @@ struct PageEngine::Impl::TryUnderWay {
   bool is_fetched = false;
 };
 
-void PageEngine::Impl::end_tries() {
+void TryDesk::end_tries() {
   for (Timeout* const limit : try_limits_) {
-    if (!limit->expired()) limit->reschedule(loop_->time());
+    if (!limit->expired()) limit->reschedule(core_.loop->time());
   }
 }
 
-Coro<Result<TriedPage>> PageEngine::Impl::try_page(PageTryOrder order) {
-  if (!background_ || stopping_ || has_ended()) co_return fail(Errc::cancelled, "pages are not visited now");
-  if (*tries_ >= options_.most_tries) co_return fail(Errc::busy, fmt::format("{} are being tried, and no more at once: try again soon", counted(*tries_, "page")));
+Coro<Result<TriedPage>> TryDesk::try_page(PageTryOrder order) {
+  if (!core_.background || core_.stopping || core_.ended.is_set())
+    co_return fail(Errc::cancelled, "pages are not visited now");
+  if (*tries_ >= options_.most_tries)
+    co_return fail(Errc::busy,
+                   fmt::format("{} are being tried, and no more at once: try again soon", counted(*tries_, "page")));
   if (!is_data_url(order.page.url)) {
     if (const auto url = url_to_visit(order.page.url); !url) co_return std::unexpected(url.error());
   }
   TryUnderWay its{.order = std::move(order)};
   its.project = std::make_shared<LiveProject>(options_, ProjectRecord{});
   LiveProject& project = *its.project;
-  if (auto taken = take_version(project, {.text = its.order.definition}); !taken) co_return std::unexpected(std::move(taken.error()));
+  if (auto taken = project.take_version({.text = its.order.definition}, core_.reading, options_.pause.after); !taken)
+    co_return std::unexpected(std::move(taken.error()));
   project.record.name = project.definition.name;
   // Lines that come when it has ended are for nobody. Notes on a sandbox come twice.
   project.log = [logs = std::weak_ptr(its.logs)](PageLog line) {
     const auto kept = logs.lock();
     if (!kept) return;
-    const bool is_known = line.level == "info" && std::ranges::any_of(*kept, [&](const PageLog& one) { return one.level == "info" && one.text == line.text; });
+    const bool is_known = line.level == "info" && std::ranges::any_of(*kept, [&](const PageLog& one) {
+                            return one.level == "info" && one.text == line.text;
+                          });
     if (!is_known) kept->push_back(std::move(line));
   };
 
-  its.until = saturating_add(loop_->time(), options_.try_limit);
+  its.until = saturating_add(core_.loop->time(), options_.try_limit);
   Timeout limit(its.until);
   struct Registered {
-    Impl& engine;
+    TryDesk& engine;
     Timeout& limit;
-    Registered(Impl& its_engine, Timeout& its_limit) : engine(its_engine), limit(its_limit) {
+    Registered(TryDesk& its_engine, Timeout& its_limit) : engine(its_engine), limit(its_limit) {
       engine.try_limits_.push_back(&limit);
       engine.tries_are_over_.clear();
     }
@@ -133,18 +145,24 @@ Coro<Result<TriedPage>> PageEngine::Impl::try_page(PageTryOrder order) {
   } const registered(*this, limit);
   // Its processor ends behind it, whatever becomes of who has asked.
   struct Ending {
-    Impl& engine;
+    TryDesk& engine;
     LiveProject& project;
     std::shared_ptr<const TryPlace> place;
     ~Ending() {
-      if (project.processor) engine.background_->run(nullptr, end_processor_of_try(std::move(place), std::exchange(project.processor, nullptr)));
+      if (project.processor)
+        engine.core_.background->run(nullptr,
+                                     end_processor_of_try(std::move(place), std::exchange(project.processor, nullptr)));
     }
   } const ending{*this, project, std::make_shared<const TryPlace>(tries_)};
 
   if (!project.definition.processor.empty()) {
     const auto& make = its.order.make_processor ? its.order.make_processor : options_.make_processor;
-    if (!make) co_return fail(Errc::unsupported, fmt::format("project {} has a processor, and nobody here can run it", in_quotes(project.record.name)));
-    auto made = make(project.definition, {.log = project.log, .described = [](const ProcessorDescription&) {}, .trouble = [](const std::string&) {}});
+    if (!make)
+      co_return fail(Errc::unsupported, fmt::format("project {} has a processor, and nobody here can run it",
+                                                    in_quotes(project.record.name)));
+    auto made = make(
+        project.definition,
+        {.log = project.log, .described = [](const ProcessorDescription&) {}, .trouble = [](const std::string&) {}});
     if (!made) co_return std::unexpected(std::move(made.error()));
     project.processor = std::move(*made);
   }
@@ -155,19 +173,21 @@ Coro<Result<TriedPage>> PageEngine::Impl::try_page(PageTryOrder order) {
     is_out_of_time = true;
   }
   if (is_out_of_time) {
-    if (stopping_) co_return fail(Errc::cancelled, "the pages are not visited any more");
-    const std::string why = fmt::format("the {} that a try may take were over {}", format_duration(options_.try_limit), its.doing);
+    if (core_.stopping) co_return fail(Errc::cancelled, "the pages are not visited any more");
+    const std::string why =
+        fmt::format("the {} that a try may take were over {}", format_duration(options_.try_limit), its.doing);
     if (its.is_fetched) {
       its.tried.failure = ProcessorFailure{.text = why};
     } else {
       its.tried.not_fetched = why;
     }
   }
-  its.tried.logs.insert(its.tried.logs.begin(), std::make_move_iterator(its.logs->begin()), std::make_move_iterator(its.logs->end()));
+  its.tried.logs.insert(its.tried.logs.begin(), std::make_move_iterator(its.logs->begin()),
+                        std::make_move_iterator(its.logs->end()));
   co_return std::move(its.tried);
 }
 
-Coro<void> PageEngine::Impl::try_now(TryUnderWay& its) {
+Coro<void> TryDesk::try_now(TryUnderWay& its) {
   LiveProject& project = *its.project;
   TriedPage& tried = its.tried;
   if (project.processor) {
@@ -185,7 +205,7 @@ Coro<void> PageEngine::Impl::try_now(TryUnderWay& its) {
   const bool is_event = is_data_url(asked.url) && asked.rule.empty();
   if (is_event) asked.rule = rule_of_event(project.description ? &*project.description : nullptr, asked.url);
   asked.force = asked.force || (!asked.rule.empty() && is_event);
-  const auto meant = meant_by(project, asked, wall());
+  const auto meant = AskDesk::meant_by(project, asked, wall());
   if (!meant) {
     tried.not_fetched = meant.error().message;
     co_return;
@@ -197,7 +217,11 @@ Coro<void> PageEngine::Impl::try_now(TryUnderWay& its) {
   tried.becomes = is_bare_start ? "its starts are asked for" : becomes(its, *meant);
 
   PageVisit visit{.project = its.project,
-                  .record = {.name = meant->name, .url = meant->url, .rule = tried.rule, .context = asked.context_json, .save = its.order.save_json},
+                  .record = {.name = meant->name,
+                             .url = meant->url,
+                             .rule = tried.rule,
+                             .context = asked.context_json,
+                             .save = its.order.save_json},
                   .rule = rule,
                   .settings = project.rules[rule].settled};
   if (!asked.settings.is_empty()) visit.settings = settled(merged(asked.settings, project.rules[rule].settings, {}));
@@ -207,8 +231,8 @@ Coro<void> PageEngine::Impl::try_now(TryUnderWay& its) {
   take_answer(*fetched, tried);
   if (its.order.on_answer && tried.status != 0) its.order.on_answer(fetched->response);
   its.doing = "before it was read";
-  ReadPage read;
-  if (meant->rule) read = co_await read_page(visit, *fetched);
+  VisitReader::ReadPage read;
+  if (meant->rule) read = co_await reader_.read_page(visit, *fetched);
   tell_leads(its, visit, *fetched, read);
   VisitAnswer& answer = read.answer;
   tried.logs = std::move(answer.logs);
@@ -228,7 +252,7 @@ Coro<void> PageEngine::Impl::try_now(TryUnderWay& its) {
 }
 
 // Its server's answer, or the one to the try before; nullopt: `tried` says why it was not asked.
-Coro<std::optional<FetchedAnswer>> PageEngine::Impl::fetch_tried(TryUnderWay& its, PageVisit& visit) {
+Coro<std::optional<FetchedAnswer>> TryDesk::fetch_tried(TryUnderWay& its, PageVisit& visit) {
   TriedPage& tried = its.tried;
   tried.request = stored(PageSettings{.request = visit.settings.request});
   if (its.order.answer && its.order.answered_request == tried.request) {
@@ -240,32 +264,35 @@ Coro<std::optional<FetchedAnswer>> PageEngine::Impl::fetch_tried(TryUnderWay& it
     const auto url = url_to_visit(visit.record.url);
     its.doing = "while it waited for its host";
     const RequestSettings& said = visit.settings.request;
-    const HostDesk::Answer entered = co_await desk_->enter(host_of(*url), *url, said.robots.value.value_or(true), its.until - kTryWordsAhead,
-                                                           said.verify_certificate.value.value_or(true));
+    const HostDesk::Answer entered =
+        co_await hosts_.desk().enter(hosts_.host_of(*url), *url, said.robots.value.value_or(true),
+                                     its.until - kTryWordsAhead, said.verify_certificate.value.value_or(true));
     if (entered.leave != HostDesk::Leave::go) {
       tried.not_fetched = entered.leave == HostDesk::Leave::forbidden ? "robots.txt forbids it"
-                          : entered.leave == HostDesk::Leave::lost    ? entered.why.message
-                                                                      : fmt::format("{}: {}", url->site_key(), entered.words);
+                          : entered.leave == HostDesk::Leave::lost
+                              ? entered.why.message
+                              : fmt::format("{}: {}", url->site_key(), entered.words);
       co_return std::nullopt;
     }
   }
   its.doing = "before it was answered";
-  FetchedAnswer fetched = co_await fetch(visit);
+  FetchedAnswer fetched = co_await reader_.fetch(visit);
   // A copy: reading may end with what it reads still lent to a script.
   if (is_asked && fetched.response.status != 0) tried.answer = std::make_shared<const FetchedAnswer>(fetched);
   co_return fetched;
 }
 
-std::string PageEngine::Impl::becomes(const TryUnderWay& its, const AskMeant& meant) const {
+std::string TryDesk::becomes(const TryUnderWay& its, const AskMeant& meant) const {
   if (!meant.rule) return in_words(meant.place);
   std::optional<KnownPage> known;
-  if (const Live running = find(its.project->record.name)) {
-    if (const PageIndex::Number page = running->index.find(page_fingerprint(meant.name)); page != 0) known = running->index.known(page);
+  if (const SharedProject running = core_.find(its.project->record.name)) {
+    if (const PageIndex::Number page = running->index.find(page_fingerprint(meant.name)); page != 0)
+      known = running->index.known(page);
   }
   return in_words(decide_ask(known ? &*known : nullptr, meant.ask, its.project->terms_of(*meant.rule), wall()));
 }
 
-void PageEngine::Impl::add_lead(TryUnderWay& its, const AskedPage& page, bool is_followed) const {
+void TryDesk::add_lead(TryUnderWay& its, const AskedPage& page, bool is_followed) const {
   if (its.tried.leads.size() >= TriedPage::kMostLeads) {
     ++its.tried.leads_left_out;
     return;
@@ -273,7 +300,7 @@ void PageEngine::Impl::add_lead(TryUnderWay& its, const AskedPage& page, bool is
   LiveProject& project = *its.project;
   TriedPage::Lead lead{.url = page.url, .context_json = page.context_json, .priority = page.settings.priority.value};
   if (says_more_than_where(page)) lead.page_json = json_object([&](JsonWriter& out) { write_asked_page(out, page); });
-  const auto meant = meant_by(project, page, wall());
+  const auto meant = AskDesk::meant_by(project, page, wall());
   if (!meant) {
     lead.becomes = meant.error().message;
   } else {
@@ -285,7 +312,8 @@ void PageEngine::Impl::add_lead(TryUnderWay& its, const AskedPage& page, bool is
 }
 
 // Pages that a visit would ask for go before those that it would let be.
-void PageEngine::Impl::tell_leads(TryUnderWay& its, const PageVisit& visit, const FetchedAnswer& fetched, const ReadPage& read) {
+void TryDesk::tell_leads(TryUnderWay& its, const PageVisit& visit, const FetchedAnswer& fetched,
+                         const VisitReader::ReadPage& read) const {
   const LiveProject& project = *its.project;
   if (its.order.page.url == kStartPage) {
     for (const Url& start : project.definition.start) add_lead(its, {.url = start.href(), .force = true});
@@ -294,7 +322,8 @@ void PageEngine::Impl::tell_leads(TryUnderWay& its, const PageVisit& visit, cons
   if (!project.definition.rules.empty() && fetched.is_success) {
     const std::optional<std::size_t> place = project.rules[visit.rule].place;
     for (RuleReader::Link& link : project.readers->here().links_of(visit.record.url, fetched.response)) {
-      const bool is_followed = place && !link.nofollow && project.map->follows(*place, link.url) && project.map->find(link.url).rule;
+      const bool is_followed =
+          place && !link.nofollow && project.map->follows(*place, link.url) && project.map->find(link.url).rule;
       AskedPage page{.url = std::move(link.url)};
       if (is_followed) {
         add_lead(its, page);
@@ -305,6 +334,10 @@ void PageEngine::Impl::tell_leads(TryUnderWay& its, const PageVisit& visit, cons
   }
   for (const AskedPage& page : read.answer.pages) add_lead(its, page);
   for (const AskedPage& page : others) add_lead(its, page, false);
+}
+
+Coro<void> TryDesk::ended() {
+  while (!tries_are_over_.is_set()) co_await tries_are_over_.wait();
 }
 
 }  // namespace argiope
