@@ -1,5 +1,5 @@
-// What a host costs a crawl for good: resident memory over a million hosts, one URL each, that are met one after the other
-// and done with, and over as many that all wait at once.
+// What a host costs a crawl for good: resident memory over a million hosts, one URL each, that are met one after the
+// other and done with, and over as many that all wait at once.
 // Usage: bench_crawl_hosts [hosts]
 #include <malloc.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-// The HTTP server beside others: one thread each, 64 connections, a POST of 100 bytes of JSON that is given back; one at a
-// time and 16 pipelined. Each server is a process of its own; the client is this one, on the other core.
+// The HTTP server beside others: one thread each, 64 connections, a POST of 100 bytes of JSON that is given back; one
+// at a time and 16 pipelined. Each server is a process of its own; the client is this one, on the other core.
 // Usage: bench_http_server [--requests N] [--rounds N] [--only NAME] | --serve NAME
-// Prints requests/s, and the server's processor time a request, which other work on the machine changes less. --serve is for
-// other programs: one server, whose port goes to the standard output in two bytes, until it is killed.
+// Prints requests/s, and the server's processor time a request, which other work on the machine changes less. --serve
+// is for other programs: one server, whose port goes to the standard output in two bytes, until it is killed.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>

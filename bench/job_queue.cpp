@@ -1,6 +1,7 @@
 // JobQueue in memory: put, lease and done, raising a priority, bytes a job. Usage: bench_job_queue [jobs]
 //
-// pyspider's figures were measured on the machine that docs/benchmarks.md names; it is in no Debian package, so it cannot run beside.
+// pyspider's figures were measured on the machine that docs/benchmarks.md names; it is in no Debian package, so it
+// cannot run beside.
 #include "argiope/jobs/job_queue.hpp"
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Durable jobs from end to end, through an engine on SQLite with full sync: puts acknowledged after their commit, and jobs that do
-// nothing handed to a worker's function and settled.
+// Durable jobs from end to end, through an engine on SQLite with full sync: puts acknowledged after their commit, and
+// jobs that do nothing handed to a worker's function and settled.
 // Usage: bench_jobs [--jobs N] [--clients N] [--queued N] [--file FILE]
 // Prints "NAME VALUE UNIT" lines; bench/job_peers.py shows them beside the peers'.
 #include <fmt/format.h>

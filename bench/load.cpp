@@ -1,11 +1,11 @@
-// A load on a server of jobs, by one thread over connections on loopback, in the protocol of the server's kind. What it says in
-// a turn goes out in one write a connection. bench/daemon_peers.py starts the servers and runs it.
+// A load on a server of jobs, by one thread over connections on loopback, in the protocol of the server's kind. What it
+// says in a turn goes out in one write a connection. bench/daemon_peers.py starts the servers and runs it.
 // Usage: bench_load put PROTOCOL PORT [--connections N] [--in-flight N] [--batch N] [--jobs N] [--seconds S]
 //        bench_load work PROTOCOL PORT [--connections N] [--in-flight N] [--jobs N] [--seconds S]
 //        bench_load open PROTOCOL PORT [--connections N] [--waiters N] [--rate N] [--seconds S]
-// `put` and `work` end after so many jobs or seconds, whichever comes first, and print {"jobs":…,"seconds":…}. `open` puts so
-// many jobs a second, whether those before were answered or not, while workers wait: it prints how long after a put was due
-// it was acknowledged, and a worker had it: {"jobs":…,"put_ms":[p50,p99],"came_ms":[p50,p99]}.
+// `put` and `work` end after so many jobs or seconds, whichever comes first, and print {"jobs":…,"seconds":…}. `open`
+// puts so many jobs a second, whether those before were answered or not, while workers wait: it prints how long after a
+// put was due it was acknowledged, and a worker had it: {"jobs":…,"put_ms":[p50,p99],"came_ms":[p50,p99]}.
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -50,7 +50,8 @@ SteadyClock::duration span(double seconds) {
   return std::chrono::duration_cast<SteadyClock::duration>(Seconds(seconds));
 }
 
-// --- connections -----------------------------------------------------------------------------------------------------------
+// --- connections
+// -----------------------------------------------------------------------------------------------------------
 
 struct Connection {
   int fd = -1;
@@ -130,7 +131,8 @@ class Connections {
   std::vector<std::unique_ptr<Connection>> all_;
 };
 
-// --- as fast as the server answers -----------------------------------------------------------------------------------------
+// --- as fast as the server answers
+// -----------------------------------------------------------------------------------------
 
 class Closed final : public Listener {
  public:
@@ -194,7 +196,8 @@ class Closed final : public Listener {
   std::size_t left_, open_ = 0, done_ = 0, asked_ = 0;
 };
 
-// --- so many a second ------------------------------------------------------------------------------------------------------
+// --- so many a second
+// ------------------------------------------------------------------------------------------------------
 
 // The first part is warming up.
 class Latencies {

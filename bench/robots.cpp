@@ -1,5 +1,5 @@
-// What it costs to ask a robots.txt about a path, and to read one: files of a few rules, as most are, of a thousand, and one
-// made to be slow.
+// What it costs to ask a robots.txt about a path, and to read one: files of a few rules, as most are, of a thousand,
+// and one made to be slow.
 #include "argiope/web/robots.hpp"
 
 #include <chrono>

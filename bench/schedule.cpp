@@ -1,5 +1,6 @@
-// Schedules: a million that fire at intervals in memory, and 100,000 in SQLite with full sync. What it takes to add them, to
-// start with them, to fire them when all are due at once, how late they are at 10,000 a second, and their memory.
+// Schedules: a million that fire at intervals in memory, and 100,000 in SQLite with full sync. What it takes to add
+// them, to start with them, to fire them when all are due at once, how late they are at 10,000 a second, and their
+// memory.
 // Usage: bench_schedule [--memory N] [--sqlite N] [--seconds S] [--file FILE]
 // Prints "NAME VALUE UNIT" lines; bench/schedule_peers.py shows them beside APScheduler's.
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The SQLite store: durable puts of 64 clients, and leases with their ends in batches, in jobs a second; schedules added
-// and fired, in schedules a second, there and in memory.
+// The SQLite store: durable puts of 64 clients, and leases with their ends in batches, in jobs a second; schedules
+// added and fired, in schedules a second, there and in memory.
 // Usage: bench_store [jobs queued besides, 10000] [file, store-bench.db] [seconds each, 3]
 #include "argiope/store/store.hpp"
 

@@ -2,8 +2,8 @@
 //
 // The web is a graph made up from numbers, and fetching is sleeping, so that what the workers do among themselves is
 // all there is to see; crawl/ has the real one. A worker puts the links of a page before it says task_done() of it, so
-// join() cannot return while there may be more to come. The workers are a group's: when the crawl ends, however it ends,
-// they have ended before.
+// join() cannot return while there may be more to come. The workers are a group's: when the crawl ends, however it
+// ends, they have ended before.
 #include <fmt/format.h>
 
 #include <algorithm>

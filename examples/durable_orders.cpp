@@ -1,5 +1,6 @@
-// The order service of order_service.cpp, durable: an order is a job in a SQLite file before it is acknowledged, so that
-// kill -9 loses none. The next process goes on with what is in the file. SIGTERM gives the orders under way ten seconds.
+// The order service of order_service.cpp, durable: an order is a job in a SQLite file before it is acknowledged, so
+// that kill -9 loses none. The next process goes on with what is in the file. SIGTERM gives the orders under way ten
+// seconds.
 // Usage: durable_orders PORT FILE [wait]
 #include <argiope/async.hpp>
 #include <argiope/engine/engine.hpp>

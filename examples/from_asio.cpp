@@ -1,5 +1,5 @@
-// An echo server and its clients with a time limit, as one writes them on coming from Asio: no io_context, no strand, no
-// completion token. docs/from-asio.md prints this program.
+// An echo server and its clients with a time limit, as one writes them on coming from Asio: no io_context, no strand,
+// no completion token. docs/from-asio.md prints this program.
 #include <argiope/async.hpp>
 #include <cstdio>
 #include <string>

@@ -1,5 +1,6 @@
 // An io_context that stays in charge: a program written with Asio runs it as before, and Argiope's tasks run beside
 // Asio's coroutines, on the same thread. docs/from-asio.md prints this program.
+#include <algorithm>
 #include <argiope/async.hpp>
 #include <argiope/async/asio_backend.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -9,7 +10,6 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <algorithm>
 #include <cstdio>
 
 namespace asio = boost::asio;

@@ -1,5 +1,5 @@
-// What an order service does when its queue is full, and when it closes: an order is answered at once, workers deal with it in
-// the background. examples/order_service.cpp is the service itself, over HTTP.
+// What an order service does when its queue is full, and when it closes: an order is answered at once, workers deal
+// with it in the background. examples/order_service.cpp is the service itself, over HTTP.
 //
 // The queue between them is bounded, and what happens when it is full is a policy: let the customer wait, or refuse the
 // order so that he can go elsewhere. Shutting down takes no more orders and gives those in the house ten seconds; what

@@ -1,5 +1,5 @@
-// A project whose pages this program reads: from the page that is named it follows links to others of its site, each once, and keeps
-// their titles. Run again, it visits what it has not seen.
+// A project whose pages this program reads: from the page that is named it follows links to others of its site, each
+// once, and keeps their titles. Run again, it visits what it has not seen.
 #include <cstdio>
 #include <string>
 
@@ -31,7 +31,8 @@ Coro<ProjectAnswer> read_page(const ProjectPage& page) {
 int main(int argc, char** argv) {
   const std::string start = argc > 1 ? argv[1] : "http://127.0.0.1:8080/";
   LocalProjectOptions options;
-  options.definition = R"({"project": {"name": "titles", "start": [")" + start + R"("], "processor": ["read_pages"]}, "rule": [{"name": "page"}]})";
+  options.definition = R"({"project": {"name": "titles", "start": [")" + start +
+                       R"("], "processor": ["read_pages"]}, "rule": [{"name": "page"}]})";
   options.read = read_page;
   options.setup.database = argc > 2 ? argv[2] : ":memory:";
   const auto project = LocalProject::open(std::move(options));
@@ -42,6 +43,7 @@ int main(int argc, char** argv) {
     std::printf("%s %s\n", row.url.c_str(), row.value.c_str());
     return true;
   });
-  std::printf("%llu visits, %llu results\n", static_cast<unsigned long long>(report->visits), static_cast<unsigned long long>(report->results));
+  std::printf("%llu visits, %llu results\n", static_cast<unsigned long long>(report->visits),
+              static_cast<unsigned long long>(report->results));
   return shown ? 0 : 1;
 }

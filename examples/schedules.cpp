@@ -1,9 +1,9 @@
 // Schedules: the right moment, once, and a word about every moment that was let go.
 //
 // A backup at half past two in Berlin, over the night in which the clock goes from 02:00 to 03:00; a report that is
-// worth nothing an hour late; and a collection every quarter of an hour of which only the latest matters. In the morning
-// the process is killed, and it comes back the next day: each schedule does what its policies say about the times nobody
-// was there for. The file is a real one; time is simulated, so that the night takes a moment.
+// worth nothing an hour late; and a collection every quarter of an hour of which only the latest matters. In the
+// morning the process is killed, and it comes back the next day: each schedule does what its policies say about the
+// times nobody was there for. The file is a real one; time is simulated, so that the night takes a moment.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <unistd.h>

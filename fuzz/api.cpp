@@ -1,5 +1,5 @@
-// The routes of the API that read bodies: any bytes, at any of them. The first byte chooses the route. Every answer is whole,
-// its body is JSON, and what is refused changes nothing that a client could not have asked for.
+// The routes of the API that read bodies: any bytes, at any of them. The first byte chooses the route. Every answer is
+// whole, its body is JSON, and what is refused changes nothing that a client could not have asked for.
 #include "serve/api/api.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a request of the API says beside its body: any bytes as its query, with cursors, and as its Idempotency-Key. A cursor
-// keeps to its bounds and says what its digits say; two requests have one key only if they are the same.
+// What a request of the API says beside its body: any bytes as its query, with cursors, and as its Idempotency-Key. A
+// cursor keeps to its bounds and says what its digits say; two requests have one key only if they are the same.
 #include <charconv>
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
-// The file of who changed what: any bytes as the file, any bytes as the body of a change. What is read has numbers that grow and
-// is a part of the file; what a crash has cut off is removed, and the file is then read as the same. Of a body nothing is told that
-// hides in it.
+// The file of who changed what: any bytes as the file, any bytes as the body of a change. What is read has numbers that
+// grow and is a part of the file; what a crash has cut off is removed, and the file is then read as the same. Of a body
+// nothing is told that hides in it.
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>

@@ -1,10 +1,11 @@
 // A line of an index of archives, and the key of a URL.
+#include "warc/internal/cdxj.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "warc/internal/cdxj.hpp"
 #include "web/url/internal/surt.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

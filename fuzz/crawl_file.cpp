@@ -1,5 +1,5 @@
-// Files of `argiope crawl --config`: any bytes. What is refused is refused in one line that begins with the file's name; what is
-// accepted keeps to its bounds, and a crawl can be made of it.
+// Files of `argiope crawl --config`: any bytes. What is refused is refused in one line that begins with the file's
+// name; what is accepted keeps to its bounds, and a crawl can be made of it.
 #include "config/internal/crawl_file.hpp"
 
 #include <cstdint>

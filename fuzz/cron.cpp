@@ -1,5 +1,5 @@
-// Cron expressions of every dialect, triggers as JSON, times and durations. Whatever is accepted must come back from its
-// own text and its JSON form, and its next and previous times must be in order and undo each other. The first byte
+// Cron expressions of every dialect, triggers as JSON, times and durations. Whatever is accepted must come back from
+// its own text and its JSON form, and its next and previous times must be in order and undo each other. The first byte
 // chooses the dialect, the second the zone and the policies.
 #include <cstdint>
 #include <iterator>

@@ -1,5 +1,5 @@
-// data: URLs of pages: any bytes. What is refused says why and has no body; what is answered has one no longer than the URL, a media
-// type that a header may have, and the same content whether it is percent-encoded or in base64.
+// data: URLs of pages: any bytes. What is refused says why and has no body; what is answered has one no longer than the
+// URL, a media type that a header may have, and the same content whether it is percent-encoded or in base64.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -22,7 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       continue;
     }
     require(is_data_url(url) && response.status == 200 && response.body.size() <= url.size());
-    require(response.headers.size() == 1 && is_header_safe(response.headers[0].second) && !response.headers[0].second.empty());
+    require(response.headers.size() == 1 && is_header_safe(response.headers[0].second) &&
+            !response.headers[0].second.empty());
   }
   require(answer_of_data_url("data:text/plain," + percent_encode(bytes)).body == bytes);
   require(answer_of_data_url("data:text/plain;base64," + to_base64(bytes)).body == bytes);

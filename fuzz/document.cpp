@@ -1,7 +1,7 @@
-// A page and a selector: the first line is the selector, CSS or, behind "/" or "(", XPath; the second byte of the rest says HTML or
-// XML. Beside not crashing: what is found is in order, once each, within the element it is asked of, and the first is the first;
-// what is written as HTML and read again says the same; the texts of tokens are the parser's; and so are the rows of a page that is
-// read without it.
+// A page and a selector: the first line is the selector, CSS or, behind "/" or "(", XPath; the second byte of the rest
+// says HTML or XML. Beside not crashing: what is found is in order, once each, within the element it is asked of, and
+// the first is the first; what is written as HTML and read again says the same; the texts of tokens are the parser's;
+// and so are the rows of a page that is read without it.
 #include "argiope/document/document.hpp"
 
 #include <algorithm>
@@ -79,10 +79,12 @@ void look_at_parts(const Document& document) {
 
 }  // namespace
 
-// The parser copies a text that it merges into memory which the text is in: memmove() would be its call, and is what glibc's memcpy() does.
-// compare_trees() shows that what comes of it is right.
+// The parser copies a text that it merges into memory which the text is in: memmove() would be its call, and is what
+// glibc's memcpy() does. compare_trees() shows that what comes of it is right.
 extern "C" const char* __asan_default_suppressions();
-extern "C" const char* __asan_default_suppressions() { return "interceptor_via_fun:myhtml_token_merged_two_token_string\n"; }
+extern "C" const char* __asan_default_suppressions() {
+  return "interceptor_via_fun:myhtml_token_merged_two_token_string\n";
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);

@@ -1,5 +1,5 @@
-// Events as a stream sends them, and the Last-Event-ID of who comes back: any bytes in what jobs and workers say. A reader that goes by
-// the standard reads exactly one event, of that name, whose data is JSON.
+// Events as a stream sends them, and the Last-Event-ID of who comes back: any bytes in what jobs and workers say. A
+// reader that goes by the standard reads exactly one event, of that name, whose data is JSON.
 #include "serve/watch/event_record.hpp"
 
 #include <cstdint>

@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   argiope::scan_links_and_references(html, options, again, references);
   argiope::scan_references(html, alone);
   require(references.found == alone.found && references.base_href == alone.base_href && references.head == alone.head);
-  require(again.links.size() == result.links.size() && again.base_href == result.base_href && again.dropped == result.dropped);
+  require(again.links.size() == result.links.size() && again.base_href == result.base_href &&
+          again.dropped == result.dropped);
   for (std::size_t i = 0; i < again.links.size(); ++i) require(again.links[i].url == result.links[i].url);
   return 0;
 }

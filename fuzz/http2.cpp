@@ -1,5 +1,5 @@
-// What a server says by HTTP/2, in pieces, to a client with three requests under way. The first byte says how large the pieces
-// are, and whether the second request is broken off on the way.
+// What a server says by HTTP/2, in pieces, to a client with three requests under way. The first byte says how large the
+// pieces are, and whether the second request is broken off on the way.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -42,10 +42,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   limits.keep_wire = limits.keep_fields = data[0] % 3 == 0;
   Http2Session session({kMostHead, 10});
   std::vector<std::unique_ptr<Request>> requests;
-  requests.push_back(std::make_unique<Request>(session, HttpMethod::get, "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", limits));
+  requests.push_back(
+      std::make_unique<Request>(session, HttpMethod::get, "GET / HTTP/1.1\r\nHost: a.example\r\n\r\n", limits));
   requests.push_back(std::make_unique<Request>(
       session, HttpMethod::post, "POST /form HTTP/1.1\r\nHost: a.example\r\nContent-Length: 3\r\n\r\na=b", limits));
-  requests.push_back(std::make_unique<Request>(session, HttpMethod::head, "HEAD / HTTP/1.1\r\nHost: a.example\r\n\r\n", limits));
+  requests.push_back(
+      std::make_unique<Request>(session, HttpMethod::head, "HEAD / HTTP/1.1\r\nHost: a.example\r\n\r\n", limits));
 
   std::string sent;
   while (!bytes.empty() && !session.is_over()) {
@@ -61,9 +63,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const Request& request = *requests[i];
     const bool is_stopped = i == 1 && is_stopped_early;
     require(is_stopped || request.stream.end != Http2End::open);  // else a stream without an end
-    require(request.response.body.size() <= kMostBody);  // else a body beyond its limit
+    require(request.response.body.size() <= kMostBody);           // else a body beyond its limit
     require(request.response.wire.head.size() <= 2 * kMostHead);  // else a head beyond its limit
-    require(request.stream.end != Http2End::failed || !request.stream.error.message.empty());  // else an error without words
+    require(request.stream.end != Http2End::failed ||
+            !request.stream.error.message.empty());  // else an error without words
   }
   return 0;
 }

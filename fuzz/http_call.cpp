@@ -1,5 +1,5 @@
-// What schedules call, as JSON: any bytes. What is accepted keeps to its bounds and cannot split a request; what is refused
-// says so in one line.
+// What schedules call, as JSON: any bytes. What is accepted keeps to its bounds and cannot split a request; what is
+// refused says so in one line.
 #include "argiope/calls/http_call.hpp"
 
 #include <cstdint>

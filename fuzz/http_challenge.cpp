@@ -1,5 +1,5 @@
-// WWW-Authenticate: fields of any bytes, taken apart; and answers to what can be answered, which stay on one line. The same
-// through a session's eyes: a server that answers each request with the next line of the input.
+// WWW-Authenticate: fields of any bytes, taken apart; and answers to what can be answered, which stay on one line. The
+// same through a session's eyes: a server that answers each request with the next line of the input.
 #include "web/http/internal/http_challenge.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A response off the wire, in pieces: framing, header limits, decoding. The first byte says how large the pieces are and
-// which method was asked.
+// A response off the wire, in pieces: framing, header limits, decoding. The first byte says how large the pieces are
+// and which method was asked.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

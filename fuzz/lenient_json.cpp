@@ -1,10 +1,12 @@
-// JSON as pages have it: what is mended is read, or is no JSON, and mending what is strict changes nothing that it says.
+// JSON as pages have it: what is mended is read, or is no JSON, and mending what is strict changes nothing that it
+// says.
+#include "web/html/internal/lenient_json.hpp"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/html/internal/lenient_json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;

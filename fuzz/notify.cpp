@@ -1,5 +1,6 @@
-// [[notify]] and the messages that it sends: any JSON as a rule, any text as what has gone wrong. A rule that is taken keeps to its
-// bounds, and its target is read back as the same; no text of others becomes a header of a mail or a member of its JSON.
+// [[notify]] and the messages that it sends: any JSON as a rule, any text as what has gone wrong. A rule that is taken
+// keeps to its bounds, and its target is read back as the same; no text of others becomes a header of a mail or a
+// member of its JSON.
 #include <cstdint>
 #include <set>
 #include <string>

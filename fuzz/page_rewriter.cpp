@@ -1,5 +1,6 @@
-// Pages and style sheets with other URLs in them, and the names of files, on any bytes: what nobody changes stays as it was, what was
-// changed is found again, a name stays within its folder, and a link between two files leads from the one to the other.
+// Pages and style sheets with other URLs in them, and the names of files, on any bytes: what nobody changes stays as it
+// was, what was changed is found again, a name stays within its folder, and a link between two files leads from the one
+// to the other.
 #include "web/html/internal/page_rewriter.hpp"
 
 #include <algorithm>
@@ -41,8 +42,9 @@ void rewrite_html(std::string_view html, std::string_view encoding) {
   require(read_references(kept, html.size(), read));
   require(read.found == references.found && read.base_href == references.base_href && read.head == references.head);
   std::string same;
-  rewrite_page(html, references, encoding, {.as_file = false},
-               [](std::string_view, ReferenceRole, std::string&) { return Rewritten::as_it_was; }, same);
+  rewrite_page(
+      html, references, encoding, {.as_file = false},
+      [](std::string_view, ReferenceRole, std::string&) { return Rewritten::as_it_was; }, same);
   require(same == html);
   std::string changed;
   rewrite_page(html, references, encoding, {.declare_charset = "UTF-8"}, to(kStand), changed);
@@ -61,7 +63,8 @@ void rewrite_html(std::string_view html, std::string_view encoding) {
 
 void rewrite_style(std::string_view css) {
   std::string same, changed, twice;
-  rewrite_css(css, [](std::string_view, ReferenceRole, std::string&) { return Rewritten::as_it_was; }, same);
+  rewrite_css(
+      css, [](std::string_view, ReferenceRole, std::string&) { return Rewritten::as_it_was; }, same);
   require(same == css);
   rewrite_css(css, to(kStand), changed);
   visit_style_assets(changed, [](std::string_view url, ReferenceRole) { require(url == kStand); });

@@ -1,5 +1,5 @@
-// The survey of pages on any bytes: it finds the links that the link scanner finds, stays within its limits, and counts lines
-// that the page has. And mail addresses.
+// The survey of pages on any bytes: it finds the links that the link scanner finds, stays within its limits, and counts
+// lines that the page has. And mail addresses.
 #include "web/html/internal/page_survey.hpp"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ void compare_with_the_scanner(std::string_view html) {
   scan_links(html, {.agent = "argiope"}, scanned);
   const PageSurvey survey = survey_page(html, {.agent = "argiope"});
   std::vector<SurveyedLink> links;
-  std::ranges::copy_if(survey.links, std::back_inserter(links), [](const auto& link) { return is_followed(link.kind); });
+  std::ranges::copy_if(survey.links, std::back_inserter(links),
+                       [](const auto& link) { return is_followed(link.kind); });
   if (survey.dropped > 0) return;
   require(links.size() == scanned.links.size());
   for (std::size_t i = 0; i < links.size(); ++i) {

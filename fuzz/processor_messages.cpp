@@ -1,6 +1,6 @@
-// A script's output: lines of any bytes, of which some are messages. What is read keeps to its bounds, what is wrong is told in one
-// line, what is kept is JSON, and an answer ends as it should whatever its lines were. Queries are answered on a page of the second part,
-// behind a line with "--".
+// A script's output: lines of any bytes, of which some are messages. What is read keeps to its bounds, what is wrong is
+// told in one line, what is kept is JSON, and an answer ends as it should whatever its lines were. Queries are answered
+// on a page of the second part, behind a line with "--".
 #include "project/process/internal/processor_messages.hpp"
 
 #include <cstddef>
@@ -107,7 +107,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view line = input.substr(0, length);
     input.remove_prefix(std::min(length + 1, input.size()));
     if (is_empty_line(line)) continue;
-    auto message = read_script_message(line, [&](std::uint64_t id) { return id == 7 ? &visit : nullptr; }, limits);
+    auto message = read_script_message(
+        line, [&](std::uint64_t id) { return id == 7 ? &visit : nullptr; }, limits);
     if (!message) {
       require(is_utf8(message.error().message) && !message.error().message.contains('\n'));
       continue;

@@ -1,5 +1,5 @@
-// Files of projects: any bytes. What is refused is refused in one line that begins with the file's name; of what is accepted a map
-// and an Extractor can be made, and every start has its place.
+// Files of projects: any bytes. What is refused is refused in one line that begins with the file's name; of what is
+// accepted a map and an Extractor can be made, and every start has its place.
 #include "config/internal/project_file.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a proxy answers, by SOCKS5 or to CONNECT, and how proxies and hosts without one are spelled. The first byte says which,
-// and how large the pieces are.
+// What a proxy answers, by SOCKS5 or to CONNECT, and how proxies and hosts without one are spelled. The first byte says
+// which, and how large the pieces are.
 #include "argiope/web/proxy.hpp"
 
 #include <algorithm>

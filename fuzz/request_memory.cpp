@@ -1,5 +1,5 @@
-// What is kept of the answer to a request with an Idempotency-Key: any bytes, and any answer. What is read as an answer is
-// written and read as the same; and what is written is read back.
+// What is kept of the answer to a request with an Idempotency-Key: any bytes, and any answer. What is read as an answer
+// is written and read as the same; and what is written is read back.
 #include "jobs/internal/request_memory.hpp"
 
 #include <cstdint>

@@ -10,8 +10,8 @@ inline void require(bool holds) {
   if (!holds) std::abort();
 }
 
-// What `story_of(bytes, piece)` makes of the bytes does not depend on the pieces they come in. The first byte says how large
-// some of them are.
+// What `story_of(bytes, piece)` makes of the bytes does not depend on the pieces they come in. The first byte says how
+// large some of them are.
 template <class StoryOf>
 void require_same_in_pieces(const std::uint8_t* data, std::size_t size, StoryOf story_of) {
   if (size == 0) return;

@@ -1,6 +1,6 @@
-// Pages as a project's rules read them: the first line is the type, the second a JSON pointer, the rest the body. Beside not crashing:
-// links are pages of the project, each once and as Url spells them; parts are told apart; values, and the fields for scripts, are JSON;
-// and a page read twice says the same.
+// Pages as a project's rules read them: the first line is the type, the second a JSON pointer, the rest the body.
+// Beside not crashing: links are pages of the project, each once and as Url spells them; parts are told apart; values,
+// and the fields for scripts, are JSON; and a page read twice says the same.
 #include "project/process/internal/rule_reader.hpp"
 
 #include <cstdint>
@@ -25,7 +25,8 @@ ExtractionRule rule_of(std::string name, std::vector<std::string> match, const s
 ProjectDefinition rules_with(const std::string& pointer) {
   ProjectDefinition project{.name = "p", .start = {*Url::parse("http://a.test/")}};
   project.rules.resize(3);
-  project.rules[0].extraction = rule_of("item", {"/i/*"}, {"t=css:h1", "p:number=css:p", "j=json:/a", "all[]=json:/items/*/b"});
+  project.rules[0].extraction =
+      rule_of("item", {"/i/*"}, {"t=css:h1", "p:number=css:p", "j=json:/a", "all[]=json:/items/*/b"});
   project.rules[1].extraction = rule_of("api", {"/api"}, {"k=json:/k", "whole=json:", "x:json=json:/0"});
   project.rules[1].extraction.each = "json:" + pointer;
   project.rules[1].part = "k";
@@ -55,7 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto map = ProjectMap::make(project);
   auto reader = RuleReader::make(project, *map, "argiope");
   if (!reader) {
-    require(reader.error().message.find("json") != std::string::npos && reader.error().message.find('\n') == std::string::npos);
+    require(reader.error().message.find("json") != std::string::npos &&
+            reader.error().message.find('\n') == std::string::npos);
     return 0;
   }
   RuleReading reading, again;
@@ -79,7 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       for (const std::uint32_t found : reading.found) require(found <= reading.records());
     }
     reader->read(rule, page.url, page, WallTime{}, again);
-    require(again.links == reading.links && again.results.has_value() == reading.results.has_value() && again.found == reading.found);
+    require(again.links == reading.links && again.results.has_value() == reading.results.has_value() &&
+            again.found == reading.found);
   }
   const auto fields = ScriptFields::compile(json_object([&](JsonWriter& json) {
     json.member("a", "json:" + pointer);

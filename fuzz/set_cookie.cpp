@@ -1,5 +1,5 @@
-// Set-Cookie: fields of some servers in turn, into one jar of little room; then what each of them is sent. A line of the
-// input that begins with "@" says which URL the next ones come from.
+// Set-Cookie: fields of some servers in turn, into one jar of little room; then what each of them is sent. A line of
+// the input that begins with "@" says which URL the next ones come from.
 #include <cstdint>
 #include <string>
 #include <string_view>

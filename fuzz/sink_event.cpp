@@ -1,5 +1,6 @@
-// What sinks write of a result: any JSON as its value, any bytes as names, and any place of a file from the store. A line of JSON stays a
-// line and is read back with the same value; a record of CSV has its columns; a row for COPY has one line and its column.
+// What sinks write of a result: any JSON as its value, any bytes as names, and any place of a file from the store. A
+// line of JSON stays a line and is read back with the same value; a record of CSV has its columns; a row for COPY has
+// one line and its column.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -35,7 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_copied(bytes);
   check_copied(without_null_characters(bytes));
 
-  FeedRow row{.number = 7, .page_name = std::string(bytes.substr(0, size / 2)), .rule = "item", .part = std::string(bytes.substr(size / 2))};
+  FeedRow row{.number = 7,
+              .page_name = std::string(bytes.substr(0, size / 2)),
+              .rule = "item",
+              .part = std::string(bytes.substr(size / 2))};
   std::string record;
   append_event_csv(record, "shop", {"a", "b"}, row);
   require(record.ends_with("\r\n") && std::ranges::count(record, '"') % 2 == 0);

@@ -1,15 +1,18 @@
-// Sitemaps and feeds: any bytes, as they are and as text behind a small limit. Whatever comes, the counts agree with what is told.
+// Sitemaps and feeds: any bytes, as they are and as text behind a small limit. Whatever comes, the counts agree with
+// what is told.
+#include "web/html/internal/sitemap.hpp"
+
 #include <cstdint>
 #include <string_view>
 
 #include "fuzz/require.hpp"
-#include "web/html/internal/sitemap.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;
   const std::string_view body(reinterpret_cast<const char*>(data), size);
   for (const std::size_t most : {std::size_t{100'000}, std::size_t{3}}) {
-    const SitemapLimits limits{.most_bytes = 1024 * 1024, .most_entries = most, .most_links = 2 * most, .most_url_bytes = 2000};
+    const SitemapLimits limits{
+        .most_bytes = 1024 * 1024, .most_entries = most, .most_links = 2 * most, .most_url_bytes = 2000};
     std::size_t told = 0;
     const SitemapReport report = read_sitemap(body, "text/xml", limits, [&](const SitemapEntry& entry) {
       ++told;

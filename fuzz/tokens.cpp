@@ -1,5 +1,5 @@
-// What the daemon is given to read besides requests: any bytes as its file of tokens, as a Last-Event-ID, and as the fields
-// that say where a request comes from. A file that is taken is written so that it is read as the same.
+// What the daemon is given to read besides requests: any bytes as its file of tokens, as a Last-Event-ID, and as the
+// fields that say where a request comes from. A file that is taken is written so that it is read as the same.
 #include <cstdint>
 #include <string>
 #include <string_view>

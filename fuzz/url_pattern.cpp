@@ -1,5 +1,5 @@
-// Patterns of URLs: any pattern on any URL; and a URL is matched by itself, whatever is in it. The first line of the input is the
-// pattern, the second one the URL.
+// Patterns of URLs: any pattern on any URL; and a URL is matched by itself, whatever is in it. The first line of the
+// input is the pattern, the second one the URL.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,5 +1,5 @@
-// A WARC file of whoever made it: gzip members or plain records, heads, HTTP in blocks. The first byte says whether the rest is the
-// file, or what is packed into one.
+// A WARC file of whoever made it: gzip members or plain records, heads, HTTP in blocks. The first byte says whether the
+// rest is the file, or what is packed into one.
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
-// A load of NATS JetStream: messages published to subject "bench" of a stream, and a durable pull consumer, "workers" of stream
-// "BENCH", which others have made beforehand. NATS does not answer acknowledgements of messages.
+// A load of NATS JetStream: messages published to subject "bench" of a stream, and a durable pull consumer, "workers"
+// of stream "BENCH", which others have made beforehand. NATS does not answer acknowledgements of messages.
 #include <fmt/format.h>
 
 #include <iterator>

@@ -1,4 +1,5 @@
-// What a load says over one connection, in one protocol: puts that are acknowledged, or the loop of a worker that does nothing.
+// What a load says over one connection, in one protocol: puts that are acknowledged, or the loop of a worker that does
+// nothing.
 #pragma once
 
 #include <cstddef>

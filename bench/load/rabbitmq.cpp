@@ -1,5 +1,5 @@
-// A load of RabbitMQ in AMQP 0-9-1: persistent messages with publisher confirms into quorum queue "bench", and a consumer that
-// acknowledges each. RabbitMQ does not answer acknowledgements.
+// A load of RabbitMQ in AMQP 0-9-1: persistent messages with publisher confirms into quorum queue "bench", and a
+// consumer that acknowledges each. RabbitMQ does not answer acknowledgements.
 #include <set>
 
 #include "bench/load/protocol.hpp"

@@ -1,5 +1,5 @@
-// Loads in Redis' protocol. A list is pushed and popped, and a job that was popped is the worker's to lose. A stream with a
-// group keeps what was read until it is acknowledged and deleted, as leases do.
+// Loads in Redis' protocol. A list is pushed and popped, and a job that was popped is the worker's to lose. A stream
+// with a group keeps what was read until it is acknowledged and deleted, as leases do.
 #include <fmt/format.h>
 
 #include <iterator>

@@ -53,8 +53,8 @@ using detail::Waiter;
 
 namespace {
 
-// How many steps make a turn while there is always something ready: looking at the clock and at other threads costs more
-// than a step does. Pace says how many turns go by between two looks at the backend.
+// How many steps make a turn while there is always something ready: looking at the clock and at other threads costs
+// more than a step does. Pace says how many turns go by between two looks at the backend.
 constexpr int kStepsPerTurn = 32;
 
 void drop(Callback* callback) noexcept {

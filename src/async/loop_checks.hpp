@@ -27,8 +27,8 @@ struct EventLoop::Checks {
 
 namespace detail {
 
-// While one lives, coroutines that this thread destroys unrun are none that were forgotten: what would have awaited them was
-// cancelled, has failed, or goes with its loop.
+// While one lives, coroutines that this thread destroys unrun are none that were forgotten: what would have awaited
+// them was cancelled, has failed, or goes with its loop.
 class DropsUnrun {
  public:
   DropsUnrun() noexcept { ++living; }

@@ -42,7 +42,7 @@ int soft_limit_for_children() noexcept { return soft_limit_before.load(std::memo
 
 // Why a file cannot be run; empty when it can.
 std::string why_not(const std::string& path) {
-  struct stat status{};
+  struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return std::strerror(errno);
   if (S_ISDIR(status.st_mode)) return "it is a directory";
   if (::faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) != 0) return "it is not executable (chmod +x)";
@@ -74,8 +74,9 @@ Result<std::string> find_program(const std::string& name, const std::string& dir
     const std::string path = name.starts_with('/') || directory.empty() ? name : directory + '/' + name;
     const std::string why = why_not(path);
     if (why.empty()) return name;
-    return fail(Errc::not_found, fmt::format("command {}{}: {}", in_quotes(name),
-                                             directory.empty() || name.starts_with('/') ? "" : " in " + directory, why));
+    return fail(Errc::not_found,
+                fmt::format("command {}{}: {}", in_quotes(name),
+                            directory.empty() || name.starts_with('/') ? "" : " in " + directory, why));
   }
   const char* const given = ::getenv("PATH");
   std::string_view folders = given != nullptr ? given : "/usr/local/bin:/usr/bin:/bin";
@@ -176,7 +177,8 @@ class ProcessState {
     co_return *self->returncode_;
   }
   using Collect = Coro<void> (*)(Stream& stream, std::size_t limit, std::string& collected);
-  static Coro<void> communicate(Shared self, std::string input, ProcessOutput& output, std::size_t limit, Collect collect);
+  static Coro<void> communicate(Shared self, std::string input, ProcessOutput& output, std::size_t limit,
+                                Collect collect);
   static Coro<ProcessOutput> communicate(Shared self, std::string input, std::size_t limit);
 
   Stream in;
@@ -364,7 +366,8 @@ class SpawnPlan {
     UniqueFd ours(ends[0]);
     theirs_.emplace_back(above_standard(UniqueFd(ends[1])));
     // After the standard ones, whose copies are made by then.
-    check(::posix_spawn_file_actions_adddup2(&actions_, theirs_.back().get(), detail::kControlDescriptor), "posix_spawn");
+    check(::posix_spawn_file_actions_adddup2(&actions_, theirs_.back().get(), detail::kControlDescriptor),
+          "posix_spawn");
     return above_standard(std::move(ours));
   }
 
@@ -384,7 +387,8 @@ class SpawnPlan {
     ::sigemptyset(&none);
     check(::posix_spawnattr_setsigdefault(&attributes_, &all), "posix_spawn");
     check(::posix_spawnattr_setsigmask(&attributes_, &none), "posix_spawn");
-    const int flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | (options.new_session || options.supervised ? POSIX_SPAWN_SETSID : 0);
+    const int flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                      (options.new_session || options.supervised ? POSIX_SPAWN_SETSID : 0);
     check(::posix_spawnattr_setflags(&attributes_, static_cast<short>(flags)), "posix_spawn");
     std::vector<char*> argv = pointers(args);
     std::vector<char*> envp = options.environment ? pointers(*options.environment) : std::vector<char*>{};
@@ -398,8 +402,9 @@ class SpawnPlan {
 
   static std::string cannot_run(const std::vector<std::string>& args, const SubprocessOptions& options) {
     const std::string& name = options.supervised ? args[kSupervisorArguments] : args[0];
-    return options.working_directory.empty() ? fmt::format("cannot run {}", in_quotes(name))
-                                             : fmt::format("cannot run {} in {}", in_quotes(name), options.working_directory);
+    return options.working_directory.empty()
+               ? fmt::format("cannot run {}", in_quotes(name))
+               : fmt::format("cannot run {} in {}", in_quotes(name), options.working_directory);
   }
 
  private:

@@ -30,8 +30,8 @@ extern const char argiope_supervisor_end[];
 namespace argiope::detail {
 namespace {
 
-constexpr unsigned kMayRun = 0x10;     // MFD_EXEC, since Linux 6.3
-constexpr int kAboveOthers = 10;       // a child's own descriptors are put below
+constexpr unsigned kMayRun = 0x10;  // MFD_EXEC, since Linux 6.3
+constexpr int kAboveOthers = 10;    // a child's own descriptors are put below
 
 [[noreturn]] void give_up() {
   throw std::system_error(errno, std::generic_category(), "cannot keep the supervisor of commands in memory");

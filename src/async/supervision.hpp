@@ -1,4 +1,5 @@
-// How the library and the supervisor of a command talk, and how the supervisor is started: see async/supervisor/main.cpp.
+// How the library and the supervisor of a command talk, and how the supervisor is started: see
+// async/supervisor/main.cpp.
 #pragma once
 
 #include <sys/types.h>

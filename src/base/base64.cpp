@@ -15,7 +15,8 @@ constexpr std::uint8_t kNoDigit = 0x80;
 constexpr std::array<std::uint8_t, 256> values_of_digits() {
   std::array<std::uint8_t, 256> values{};
   values.fill(kNoDigit);
-  for (std::size_t i = 0; i < kDigits.size(); ++i) values[static_cast<unsigned char>(kDigits[i])] = static_cast<std::uint8_t>(i);
+  for (std::size_t i = 0; i < kDigits.size(); ++i)
+    values[static_cast<unsigned char>(kDigits[i])] = static_cast<std::uint8_t>(i);
   return values;
 }
 constexpr auto kValues = values_of_digits();
@@ -27,7 +28,8 @@ std::string to_base64(std::string_view bytes) {
   text.reserve((bytes.size() + 2) / 3 * 4);
   for (; !bytes.empty(); bytes.remove_prefix(bytes.size() < 3 ? bytes.size() : 3)) {
     std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i) group = group << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u);
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8 | (i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0u);
     for (std::size_t i = 0; i < 4; ++i) text += i <= bytes.size() ? kDigits[group >> (18 - 6 * i) & 63] : '=';
   }
   return text;

@@ -25,7 +25,8 @@ std::unexpected<Error> why_unread() {
 // Files that this process was given open: `<(generate)` is a name of that kind.
 bool is_name_of_open_file(std::string_view path) noexcept {
   constexpr std::string_view kPlaces[] = {"/dev/fd/", "/proc/self/fd/"};
-  return path == "/dev/stdin" || std::ranges::any_of(kPlaces, [&](std::string_view place) { return path.starts_with(place); });
+  return path == "/dev/stdin" ||
+         std::ranges::any_of(kPlaces, [&](std::string_view place) { return path.starts_with(place); });
 }
 
 // `status`: of the file of that name.
@@ -63,7 +64,8 @@ InputFile::~InputFile() {
   if (is_own_ && descriptor_ >= 0) ::close(descriptor_);
 }
 
-InputFile::InputFile(InputFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), is_own_(other.is_own_) {}
+InputFile::InputFile(InputFile&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), is_own_(other.is_own_) {}
 
 InputFile& InputFile::operator=(InputFile&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
@@ -103,6 +105,8 @@ Result<std::string> read_file_text(const std::string& path, std::size_t most_byt
   return file ? file->read_text(most_bytes) : std::unexpected(file.error());
 }
 
-Result<std::string> read_standard_input(std::size_t most_bytes) { return InputFile::standard_input().read_text(most_bytes); }
+Result<std::string> read_standard_input(std::size_t most_bytes) {
+  return InputFile::standard_input().read_text(most_bytes);
+}
 
 }  // namespace argiope

@@ -12,8 +12,8 @@
 namespace argiope {
 namespace {
 
-// Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of a log
-// would write its inode too.
+// Not stat(): Linux gives a file whose times have been asked for new ones with its next write, and so each sync of a
+// log would write its inode too.
 std::optional<FileNumber> number_of_file(int directory, const char* name, int flags) noexcept {
   struct statx found {};
   if (::statx(directory, name, flags, STATX_INO, &found) != 0) return std::nullopt;
@@ -89,10 +89,12 @@ Result<void> expect_in_place(int descriptor, const std::string& path, std::strin
   const auto theirs = file_number_of(path);
   if (!theirs)
     return fail(Errc::io, fmt::format("{}: it was deleted while it was in use ({})", shown, std::strerror(errno)));
-  if (ours != theirs) return fail(Errc::io, fmt::format("{}: it was replaced by another file while it was in use", shown));
+  if (ours != theirs)
+    return fail(Errc::io, fmt::format("{}: it was replaced by another file while it was in use", shown));
   const auto size = written > 0 ? size_of_file(descriptor) : std::nullopt;
   if (!size || *size >= written) return {};
-  return fail(Errc::io, fmt::format("{}: another program cut it while it was in use: {} of {} bytes are left", shown, *size, written));
+  return fail(Errc::io, fmt::format("{}: another program cut it while it was in use: {} of {} bytes are left", shown,
+                                    *size, written));
 }
 
 }  // namespace argiope

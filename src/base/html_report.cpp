@@ -107,7 +107,8 @@ std::string html_tile(std::string_view value, std::string_view what, bool is_bad
 }
 
 HtmlCell html_number(std::uint64_t value, bool warn_if_any) {
-  return {warn_if_any && value > 0 ? fmt::format(R"(<span class="warn">{}</span>)", grouped(value)) : grouped(value), true};
+  return {warn_if_any && value > 0 ? fmt::format(R"(<span class="warn">{}</span>)", grouped(value)) : grouped(value),
+          true};
 }
 
 HtmlCell html_share(double share) {
@@ -131,7 +132,8 @@ void HtmlTable::add(std::initializer_list<HtmlCell> cells) {
   out += "<tr>";
   std::size_t at = 0;
   for (const HtmlCell& cell : cells) {
-    out += fmt::format(R"(<td{} data-label="{}">{}</td>)", cell.number ? R"( class="n")" : "", labels_.at(at++), cell.html);
+    out += fmt::format(R"(<td{} data-label="{}">{}</td>)", cell.number ? R"( class="n")" : "", labels_.at(at++),
+                       cell.html);
   }
   out += "</tr>\n";
 }
@@ -140,7 +142,8 @@ std::string HtmlTable::html() const {
   constexpr std::string_view kEnd = "</table></div>";
   std::string out = fmt::format("{}{}{}", head_, shown_, kEnd);
   if (!folded_.empty()) {
-    out += fmt::format("<details><summary>{} more</summary>{}{}{}</details>", grouped(rows_ - open_), head_, folded_, kEnd);
+    out += fmt::format("<details><summary>{} more</summary>{}{}{}</details>", grouped(rows_ - open_), head_, folded_,
+                       kEnd);
   }
   return out;
 }

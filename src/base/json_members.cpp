@@ -86,8 +86,9 @@ void JsonMembers::refuse_repeated() const {
   constexpr std::size_t kFew = 16;  // are compared with each other without memory of their own
   std::unordered_set<std::string_view> names;
   for (auto member = members_.begin(); member != members_.end(); ++member) {
-    const bool is_new = members_.size() <= kFew ? std::ranges::find(members_.begin(), member, member->name, &Member::name) == member
-                                                : names.insert(member->name).second;
+    const bool is_new = members_.size() <= kFew
+                            ? std::ranges::find(members_.begin(), member, member->name, &Member::name) == member
+                            : names.insert(member->name).second;
     if (is_new) continue;
     return member->value.refuse_member(fmt::format("member {} is there twice", in_quotes(member->name)));
   }

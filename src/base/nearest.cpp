@@ -41,7 +41,8 @@ std::string nearest(std::string_view word, const std::vector<std::string>& names
   bool several = false;
   for (const std::string& name : names) {
     if (name == word) continue;
-    const bool begins = word.size() >= 3 && name.starts_with(word) && word.find_first_not_of('-') != std::string_view::npos;
+    const bool begins =
+        word.size() >= 3 && name.starts_with(word) && word.find_first_not_of('-') != std::string_view::npos;
     const std::size_t distance = begins ? 1 : edits(word, name);
     // Half of a word made anew is another word.
     if (distance > most || (!begins && 2 * distance > std::max(word.size(), name.size()))) continue;

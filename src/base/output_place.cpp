@@ -44,7 +44,8 @@ std::string with_links_followed(std::string path) {
   return path;
 }
 
-// Those that this process has opened itself are nobody's output: they are closed when a program is started, and have the mark of it.
+// Those that this process has opened itself are nobody's output: they are closed when a program is started, and have
+// the mark of it.
 std::expected<OutputPlace, int> place_of_descriptor(int number, std::string path) {
   const int flags = ::fcntl(number, F_GETFD);
   if (flags < 0 || (flags & FD_CLOEXEC) != 0) return std::unexpected(EBADF);

@@ -12,9 +12,7 @@ std::string_view trimmed(std::string_view text) noexcept {
 }
 
 // Takes a string, with its quotes, off the front.
-void skip_string(std::string_view& rest) noexcept {
-  rest.remove_prefix(end_of_json_string(rest, 1) + 1);
-}
+void skip_string(std::string_view& rest) noexcept { rest.remove_prefix(end_of_json_string(rest, 1) + 1); }
 
 // Takes a value off the front, up to the comma or bracket behind it.
 std::string_view take_value(std::string_view& rest) noexcept {

@@ -6,7 +6,8 @@
 
 namespace argiope {
 
-Result<void> read_lines(const std::string& path, std::size_t most_bytes, FileReading reading, const std::function<bool(const TextLine&)>& each) {
+Result<void> read_lines(const std::string& path, std::size_t most_bytes, FileReading reading,
+                        const std::function<bool(const TextLine&)>& each) {
   const auto file = InputFile::open(path, reading);
   if (!file) return std::unexpected(file.error());
   LineSplitter lines(most_bytes);
@@ -21,6 +22,8 @@ Result<void> read_lines(const std::string& path, std::size_t most_bytes, FileRea
   return {};
 }
 
-std::string place_of_line(std::string_view file, std::uint64_t number) { return fmt::format("{}:{}", printable(file), number); }
+std::string place_of_line(std::string_view file, std::uint64_t number) {
+  return fmt::format("{}:{}", printable(file), number);
+}
 
 }  // namespace argiope

@@ -68,7 +68,8 @@ Coro<Process> start(const std::vector<std::string>& args, const SubprocessOption
       why = error.what();
     }
     if (EventLoop::current().time() >= limit) {
-      throw WorkerUnfit(fmt::format("{}, for {} now; no job has lost an attempt by it", why, format_duration(options.patience)));
+      throw WorkerUnfit(
+          fmt::format("{}, for {} now; no job has lost an attempt by it", why, format_duration(options.patience)));
     }
     if (wait == kFirstWait) spdlog::warn("{}; tried again", why);
     co_await sleep(std::min(wait, limit - EventLoop::current().time()));
@@ -98,7 +99,8 @@ Coro<void> tell_output(JobContext& context, const std::string& printed) {
 
 // Reads all that it prints into `output`, and waits for it.
 Coro<void> attend(JobContext& context, Process& process, const CommandOptions& options, ProcessOutput& output) {
-  Task<void> telling = EventLoop::current().create_task(tell_output(context, output.out), "tells a command's output", Start::eagerly);
+  Task<void> telling =
+      EventLoop::current().create_task(tell_output(context, output.out), "tells a command's output", Start::eagerly);
   struct End {
     Task<void>& task;
     ~End() { task.cancel(); }
@@ -160,11 +162,12 @@ bool is_ok(const CommandOptions& options, int status) {
   return std::ranges::find(options.ok_status, status) != options.ok_status.end();
 }
 
-// An exit status that is not 0, in the command's own last line where it has one: of its errors, and of what our crawl finds the
-// last line of its report, which sums up.
+// An exit status that is not 0, in the command's own last line where it has one: of its errors, and of what our crawl
+// finds the last line of its report, which sums up.
 std::string words_on(int status, const CommandOptions& options, const ProcessOutput& output) {
   if (std::string said = last_line(output.err); !said.empty()) return said;
-  if (std::string summary = status == 1 && is_our_crawl(options.args) ? last_line(output.out) : ""; !summary.empty()) return summary;
+  if (std::string summary = status == 1 && is_our_crawl(options.args) ? last_line(output.out) : ""; !summary.empty())
+    return summary;
   return status < 0 ? fmt::format("ended by signal {}", -status) : fmt::format("exit status {}", status);
 }
 

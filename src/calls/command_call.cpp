@@ -44,9 +44,8 @@ void read_ok_status(JsonMembers& in, CommandOptions& call) {
   if (!statuses->is_list() || statuses->size() == 0 || statuses->size() > kMostStatus + 1) {
     return statuses->complain("a list of exit statuses, such as [0, 1]");
   }
-  statuses->for_each([&](const JsonValue& status) {
-    call.ok_status.push_back(static_cast<int>(status.whole(0, kMostStatus)));
-  });
+  statuses->for_each(
+      [&](const JsonValue& status) { call.ok_status.push_back(static_cast<int>(status.whole(0, kMostStatus))); });
 }
 
 Coro<void> run_call(Scheduler& scheduler, Duration grace, JobContext& context) {

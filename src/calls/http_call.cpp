@@ -135,8 +135,8 @@ Coro<void> run_call(JobContext& context, HttpTransport& transport, HttpCallOptio
     const std::string why = fmt::format("{}: {}", what, sent.error().message);
     if (sent.error().code != Errc::refused || !options.refused_waits) throw std::runtime_error(why);
     // The configuration's trouble, and not this job's; others of the queue go elsewhere.
-    spdlog::error("queue {}: job {}: {}; it is tried again in {}", in_quotes(context.job().queue), context.job().id, printable(why),
-                  format_duration(kUntilAllowed));
+    spdlog::error("queue {}: job {}: {}; it is tried again in {}", in_quotes(context.job().queue), context.job().id,
+                  printable(why), format_duration(kUntilAllowed));
     throw SnoozeJob(kUntilAllowed);
   }
   if (!response.damage.empty()) throw std::runtime_error(fmt::format("{}: {}", what, response.damage));

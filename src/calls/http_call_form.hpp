@@ -9,8 +9,8 @@
 
 namespace argiope::detail {
 
-// `usual`: the method where none is said. `read_more` reads the members that not all forms have, when the others have been
-// read.
+// `usual`: the method where none is said. `read_more` reads the members that not all forms have, when the others have
+// been read.
 Result<HttpCall> read_http_call(std::string_view json, HttpMethod usual,
                                 const std::function<void(JsonMembers& in, HttpCall& call)>& read_more);
 

@@ -48,7 +48,8 @@ bool is_worth_another_try(int status) { return status == 408 || status == 425 ||
   if (!response.body.empty()) why += ": " + printable(response.body, kMostQuoted);
   if (!is_worth_another_try(response.status)) throw BuryJob(why);
   const auto wait = parse_retry_after(response.headers.retry_after, now);
-  if (wait && (response.status == 429 || response.status == 503) && job.tally.releases < kMostReleases) throw SnoozeJob(*wait);
+  if (wait && (response.status == 429 || response.status == 503) && job.tally.releases < kMostReleases)
+    throw SnoozeJob(*wait);
   if (wait) throw RetryJob(why, *wait);
   throw std::runtime_error(why);
 }

@@ -68,7 +68,9 @@ int depth_in(const FileNumber& folder, const std::string& path) {
 
 }  // namespace
 
-std::string CommandFiles::Entry::shown() const { return path.empty() ? option : fmt::format("{} {}", option, printable(path)); }
+std::string CommandFiles::Entry::shown() const {
+  return path.empty() ? option : fmt::format("{} {}", option, printable(path));
+}
 
 // Only plain files have one use alone.
 void CommandFiles::find(Entry& entry) const {
@@ -114,7 +116,8 @@ void CommandFiles::keeps(std::string option, const std::string& path) {
 void CommandFiles::add_database(std::string option, const std::string& path, Use use) {
   if (is_no_file(path)) return;
   const std::string place = add(option, path, use).place;
-  for (const char* const ending : kBesideDatabase) add_beside(option, path, (place.empty() ? path : place) + ending, use);
+  for (const char* const ending : kBesideDatabase)
+    add_beside(option, path, (place.empty() ? path : place) + ending, use);
 }
 
 void CommandFiles::reads_database(std::string option, const std::string& path) {
@@ -150,7 +153,8 @@ void CommandFiles::writes(std::string option, const std::string& path) {
   add(std::move(option), path, Use::written);
 }
 
-void CommandFiles::writes_parts(std::string option, const std::string& path, std::function<bool(const std::string& name)> is_part) {
+void CommandFiles::writes_parts(std::string option, const std::string& path,
+                                std::function<bool(const std::string& name)> is_part) {
   writes(std::move(option), path);
   if (!is_no_file(path)) entries_.back().has = std::move(is_part);
 }
@@ -175,9 +179,11 @@ Result<void> CommandFiles::check_mirrors() const {
     const auto number = file_number_of(folder);
     if (!number) continue;
     for (const Entry& entry : entries_) {
-      if (entry.use == Use::read || entry.by_descriptor || entry.option == option || depth_in(*number, entry.place) < 2) continue;
+      if (entry.use == Use::read || entry.by_descriptor || entry.option == option || depth_in(*number, entry.place) < 2)
+        continue;
       return fail(Errc::invalid_input,
-                  fmt::format("{}: the folders in {} {} are the mirror's own; name a file beside them", entry.shown(), option, printable(folder)));
+                  fmt::format("{}: the folders in {} {} are the mirror's own; name a file beside them", entry.shown(),
+                              option, printable(folder)));
     }
   }
   return {};
@@ -195,7 +201,8 @@ Result<void> CommandFiles::check() const {
   }
   for (auto other = all.begin(); other != all.end(); ++other) {
     for (auto one = all.begin(); one != other; ++one) {
-      const bool is_one_option = one->option == other->option && one->path == other->path && !(one->is_named && other->is_named);
+      const bool is_one_option =
+          one->option == other->option && one->path == other->path && !(one->is_named && other->is_named);
       if (is_one_option || may_share(*one, *other) || !are_same(*one, *other)) continue;
       const bool first_is_named = one->is_named && !one->path.empty() && (!other->is_named || other->path.empty());
       const Entry& named = first_is_named ? *one : *other;

@@ -13,8 +13,8 @@
 namespace argiope {
 
 // Files are compared by what they are: by device and inode where they are there, whatever links lead to them; else by
-// folder and name, in lower and upper case as the file system has it. Devices and pipes may have several uses, and so may
-// standard output. An empty path, and ":memory:", is no file.
+// folder and name, in lower and upper case as the file system has it. Devices and pipes may have several uses, and so
+// may standard output. An empty path, and ":memory:", is no file.
 class CommandFiles {
  public:
   // It is read; "-" is standard input. `renewed_by`: an option that may take its place, as a jar of cookies is renewed.
@@ -33,8 +33,9 @@ class CommandFiles {
   // The same, and maybe others beside it: those whose names `is_part`.
   void writes_parts(std::string option, const std::string& path, std::function<bool(const std::string& name)> is_part);
 
-  // Before anything is opened: whether each has its own file, whether a database may be there, and whether those that are written at the
-  // end can be. Errors: invalid_input naming both options; io and disk_full naming the option and the file; those of check_kept_database().
+  // Before anything is opened: whether each has its own file, whether a database may be there, and whether those that
+  // are written at the end can be. Errors: invalid_input naming both options; io and disk_full naming the option and
+  // the file; those of check_kept_database().
   Result<void> check() const;
 
  private:
@@ -61,8 +62,8 @@ class CommandFiles {
   static bool may_share(const Entry& one, const Entry& other);
 
   std::vector<Entry> entries_;
-  std::vector<std::pair<std::string, std::string>> mirrors_;    // option, folder
-  std::vector<std::pair<std::string, std::string>> databases_;  // option, file: those that are kept
+  std::vector<std::pair<std::string, std::string>> mirrors_;     // option, folder
+  std::vector<std::pair<std::string, std::string>> databases_;   // option, file: those that are kept
   std::vector<std::pair<std::string, std::string>> at_the_end_;  // option, file
 };
 

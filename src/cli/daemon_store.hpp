@@ -21,8 +21,8 @@ struct DaemonAddress {
 // Errors: invalid_input, for a `where` or a token that none can be.
 Result<DaemonAddress> daemon_address(const std::string& where);
 
-// Where the jobs are when neither --store nor ARGIOPE_STORE says it: in argiope-jobs.db of this folder; where that is not there, with the
-// daemon of this machine, if one answers. Standard error says which of them it is, the first time.
+// Where the jobs are when neither --store nor ARGIOPE_STORE says it: in argiope-jobs.db of this folder; where that is
+// not there, with the daemon of this machine, if one answers. Standard error says which of them it is, the first time.
 // Errors: invalid_input: there is neither; it names both ways out.
 Result<std::string> usual_store();
 // The same, without a daemon. Empty: there is none.

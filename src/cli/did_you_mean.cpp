@@ -53,22 +53,49 @@ std::vector<std::string> extras_of(const CLI::App& app, const std::vector<std::s
 }
 
 // Names of options in other programs: wget, httrack, Scrapy, Heritrix, linkchecker, cron, Celery.
-constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"--depth", "--max-depth"},           {"--level", "--max-depth"},        {"--recursion-level", "--max-depth"},
-    {"--max-requests", "--max-pages"},    {"--pages", "--max-pages"},        {"--limit", "--max-pages"},
-    {"--workers", "--concurrency"},       {"--jobs", "--concurrency"},       {"--parallel", "--concurrency"},
-    {"--connections", "--per-host"},      {"--wait", "--delay"},             {"--download-delay", "--delay"},
-    {"--tries", "--retries"},             {"--retry", "--retries"},          {"--agent", "--user-agent"},
-    {"--ignore-robots", "--no-robots"},   {"--accept", "--include"},         {"--allow", "--include"},
-    {"--reject", "--exclude"},            {"--deny", "--exclude"},           {"--ignore", "--exclude"},
-    {"--domains", "--whitelist"},         {"--allowed-domains", "--whitelist"}, {"--mirror", "--save"},
-    {"--directory-prefix", "--save"},     {"--warc-file", "--warc"},         {"--requisites", "--page-requisites"},
-    {"--warc-max-size", "--warc-size"},   {"--cookies", "--load-cookies"},   {"--cookie-jar", "--save-cookies"},
-    {"--http-user", "--user"},            {"--certificate", "--client-cert"}, {"--private-key", "--client-key"},
-    {"--ca-certificate", "--ca-file"},    {"--cacert", "--ca-file"},         {"--out", "--output"},
-    {"--output-file", "--output"},        {"--outfile", "--output"},         {"--database", "--db"},
-    {"--verbose", "--debug"},             {"--silent", "--quiet"},           {"--report", "--html"},
-    {"--max-retries", "--max-attempts"}};
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"--depth", "--max-depth"},
+                                                                         {"--level", "--max-depth"},
+                                                                         {"--recursion-level", "--max-depth"},
+                                                                         {"--max-requests", "--max-pages"},
+                                                                         {"--pages", "--max-pages"},
+                                                                         {"--limit", "--max-pages"},
+                                                                         {"--workers", "--concurrency"},
+                                                                         {"--jobs", "--concurrency"},
+                                                                         {"--parallel", "--concurrency"},
+                                                                         {"--connections", "--per-host"},
+                                                                         {"--wait", "--delay"},
+                                                                         {"--download-delay", "--delay"},
+                                                                         {"--tries", "--retries"},
+                                                                         {"--retry", "--retries"},
+                                                                         {"--agent", "--user-agent"},
+                                                                         {"--ignore-robots", "--no-robots"},
+                                                                         {"--accept", "--include"},
+                                                                         {"--allow", "--include"},
+                                                                         {"--reject", "--exclude"},
+                                                                         {"--deny", "--exclude"},
+                                                                         {"--ignore", "--exclude"},
+                                                                         {"--domains", "--whitelist"},
+                                                                         {"--allowed-domains", "--whitelist"},
+                                                                         {"--mirror", "--save"},
+                                                                         {"--directory-prefix", "--save"},
+                                                                         {"--warc-file", "--warc"},
+                                                                         {"--requisites", "--page-requisites"},
+                                                                         {"--warc-max-size", "--warc-size"},
+                                                                         {"--cookies", "--load-cookies"},
+                                                                         {"--cookie-jar", "--save-cookies"},
+                                                                         {"--http-user", "--user"},
+                                                                         {"--certificate", "--client-cert"},
+                                                                         {"--private-key", "--client-key"},
+                                                                         {"--ca-certificate", "--ca-file"},
+                                                                         {"--cacert", "--ca-file"},
+                                                                         {"--out", "--output"},
+                                                                         {"--output-file", "--output"},
+                                                                         {"--outfile", "--output"},
+                                                                         {"--database", "--db"},
+                                                                         {"--verbose", "--debug"},
+                                                                         {"--silent", "--quiet"},
+                                                                         {"--report", "--html"},
+                                                                         {"--max-retries", "--max-attempts"}};
 
 // Options of other programs that need none here.
 constexpr std::pair<std::string_view, std::string_view> kWithoutOption[] = {
@@ -107,9 +134,11 @@ std::string sentence_of_extras(const CLI::App& app, const std::vector<std::strin
   const std::string name = full_name(command);
   const std::vector<std::string> extras = extras_of(app, words);
   if (extras.empty()) return name + ": there is an argument too many";
-  const auto option = std::ranges::find_if(extras, [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
+  const auto option =
+      std::ranges::find_if(extras, [](const std::string& word) { return word.size() > 1 && word.starts_with('-'); });
   const bool is_option = option != extras.end();
-  const bool takes_command = name == "argiope job work" || name == "argiope schedule add" || name == "argiope schedule run";
+  const bool takes_command =
+      name == "argiope job work" || name == "argiope schedule add" || name == "argiope schedule run";
   // Where a program's own options are left over, so is the program.
   if (takes_command && option != extras.begin()) {
     std::string line;
@@ -121,7 +150,8 @@ std::string sentence_of_extras(const CLI::App& app, const std::vector<std::strin
   const std::string given = option->substr(0, option->find('='));
   const std::vector<std::string> names = names_of_options(command);
   const std::string meant = meant_by_another_name(given, names);
-  return fmt::format("{} has no option {}{}", name, printable(given, kMostQuoted), meant.empty() ? did_you_mean(given, names) : meant);
+  return fmt::format("{} has no option {}{}", name, printable(given, kMostQuoted),
+                     meant.empty() ? did_you_mean(given, names) : meant);
 }
 
 }  // namespace
@@ -147,7 +177,8 @@ std::string sentence_of(const CLI::ParseError& error, const CLI::App& app, const
   const CLI::App& command = *deepest(app);
   const std::string name = full_name(command);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && command.get_require_subcommand_min() > 0) {
-    return fmt::format("{}\n{}: name one of these commands; {} COMMAND --help says more", list_of_commands(command), name, name);
+    return fmt::format("{}\n{}: name one of these commands; {} COMMAND --help says more", list_of_commands(command),
+                       name, name);
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     return fmt::format("{}; {} --help lists what there is", sentence_of_extras(app, words), name);

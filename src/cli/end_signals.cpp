@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kEndSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-// Nobody sends these to be obeyed at once: the terminal or the reader of the output is gone, and that is told as often as it is noticed.
+// Nobody sends these to be obeyed at once: the terminal or the reader of the output is gone, and that is told as often
+// as it is noticed.
 bool is_told_again(int number) noexcept { return number == SIGHUP || number == SIGPIPE; }
 
 bool is_ignored(int number) noexcept {

@@ -1,5 +1,6 @@
-// EndSignals: what ends a long command in good order. Ctrl-C, SIGTERM, SIGHUP, which comes when its terminal is closed, and SIGPIPE, which
-// comes when nobody reads its output any more (`| head`). A process that was started to ignore one of the last two (nohup) goes on.
+// EndSignals: what ends a long command in good order. Ctrl-C, SIGTERM, SIGHUP, which comes when its terminal is closed,
+// and SIGPIPE, which comes when nobody reads its output any more (`| head`). A process that was started to ignore one
+// of the last two (nohup) goes on.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@ namespace argiope {
 // Lifetime: outlives the loop, or forget() is called before it goes.
 class EndSignals {
  public:
-  // `heard` runs on the loop for each signal that counts: one SIGHUP or SIGPIPE at most, and none after another signal, as the system and
-  // the shell both send the first for one closed terminal, and each write the second.
+  // `heard` runs on the loop for each signal that counts: one SIGHUP or SIGPIPE at most, and none after another signal,
+  // as the system and the shell both send the first for one closed terminal, and each write the second.
   void listen(EventLoop& loop, std::function<void()> heard);
   void forget(EventLoop& loop);
 

@@ -59,12 +59,14 @@ std::string_view first_line(std::string_view text) {
 
 bool is_script(const std::string& path, std::string_view text) {
   constexpr std::array<std::string_view, 6> kEndings{".py", ".js", ".mjs", ".cjs", ".ts", ".sh"};
-  return text.starts_with("#!") || std::ranges::find(kEndings, std::filesystem::path(path).extension().native()) != kEndings.end();
+  return text.starts_with("#!") ||
+         std::ranges::find(kEndings, std::filesystem::path(path).extension().native()) != kEndings.end();
 }
 
 bool is_html(std::string_view text) {
   constexpr std::array<std::string_view, 4> kBeginnings{"<!doctype html", "<html", "<head", "<body"};
-  return std::ranges::any_of(kBeginnings, [&](std::string_view beginning) { return starts_with_lower(text, beginning); });
+  return std::ranges::any_of(kBeginnings,
+                             [&](std::string_view beginning) { return starts_with_lower(text, beginning); });
 }
 
 bool is_archive(const std::string& path, std::string_view text) {
@@ -79,17 +81,20 @@ bool is_json(std::string_view text) {
 
 bool is_urls(std::string_view text) {
   const std::string_view line = first_line(text);
-  return (starts_with_lower(line, "http://") || starts_with_lower(line, "https://")) && line.find(' ') == std::string_view::npos;
+  return (starts_with_lower(line, "http://") || starts_with_lower(line, "https://")) &&
+         line.find(' ') == std::string_view::npos;
 }
 
 // "30 3 * * mon-fri command" or "@daily command".
 bool is_entry_of_cron(std::string_view line) {
-  constexpr std::array<std::string_view, 8> kNames{"@reboot ", "@yearly ", "@annually ", "@monthly ", "@weekly ", "@daily ", "@midnight ", "@hourly "};
+  constexpr std::array<std::string_view, 8> kNames{"@reboot ", "@yearly ", "@annually ", "@monthly ",
+                                                   "@weekly ", "@daily ",  "@midnight ", "@hourly "};
   if (std::ranges::any_of(kNames, [&](std::string_view name) { return line.starts_with(name); })) return true;
   for (int field = 0; field < 5; ++field) {
     const std::size_t end = line.find_first_of(" \t");
     if (end == std::string_view::npos) return false;
-    if (line.substr(0, end).find_first_not_of(field == 0 ? kMinutes : kOtherFields) != std::string_view::npos) return false;
+    if (line.substr(0, end).find_first_not_of(field == 0 ? kMinutes : kOtherFields) != std::string_view::npos)
+      return false;
     line = past_blanks(line.substr(end));
   }
   return !line.empty();
@@ -100,7 +105,8 @@ bool is_crontab(std::string_view text) {
   until_told(text, [&](std::string_view line) {
     is_one = is_entry_of_cron(line);
     const std::size_t sign = line.find('=');  // MAILTO=ann@example.org
-    const bool is_variable = sign != std::string_view::npos && line.find_first_of(kFileBlanks) > sign && line.front() != '[';
+    const bool is_variable =
+        sign != std::string_view::npos && line.find_first_of(kFileBlanks) > sign && line.front() != '[';
     return is_one || !is_variable;
   });
   return is_one;
@@ -108,7 +114,8 @@ bool is_crontab(std::string_view text) {
 
 // By the tables that only one of our formats has.
 FileKind kind_of_toml(std::string_view text) {
-  constexpr std::array<std::string_view, 6> kConfiguration{"[serve]", "[[queue]]", "[[schedule]]", "[[notify]]", "[[project]]", "[projects]"};
+  constexpr std::array<std::string_view, 6> kConfiguration{"[serve]",    "[[queue]]",   "[[schedule]]",
+                                                           "[[notify]]", "[[project]]", "[projects]"};
   FileKind kind = FileKind::unknown;
   until_told(text, [&](std::string_view line) {
     const std::string_view head = line.substr(0, line.find_last_of(']') + 1);
@@ -131,7 +138,8 @@ struct KindInWords {
 constexpr KindInWords kKinds[] = {
     {FileKind::folder, "a folder", "name a file in it"},
     {FileKind::database, "a database of SQLite",
-     "argiope crawl status -d FILE takes that of a crawl, argiope project status -d FILE that of projects, argiope job list --store sqlite:FILE that of jobs"},
+     "argiope crawl status -d FILE takes that of a crawl, argiope project status -d FILE that of projects, argiope job "
+     "list --store sqlite:FILE that of jobs"},
     {FileKind::archive, "a WARC archive", "argiope crawl replay FILE takes it"},
     {FileKind::html, "a page of HTML", "argiope crawl URL reads pages from where they are served"},
     {FileKind::json, "JSON", "argiope schedule import FILE takes schedules, argiope job put --file FILE jobs"},
@@ -151,19 +159,24 @@ std::string project_of_script(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string ending = file.extension();
   const bool is_javascript = ending == ".js" || ending == ".mjs" || ending == ".cjs";
-  const std::string_view runner = ending == ".py" ? R"("python3", "-m", "argiope.processor", )" : is_javascript ? R"("node", )" : "";
+  const std::string_view runner = ending == ".py" ? R"("python3", "-m", "argiope.processor", )"
+                                  : is_javascript ? R"("node", )"
+                                                  : "";
   const std::string own = runner.empty() && !file.has_parent_path() ? "./" + path : path;
   std::string name = file.stem();
-  std::ranges::replace_if(name, [](char one) { return kOfNames.find(one) == std::string_view::npos; }, '-');
+  std::ranges::replace_if(
+      name, [](char one) { return kOfNames.find(one) == std::string_view::npos; }, '-');
   return fmt::format("[project]\nname = {}\nprocessor = [{}{}]", in_quotes(name), runner, in_quotes(own));
 }
 
 Error is_other(FileKind kind, const std::string& path, FileKind wanted) {
   if (kind == FileKind::script && wanted == FileKind::project) {
-    return {Errc::invalid_input, fmt::format("{}: this is a script; a project is a TOML file that names it:\n{}", printable(path), project_of_script(path))};
+    return {Errc::invalid_input, fmt::format("{}: this is a script; a project is a TOML file that names it:\n{}",
+                                             printable(path), project_of_script(path))};
   }
   const KindInWords& words = in_words(kind);
-  return {Errc::invalid_input, fmt::format("{}: this is {}, and not {}; {}", printable(path), words.is, in_words(wanted).is, words.taken_by)};
+  return {Errc::invalid_input, fmt::format("{}: this is {}, and not {}; {}", printable(path), words.is,
+                                           in_words(wanted).is, words.taken_by)};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Files of the wrong kind: a command that reads one format and is given another says what the file seems to be, and which
-// command takes it. Readers of the formats know no commands; all commands that name a file ask here.
+// Files of the wrong kind: a command that reads one format and is given another says what the file seems to be, and
+// which command takes it. Readers of the formats know no commands; all commands that name a file ask here.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ namespace argiope {
 enum class FileKind : std::uint8_t {
   unknown,
   folder,
-  database,        // of SQLite
-  archive,         // WARC, packed or not
+  database,  // of SQLite
+  archive,   // WARC, packed or not
   html,
-  json,            // one document, or one object a line
-  script,          // Python, JavaScript, or what begins with "#!"
+  json,    // one document, or one object a line
+  script,  // Python, JavaScript, or what begins with "#!"
   crontab,
-  urls,            // one a line
-  project,         // TOML, from here on
+  urls,     // one a line
+  project,  // TOML, from here on
   configuration,
   rules,           // of records: --extract
   crawl_settings,  // --config
@@ -33,8 +33,8 @@ FileKind kind_of_file(const std::string& path);
 // invalid_input where the file is plainly of another kind than `wanted`; nullopt where it is not, or who knows.
 std::optional<Error> other_kind(const std::string& path, FileKind wanted);
 
-// The error that a reader of `wanted` tells of the file: where that is of another kind, in these words. An error in TOML
-// keeps its own, with its line, and the kind behind it.
+// The error that a reader of `wanted` tells of the file: where that is of another kind, in these words. An error in
+// TOML keeps its own, with its line, and the kind behind it.
 Error with_file_kind(Error error, const std::string& path, FileKind wanted);
 
 template <class T>

@@ -23,11 +23,13 @@ std::string why_no_flag(const std::string& name, std::string& text) {
 void refuse_values_of_flags(CLI::App& command) {
   for (CLI::Option* const option : command.get_options()) {
     const std::string name = option->get_name();
-    const bool is_flag = option->get_items_expected_max() == 0 && option != command.get_help_ptr() && option != command.get_version_ptr();
+    const bool is_flag = option->get_items_expected_max() == 0 && option != command.get_help_ptr() &&
+                         option != command.get_version_ptr();
     if (!is_flag) continue;
     option->check(CLI::Validator([name](std::string& text) { return why_no_flag(name, text); }, ""));
   }
-  for (CLI::App* const sub : command.get_subcommands([](const CLI::App*) { return true; })) refuse_values_of_flags(*sub);
+  for (CLI::App* const sub : command.get_subcommands([](const CLI::App*) { return true; }))
+    refuse_values_of_flags(*sub);
 }
 
 }  // namespace argiope

@@ -83,7 +83,8 @@ Coro<Result<Book>> open_book(std::string where, StoreAccess access) {
   const BookOptions options{.new_queue = default_queue_policy(), .access = access};
   auto book = co_await Book::open(where, options);
   if (book || book.error().code != Errc::older_version) co_return book;
-  // A file that an older argiope has made cannot be read before it is brought up to date, which needs a moment of writing.
+  // A file that an older argiope has made cannot be read before it is brought up to date, which needs a moment of
+  // writing.
   if (const auto done = bring_up_to_date(where); done) {
     book = co_await Book::open(where, options);
   } else if (done.error().code == Errc::busy) {
@@ -106,7 +107,8 @@ Result<void> rehearse(const JobStoreArguments& arguments, const BookAction& act)
   AsioBackend backend(clock);
   EventLoop loop(backend);
   return loop.run_until_complete([](const BookAction& action) -> Coro<Result<void>> {
-    auto book = co_await or_return(Book::open(std::string(kMemoryStore), {.new_queue = default_queue_policy(), .access = StoreAccess::share}));
+    auto book = co_await or_return(
+        Book::open(std::string(kMemoryStore), {.new_queue = default_queue_policy(), .access = StoreAccess::share}));
     const auto done = co_await action(book);
     const auto closed = book.close();
     if (!done) co_return std::unexpected(done.error());

@@ -25,7 +25,8 @@ struct JobStoreArguments {
   std::string file() const;
 };
 
-// The policy of queues that these commands make: what is done can be asked about for a day, what was cancelled for a week.
+// The policy of queues that these commands make: what is done can be asked about for a day, what was cancelled for a
+// week.
 QueueConfig default_queue_policy();
 
 // Long lists are read from the store, and changed, by so many.
@@ -37,12 +38,13 @@ int complain(std::string_view message, int status);
 
 enum class IfMissing : std::uint8_t { make, complain };
 
-// Opens a book on the store, runs `act` on a loop of its own, and closes the store. The value of `act` is the exit status,
-// an error is said.
+// Opens a book on the store, runs `act` on a loop of its own, and closes the store. The value of `act` is the exit
+// status, an error is said.
 using BookAction = std::function<Coro<Result<int>>(Book& book)>;
 int run_on_book(const JobStoreArguments& arguments, StoreAccess access, IfMissing if_missing, const BookAction& act);
-// For a command that makes a store whose file is not there: does `act` on an empty store in memory first, so that one who is refused
-// leaves no file. Does nothing where the file is there, and for a daemon, which is asked itself. `act` prints nothing.
+// For a command that makes a store whose file is not there: does `act` on an empty store in memory first, so that one
+// who is refused leaves no file. Does nothing where the file is there, and for a daemon, which is asked itself. `act`
+// prints nothing.
 // Errors: those of `act`.
 Result<void> rehearse(const JobStoreArguments& arguments, const BookAction& act);
 // The same as run_on_book(), only to look at what is there.

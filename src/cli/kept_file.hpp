@@ -11,8 +11,9 @@ namespace argiope {
 // A plain file that can be written, or room for one. `what` begins errors: the option that names it.
 // Errors: io and disk_full; refused for what is no plain file.
 Result<void> check_kept_file(std::string_view what, const std::string& path);
-// The same of a database of SQLite, and of the folder, as SQLite makes files beside it. An empty path and ":memory:" are no file. The
-// database is not opened, as that makes those files, too: who checks may be another user than the one that runs.
+// The same of a database of SQLite, and of the folder, as SQLite makes files beside it. An empty path and ":memory:"
+// are no file. The database is not opened, as that makes those files, too: who checks may be another user than the one
+// that runs.
 // Errors: as above; wrong_format for a file that is no database.
 Result<void> check_kept_database(std::string_view what, const std::string& path);
 

@@ -9,8 +9,8 @@
 
 namespace argiope {
 
-// The file, open to be read line by line. "" and "-": standard input. A named pipe is waited for and read; a device, which may never
-// end, is refused.
+// The file, open to be read line by line. "" and "-": standard input. A named pipe is waited for and read; a device,
+// which may never end, is refused.
 // Errors: naming `option` and the file: as InputFile::open(); invalid_input for what is plainly of another kind.
 Result<InputFile> open_lines(std::string_view option, const std::string& path);
 

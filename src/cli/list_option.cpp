@@ -50,9 +50,10 @@ Result<std::vector<std::string>> parts_of_list(std::string_view text) {
     from = comma + 1;
   }
   if (std::ranges::find(parts, std::string()) == parts.end()) return parts;
-  return fail(Errc::invalid_input, fmt::format("{}: {}", in_quotes(text),
-                                               parts.size() == 1 ? "it names nothing; leave the option out"
-                                                                 : "a part between its commas is empty; write it as a,b"));
+  return fail(Errc::invalid_input,
+              fmt::format("{}: {}", in_quotes(text),
+                          parts.size() == 1 ? "it names nothing; leave the option out"
+                                            : "a part between its commas is empty; write it as a,b"));
 }
 
 CLI::Option* add_list(CLI::App& command, std::string name, std::vector<std::string>& out, std::string description,
@@ -63,10 +64,11 @@ CLI::Option* add_list(CLI::App& command, std::string name, std::vector<std::stri
 
 CLI::Option* add_list(CLI::App& command, std::string name, std::vector<std::uint16_t>& out, std::string description,
                       CLI::Validator part) {
-  return add_parts(command, std::move(name), std::move(description), std::move(part), [&out](const std::vector<std::string>& parts) {
-    out.clear();
-    for (const std::string& one : parts) out.push_back(static_cast<std::uint16_t>(std::stoul(one)));
-  });
+  return add_parts(command, std::move(name), std::move(description), std::move(part),
+                   [&out](const std::vector<std::string>& parts) {
+                     out.clear();
+                     for (const std::string& one : parts) out.push_back(static_cast<std::uint16_t>(std::stoul(one)));
+                   });
 }
 
 }  // namespace argiope

@@ -15,7 +15,8 @@ namespace argiope {
 // Errors: invalid_input, `"a,,b": a part between its commas is empty`, for a part that is empty.
 Result<std::vector<std::string>> parts_of_list(std::string_view text);
 
-// A repeatable option; `out` has the parts of all its values in order. A wrong part, or a wrong list, is an error of usage.
+// A repeatable option; `out` has the parts of all its values in order. A wrong part, or a wrong list, is an error of
+// usage.
 CLI::Option* add_list(CLI::App& command, std::string name, std::vector<std::string>& out, std::string description,
                       CLI::Validator part = {});
 CLI::Option* add_list(CLI::App& command, std::string name, std::vector<std::uint16_t>& out, std::string description,

@@ -1,4 +1,5 @@
-// The command `argiope`: finds the subcommand, runs it, and turns whatever goes wrong into a sentence and an exit status.
+// The command `argiope`: finds the subcommand, runs it, and turns whatever goes wrong into a sentence and an exit
+// status.
 #include <fmt/format.h>
 #include <signal.h>
 #include <spdlog/pattern_formatter.h>

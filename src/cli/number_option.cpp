@@ -46,9 +46,9 @@ CLI::Validator whole_number(std::int64_t least, std::uint64_t most) {
   return CLI::Validator(
       [=](std::string& text) {
         const bool has_zero = text.size() > 1 && text.front() == '0' && is_of_two_minds(text);
-        return is_whole_in(text, least, most)
-                   ? std::string()
-                   : fmt::format("{}: {}{}", in_quotes(text), allowed, has_zero ? "; write it without a 0 in front" : "");
+        return is_whole_in(text, least, most) ? std::string()
+                                              : fmt::format("{}: {}{}", in_quotes(text), allowed,
+                                                            has_zero ? "; write it without a 0 in front" : "");
       },
       kind);
 }
@@ -91,8 +91,12 @@ std::optional<std::uint64_t> bytes_of(std::string text) {
 }
 
 CLI::Validator not_empty() {
-  return CLI::Validator([](std::string& text) { return text.find_first_not_of(" \t") != std::string::npos ? std::string() : in_quotes(text) + ": it names nothing"; },
-                        "");
+  return CLI::Validator(
+      [](std::string& text) {
+        return text.find_first_not_of(" \t") != std::string::npos ? std::string()
+                                                                  : in_quotes(text) + ": it names nothing";
+      },
+      "");
 }
 
 CLI::Option* add_ok_status(CLI::App& command, std::vector<int>& statuses) {

@@ -1,5 +1,5 @@
-// Options that are numbers: what is none, or out of range, is told with the value and what is allowed ("--max-pages: \"-1\": a
-// whole number, 0 or more").
+// Options that are numbers: what is none, or out of range, is told with the value and what is allowed ("--max-pages:
+// \"-1\": a whole number, 0 or more").
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,8 +13,8 @@ namespace argiope {
 
 inline constexpr std::uint64_t kNoMost = std::numeric_limits<std::uint64_t>::max();
 
-// A whole number from `least` to `most`, both allowed. The option's type must hold them. CLI11 alone takes "-1" as the largest number
-// there is where the type has no sign.
+// A whole number from `least` to `most`, both allowed. The option's type must hold them. CLI11 alone takes "-1" as the
+// largest number there is where the type has no sign.
 CLI::Validator whole_number(std::int64_t least, std::uint64_t most = kNoMost);
 
 // Any number from `least` to `most`, both allowed; NaN is none.

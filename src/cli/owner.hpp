@@ -20,8 +20,8 @@ inline constexpr Duration kGrace = std::chrono::seconds{2};
 // After a second signal: commands are killed after they have been told why.
 inline constexpr Duration kTellAgain = std::chrono::milliseconds{50};
 
-// Opens an engine with the policy of these commands, lets `act` use it, and closes it. Says what went wrong first; the exit
-// status for it. When another process owns the store, `advice` follows.
+// Opens an engine with the policy of these commands, lets `act` use it, and closes it. Says what went wrong first; the
+// exit status for it. When another process owns the store, `advice` follows.
 using OwnerAction = std::function<Coro<Result<void>>(Engine& engine)>;
 int run_as_owner(EventLoop& loop, std::string where, std::string_view advice, EngineOptions options,
                  const OwnerAction& act);
@@ -37,7 +37,8 @@ std::string default_worker_name();
 // Has the supervisors of the commands that this thread runs kill them with all that descends from them.
 void kill_commands();
 
-// Whether the command behind "--" can be run at all, before any job is taken for it. Errors: invalid_input, as a sentence.
+// Whether the command behind "--" can be run at all, before any job is taken for it. Errors: invalid_input, as a
+// sentence.
 Result<void> check_command(const std::vector<std::string>& command);
 
 // Whether a worker has to make the queue it is to work on: false when it is `there`.

@@ -15,7 +15,8 @@ struct SpanRange {
 };
 
 // Registers the option; it is in the group that its caller says. A bad span, or one out of range, is an error of usage.
-CLI::Option* add_span(CLI::App& command, std::string name, Duration& out, std::string description, SpanRange range = {});
+CLI::Option* add_span(CLI::App& command, std::string name, Duration& out, std::string description,
+                      SpanRange range = {});
 CLI::Option* add_span(CLI::App& command, std::string name, std::optional<Duration>& out, std::string description,
                       SpanRange range = {});
 // The default is said in the help.

@@ -53,8 +53,8 @@ int add(const TokenArguments& arguments) {
                            .expires_at = {}},
                  .created_at = now};
   if (arguments.expires_in) kept.token.expires_at = now + *arguments.expires_in;
-  const auto added = edit_token_file(
-      arguments.file, [&](std::vector<KeptToken>& tokens) { return add_token(tokens, kept); });
+  const auto added =
+      edit_token_file(arguments.file, [&](std::vector<KeptToken>& tokens) { return add_token(tokens, kept); });
   if (!added) return complain(added.error());
   fmt::print("{}\n", *words);
   fmt::print(stderr, "This is shown once. {} keeps its SHA-256 alone.\n", printable(arguments.file));
@@ -98,8 +98,9 @@ int list(const TokenArguments& arguments) {
   const WallTime now = SystemClock().wall_now();
   Table table({"NAME", "SCOPE", "PREFIXES", "MADE", "EXPIRES"});
   for (const KeptToken& kept : *tokens) {
-    table.add({one_line(kept.token.name, kMostOfName), std::string(to_string(kept.token.scope)), joined(kept.token.prefixes),
-               kept.created_at ? to_rfc3339(*kept.created_at) : "", until(kept.token, now)});
+    table.add({one_line(kept.token.name, kMostOfName), std::string(to_string(kept.token.scope)),
+               joined(kept.token.prefixes), kept.created_at ? to_rfc3339(*kept.created_at) : "",
+               until(kept.token, now)});
   }
   table.print();
   return kExitFinished;

@@ -59,7 +59,8 @@ class ConfigurationReader {
                   fmt::format("{}: a configuration of more than {} bytes", file_, kMostConfigurationBytes));
     }
     if (const auto line = too_deep_in_toml(text)) {
-      return fail(Errc::invalid_input, printable(fmt::format("{}:{}: nested deeper than {} levels", file_, *line, kMostTomlNesting)));
+      return fail(Errc::invalid_input,
+                  printable(fmt::format("{}:{}: nested deeper than {} levels", file_, *line, kMostTomlNesting)));
     }
     toml::table root;
     try {
@@ -185,7 +186,7 @@ class ConfigurationReader {
       wrong(node, name, "a string such as \"90s\" or \"1h30m\", or a number of seconds");
       return {};
     }
-    const auto parsed = parse_span(text != nullptr  ? text->get()
+    const auto parsed = parse_span(text != nullptr ? text->get()
                                    : whole_seconds ? fmt::to_string(*whole_seconds)
                                                    : fmt::to_string(*seconds));
     if (!parsed) complain(node.source(), fmt::format("{}: {}", name, parsed.error().message));
@@ -228,7 +229,7 @@ class ConfigurationReader {
   // A value that is no table stands for its most important member. Its JSON.
   template <class Call, class Parse>
   std::string read_call(const toml::node& node, std::string_view name, std::string_view main, Parse parse,
-                 std::optional<Call>& out) {
+                        std::optional<Call>& out) {
     const toml::node* trouble = nullptr;
     std::string json;
     JsonWriter writer(json);
@@ -258,7 +259,8 @@ class ConfigurationReader {
     // A policy for it is good.
     for (const char* const member : {"workers", "command", "push"}) {
       const toml::node* node = is_own_queue(*name) ? table.get(member) : nullptr;
-      if (node != nullptr) return complain(node->source(), fmt::format("{}: the daemon alone works off its own queues", member));
+      if (node != nullptr)
+        return complain(node->source(), fmt::format("{}: the daemon alone works off its own queues", member));
     }
     whole(table, "workers", queue.workers, ConfiguredQueue::kMostWorkers);
     queue.says_workers = table.contains("workers");
@@ -298,7 +300,8 @@ class ConfigurationReader {
     if (!read) return;
     if (is_own_queue(read->job.queue)) {
       return complain(source_of(table, {{std::string("job")}, {std::string("queue")}}),
-                      fmt::format("job.queue {}: the daemon alone puts jobs into its own queues", in_quotes(read->job.queue, kMostShown)));
+                      fmt::format("job.queue {}: the daemon alone puts jobs into its own queues",
+                                  in_quotes(read->job.queue, kMostShown)));
     }
     if (auto found = check(*read, kSearchedFrom); !found) {
       return complain(source_of(table, {{std::string("trigger")}}), found.error().message);
@@ -499,21 +502,24 @@ void for_each_target(const Configuration& configuration, Each each) {
 
 Result<void> check_targets(const Configuration& configuration) {
   Result<void> good;
-  for_each_target(configuration, [&](const std::string& place, const std::optional<CommandOptions>& command, const auto&) {
-    if (!good || !command) return;
-    if (const auto program = find_program(command->args.front(), command->directory); !program) {
-      good = fail(Errc::invalid_input, printable(fmt::format("{}: {}", place, program.error().message)));
-    }
-  });
+  for_each_target(
+      configuration, [&](const std::string& place, const std::optional<CommandOptions>& command, const auto&) {
+        if (!good || !command) return;
+        if (const auto program = find_program(command->args.front(), command->directory); !program) {
+          good = fail(Errc::invalid_input, printable(fmt::format("{}: {}", place, program.error().message)));
+        }
+      });
   return good;
 }
 
-Result<void> check_calls(const Configuration& configuration, const std::function<bool(std::string_view queue)>& executes) {
+Result<void> check_calls(const Configuration& configuration,
+                         const std::function<bool(std::string_view queue)>& executes) {
   for (std::size_t i = 0; i < configuration.schedules.size(); ++i) {
     const JobTemplate& job = configuration.schedules[i].job;
     if (!executes(job.queue)) continue;
     if (const auto good = check_call(job.function, job.payload); !good) {
-      return fail(Errc::invalid_input, printable(fmt::format("{}: job.payload: {}", configuration.schedule_places[i], good.error().message)));
+      return fail(Errc::invalid_input, printable(fmt::format("{}: job.payload: {}", configuration.schedule_places[i],
+                                                             good.error().message)));
     }
   }
   return {};

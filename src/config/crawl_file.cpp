@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kMostHosts = 100'000;
 const std::vector<std::string> kHostMembers = {
-    "match",   "rate",    "delay",       "per_host",  "autothrottle", "autothrottle_target", "robots", "user_agent", "headers",
-    "timeout", "retries", "path_prefix", "max_depth", "max_pages",    "include",             "exclude"};
+    "match",   "rate",    "delay",   "per_host",    "autothrottle", "autothrottle_target", "robots",  "user_agent",
+    "headers", "timeout", "retries", "path_prefix", "max_depth",    "max_pages",           "include", "exclude"};
 
 bool is_header(std::string_view name, std::string_view value) {
   return !name.empty() && is_header_safe(name) && is_header_safe(value) &&
@@ -39,7 +39,8 @@ std::vector<std::pair<std::string, std::string>> read_headers(const JsonValue& v
   value.for_each_member([&](std::string_view name, const JsonValue& entry) {
     const auto text = entry.if_text();
     if (!text) return entry.complain("a string");
-    if (!is_header(name, *text)) return entry.refuse("control characters, and spaces or colons in the name, are not allowed");
+    if (!is_header(name, *text))
+      return entry.refuse("control characters, and spaces or colons in the name, are not allowed");
     if (is_clients_own(name)) return entry.refuse("the client sets it itself");
     headers.emplace_back(name, *text);
   });
@@ -55,7 +56,8 @@ void read_positive(JsonMembers& in, std::string_view name, std::optional<double>
 }
 
 template <class Number>
-void read_whole(JsonMembers& in, std::string_view name, std::int64_t least, std::int64_t most, std::optional<Number>& out) {
+void read_whole(JsonMembers& in, std::string_view name, std::int64_t least, std::int64_t most,
+                std::optional<Number>& out) {
   if (const JsonValue* const value = in.find(name)) out = static_cast<Number>(value->whole(least, most));
 }
 
@@ -150,8 +152,8 @@ void read_crawl_members(const JsonValue& form, CrawlFile& file) {
           [&](std::string_view option, const JsonValue& given) { file.options.push_back(read_option(option, given)); });
     }
     if (name != "host") {
-      return value.refuse_member(fmt::format("member {}: there are [crawl] and [[host]]{}", in_quotes(name),
-                                             did_you_mean(name, kMembers)));
+      return value.refuse_member(
+          fmt::format("member {}: there are [crawl] and [[host]]{}", in_quotes(name), did_you_mean(name, kMembers)));
     }
     read_hosts(value, file.hosts);
   });
@@ -169,7 +171,8 @@ Result<CrawlFile> crawl_file_in(Result<TomlFile> file) {
 
 }  // namespace
 
-void read_options_and_hosts(const JsonValue& table, std::vector<CrawlFileOption>& options, std::vector<HostSettings>& hosts) {
+void read_options_and_hosts(const JsonValue& table, std::vector<CrawlFileOption>& options,
+                            std::vector<HostSettings>& hosts) {
   table.for_each_member([&](std::string_view name, const JsonValue& value) {
     if (name == "host") return read_hosts(value, hosts);
     options.push_back(read_option(name, value));
@@ -180,6 +183,8 @@ Result<CrawlFile> parse_crawl_file(std::string_view text, std::string_view name)
   return crawl_file_in(TomlFile::parse(text, name, kMostCrawlFileBytes));
 }
 
-Result<CrawlFile> read_crawl_file(const std::string& path) { return crawl_file_in(TomlFile::read(path, kMostCrawlFileBytes)); }
+Result<CrawlFile> read_crawl_file(const std::string& path) {
+  return crawl_file_in(TomlFile::read(path, kMostCrawlFileBytes));
+}
 
 }  // namespace argiope

@@ -19,7 +19,8 @@ Result<ExtractionRules> rules_in(Result<TomlFile> file) {
     return std::unexpected(std::move(read.error()));
   }
   for (std::size_t i = 0; i < rules.rules.size(); ++i) {
-    if (auto checked = check_extraction_rule(rules.rules[i], i, *file); !checked) return std::unexpected(std::move(checked.error()));
+    if (auto checked = check_extraction_rule(rules.rules[i], i, *file); !checked)
+      return std::unexpected(std::move(checked.error()));
   }
   return rules;
 }
@@ -42,6 +43,8 @@ Result<ExtractionRules> parse_extraction(std::string_view text, std::string_view
   return rules_in(TomlFile::parse(text, name, kMostExtractionBytes));
 }
 
-Result<ExtractionRules> read_extraction_file(const std::string& path) { return rules_in(TomlFile::read(path, kMostExtractionBytes)); }
+Result<ExtractionRules> read_extraction_file(const std::string& path) {
+  return rules_in(TomlFile::read(path, kMostExtractionBytes));
+}
 
 }  // namespace argiope

@@ -24,7 +24,8 @@ Result<ProjectSource> project_in(const Result<TomlFile>& file) {
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const ExtractionRule& rule = rules[i].extraction;
     if (rule.fields.empty()) continue;
-    if (auto checked = check_extraction_rule(rule, i, *file); !checked) return std::unexpected(std::move(checked.error()));
+    if (auto checked = check_extraction_rule(rule, i, *file); !checked)
+      return std::unexpected(std::move(checked.error()));
   }
   return source;
 }
@@ -35,7 +36,8 @@ Result<void> check_sinks_of_file(const ProjectDefinition& project, const TomlFil
     const ProjectSink& sink = project.sinks[i];
     if (sink.kind != ProjectSink::Kind::queue || !is_own_queue(sink.target)) continue;
     const std::string queue = in_quotes(sink.target);
-    return file.wrong({"sink", i, "queue"}, fmt::format("sink[{}].queue {}: the daemon alone puts jobs into its own queues", i, queue));
+    return file.wrong({"sink", i, "queue"},
+                      fmt::format("sink[{}].queue {}: the daemon alone puts jobs into its own queues", i, queue));
   }
   return {};
 }
@@ -43,7 +45,8 @@ Result<void> check_sinks_of_file(const ProjectDefinition& project, const TomlFil
 Result<ProjectSource> operators_project_in(Result<TomlFile> file) {
   auto source = project_in(file);
   if (!source) return source;
-  if (auto good = check_sinks_of_file(source->definition, *file); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = check_sinks_of_file(source->definition, *file); !good)
+    return std::unexpected(std::move(good.error()));
   return source;
 }
 

@@ -18,7 +18,8 @@ using TextsByName = std::map<std::string, std::string>;
 TextsByName texts_of(const std::vector<ConfiguredQueue>& queues) {
   TextsByName texts;
   for (const ConfiguredQueue& queue : queues) {
-    texts[queue.name] = fmt::format("{} {} {} {}", to_json(queue.config), queue.workers, queue.says_workers, queue.target_text);
+    texts[queue.name] =
+        fmt::format("{} {} {} {}", to_json(queue.config), queue.workers, queue.says_workers, queue.target_text);
   }
   return texts;
 }

@@ -20,9 +20,11 @@ std::unexpected<Error> wrong_in_toml(std::string_view name, const toml::source_r
 }  // namespace
 
 Result<TomlFile> TomlFile::parse(std::string_view text, std::string_view name, std::size_t most_bytes) {
-  if (text.size() > most_bytes) return fail(Errc::too_large, fmt::format("{}: more than {} bytes", printable(name), most_bytes));
+  if (text.size() > most_bytes)
+    return fail(Errc::too_large, fmt::format("{}: more than {} bytes", printable(name), most_bytes));
   if (const auto line = too_deep_in_toml(text)) {
-    return fail(Errc::invalid_input, printable(fmt::format("{}:{}: nested deeper than {} levels", name, *line, kMostTomlNesting)));
+    return fail(Errc::invalid_input,
+                printable(fmt::format("{}:{}: nested deeper than {} levels", name, *line, kMostTomlNesting)));
   }
   toml::table root;
   try {

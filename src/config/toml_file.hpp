@@ -1,8 +1,10 @@
-// A file in TOML that is read as requests are, by the reader of JSON: what is wrong with it is told of its name and line.
+// A file in TOML that is read as requests are, by the reader of JSON: what is wrong with it is told of its name and
+// line.
 //
 //   const auto file = TomlFile::read(path, kMostBytes);
 //   if (!file) return std::unexpected(file.error());
-//   if (auto read = file->as_json([&](const JsonValue& form) { rules = read_rules(form); }); !read) return std::unexpected(read.error());
+//   if (auto read = file->as_json([&](const JsonValue& form) { rules = read_rules(form); }); !read) return
+//   std::unexpected(read.error());
 #pragma once
 
 #include <toml++/toml.h>

@@ -1,5 +1,5 @@
-// How deeply what a text in TOML has is nested, before it is parsed: `a.a.a = 1` is a table in a table, and who reads or frees those goes down
-// into each.
+// How deeply what a text in TOML has is nested, before it is parsed: `a.a.a = 1` is a table in a table, and who reads
+// or frees those goes down into each.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,8 @@ bool compare_value(CssTest::Kind kind, std::string_view value, std::string_view 
     case CssTest::Kind::equals: return value == wanted;
     case CssTest::Kind::not_equals: return value != wanted;
     case CssTest::Kind::dash:
-      return value == wanted || (value.starts_with(wanted) && value.size() > wanted.size() && value[wanted.size()] == '-');
+      return value == wanted ||
+             (value.starts_with(wanted) && value.size() > wanted.size() && value[wanted.size()] == '-');
     case CssTest::Kind::begins: return !wanted.empty() && value.starts_with(wanted);
     case CssTest::Kind::ends: return !wanted.empty() && value.ends_with(wanted);
     case CssTest::Kind::holds: return !wanted.empty() && value.contains(wanted);
@@ -53,7 +54,8 @@ bool is_nth(std::int64_t place, std::int64_t step, std::int64_t offset) noexcept
 
 }  // namespace
 
-// --- places among siblings ---------------------------------------------------------------------------------------------
+// --- places among siblings
+// ---------------------------------------------------------------------------------------------
 
 SiblingPlaces::Places SiblingPlaces::count(const DocumentTree& tree, bool of_type) {
   Places places;
@@ -80,7 +82,8 @@ std::uint32_t SiblingPlaces::of(const DocumentTree& tree, NodeIndex element, boo
   return (from_end ? places.from_end : places.from_front)[element];
 }
 
-// --- all that a selector selects ---------------------------------------------------------------------------------------
+// --- all that a selector selects
+// ---------------------------------------------------------------------------------------
 
 CssMatcher::CssMatcher(const CssSelector& selector, const DocumentTree& tree, SiblingPlaces& places, NodeIndex scope,
                        std::uint64_t most_steps)
@@ -97,8 +100,11 @@ CssMatcher::NamePlaces CssMatcher::places_of_name(const std::string& name) const
   places.exact = place([&](std::string_view other) { return other == name; });
   places.lower = places.exact;
   if (tree_.is_xml) return places;
-  places.lower = place([&](std::string_view other) { return equals_ignoring_case(other, name) && std::ranges::none_of(other, is_upper); });
-  if (places.lower == tree_.names.size()) places.lower = place([&](std::string_view other) { return equals_ignoring_case(other, name); });
+  places.lower = place([&](std::string_view other) {
+    return equals_ignoring_case(other, name) && std::ranges::none_of(other, is_upper);
+  });
+  if (places.lower == tree_.names.size())
+    places.lower = place([&](std::string_view other) { return equals_ignoring_case(other, name); });
   if (places.exact == tree_.names.size()) places.exact = places.lower;
   return places;
 }
@@ -171,7 +177,8 @@ void CssMatcher::add_parts(const CssComplex& complex, NodeIndex element, std::ve
   }
 }
 
-// --- one element -------------------------------------------------------------------------------------------------------
+// --- one element
+// -------------------------------------------------------------------------------------------------------
 
 bool CssMatcher::matches(const CssComplex& complex, NodeIndex element, NodeIndex anchor) {
   return fit(complex, complex.compounds.size() - 1, element, anchor) == Fit::fits;
@@ -184,7 +191,8 @@ CssMatcher::Fit CssMatcher::fit(const CssComplex& complex, std::size_t compound,
   return fit_before(complex, compound, element, anchor);
 }
 
-CssMatcher::Fit CssMatcher::fit_before(const CssComplex& complex, std::size_t compound, NodeIndex element, NodeIndex anchor) {
+CssMatcher::Fit CssMatcher::fit_before(const CssComplex& complex, std::size_t compound, NodeIndex element,
+                                       NodeIndex anchor) {
   const auto relation = complex.compounds[compound].relation;
   if (compound == 0) {
     return relation == CssCompound::Relation::none || relates(relation, element, anchor) ? Fit::fits : Fit::fails_here;
@@ -281,12 +289,14 @@ bool CssMatcher::matches_attribute(const CssTest& test, NodeIndex element) const
     return test.kind == CssTest::Kind::word ? holds_word(value, wanted) : compare_value(test.kind, value, wanted);
   };
   if (test.ignores_case) return compare(value_in_lower(attribute->value), test.value);
-  if (test.has_html_case && !tree_.is_xml && !is_foreign(element)) return compare(value_in_lower(attribute->value), value_in_lower(test.value));
+  if (test.has_html_case && !tree_.is_xml && !is_foreign(element))
+    return compare(value_in_lower(attribute->value), value_in_lower(test.value));
   return compare(attribute->value, test.value);
 }
 
 // Of HTML the name in lower case, or as it is written: some of SVG have capitals.
-const TreeAttribute* CssMatcher::find_attribute(NodeIndex element, const std::string& name, const std::string& lower) const {
+const TreeAttribute* CssMatcher::find_attribute(NodeIndex element, const std::string& name,
+                                                const std::string& lower) const {
   const auto* const found = tree_.find_attribute(element, tree_.is_xml ? name : lower);
   return found == nullptr && !tree_.is_xml && name != lower ? tree_.find_attribute(element, name) : found;
 }
@@ -325,7 +335,8 @@ bool CssMatcher::matches_place(const CssTest& test, NodeIndex element) {
   if (from_end) {
     for (NodeIndex node = tree_.next_sibling(element); node != kNoNode && count(node);) node = tree_.next_sibling(node);
   } else {
-    for (NodeIndex node = tree_.nodes[element].previous; node != kNoNode && count(node);) node = tree_.nodes[node].previous;
+    for (NodeIndex node = tree_.nodes[element].previous; node != kNoNode && count(node);)
+      node = tree_.nodes[node].previous;
   }
   return is_nth(among, test.step, test.offset);
 }
@@ -374,14 +385,16 @@ bool CssMatcher::is_control(const CssTest& test, NodeIndex element) const {
   switch (test.kind) {
     case CssTest::Kind::any_link: return has_attribute("href") && is_one_of({"a", "area"});
     case CssTest::Kind::checked:
-      return is_named(element, "option") ? has_attribute("selected") : is_named(element, "input") && has_attribute("checked");
+      return is_named(element, "option") ? has_attribute("selected")
+                                         : is_named(element, "input") && has_attribute("checked");
     default:
       return is_one_of({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"}) &&
              is_disabled(element) == (test.kind == CssTest::Kind::disabled);
   }
 }
 
-// By itself, by its group of options, or by a fieldset around it, whose first legend is not disabled with it (HTML, 4.10.19.5).
+// By itself, by its group of options, or by a fieldset around it, whose first legend is not disabled with it (HTML,
+// 4.10.19.5).
 bool CssMatcher::is_disabled(NodeIndex control) const {
   const auto says_so = [&](NodeIndex node) { return tree_.find_attribute(node, "disabled") != nullptr; };
   if (says_so(control)) return true;

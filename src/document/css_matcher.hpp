@@ -1,8 +1,8 @@
 // Which nodes of a tree a CSS selector selects. Private to the documents of this module.
 //
-// A selector is read from its right end, as browsers do it: each element is asked once, and its ancestors and siblings as far as
-// needed. No choice is tried twice: where the part up to the nearest ancestor that fits fails for want of ancestors, no farther
-// one helps.
+// A selector is read from its right end, as browsers do it: each element is asked once, and its ancestors and siblings
+// as far as needed. No choice is tried twice: where the part up to the nearest ancestor that fits fails for want of
+// ancestors, no farther one helps.
 #pragma once
 
 #include <cstddef>

@@ -40,11 +40,11 @@ void append_character(std::string& out, std::uint32_t code) {
 
 // Attributes whose values are compared without case on HTML's elements (HTML, 4.16.2).
 constexpr std::string_view kAnyCaseInHtml[] = {
-    "accept",   "accept-charset", "align",    "alink",    "axis",    "bgcolor",    "charset",  "checked",   "clear",
-    "codetype", "color",          "compact",  "declare",  "defer",   "dir",        "direction", "disabled", "enctype",
-    "face",     "frame",          "hreflang", "http-equiv", "lang",  "language",   "link",     "media",     "method",
-    "multiple", "nohref",         "noresize", "noshade",  "nowrap",  "readonly",   "rel",      "rev",       "rules",
-    "scope",    "scrolling",      "selected", "shape",    "target",  "text",       "type",     "valign",    "valuetype",
+    "accept",   "accept-charset", "align",    "alink",      "axis",   "bgcolor",  "charset",   "checked",  "clear",
+    "codetype", "color",          "compact",  "declare",    "defer",  "dir",      "direction", "disabled", "enctype",
+    "face",     "frame",          "hreflang", "http-equiv", "lang",   "language", "link",      "media",    "method",
+    "multiple", "nohref",         "noresize", "noshade",    "nowrap", "readonly", "rel",       "rev",      "rules",
+    "scope",    "scrolling",      "selected", "shape",      "target", "text",     "type",      "valign",   "valuetype",
     "vlink"};
 static_assert(std::ranges::is_sorted(kAnyCaseInHtml));
 
@@ -315,7 +315,8 @@ class CssParser {
       skip_space();
     }
     if (!take(']')) mistake(fmt::format("\"]\" is missing, and not {}", shown()));
-    test.has_html_case = !test.ignores_case && !test.keeps_case && std::ranges::binary_search(kAnyCaseInHtml, test.lower);
+    test.has_html_case =
+        !test.ignores_case && !test.keeps_case && std::ranges::binary_search(kAnyCaseInHtml, test.lower);
     if (test.ignores_case) test.value = lower_of(test.value);
   }
   CssTest::Kind take_operator() {
@@ -370,7 +371,8 @@ class CssParser {
     if (found == std::end(kPlainPseudos)) {
       constexpr std::string_view kOfBrowsers[] = {"hover", "active", "focus", "visited", "target", "focus-within"};
       const bool known = std::ranges::find(kOfBrowsers, name) != std::end(kOfBrowsers);
-      mistake_at(start, fmt::format(":{} {}", printable(name), known ? "says nothing of a page that nobody looks at" : "is unknown"));
+      mistake_at(start, fmt::format(":{} {}", printable(name),
+                                    known ? "says nothing of a page that nobody looks at" : "is unknown"));
     }
     CssTest& test = add(compound, found->kind);
     test.offset = found->offset;

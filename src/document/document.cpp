@@ -17,7 +17,8 @@
 namespace argiope {
 namespace {
 
-// text/xml, application/xml and what ends with +xml, but not XHTML, which browsers of old read as HTML and so do crawlers.
+// text/xml, application/xml and what ends with +xml, but not XHTML, which browsers of old read as HTML and so do
+// crawlers.
 bool says_xml(std::string_view content_type) {
   std::string type(parse_content_type(content_type).type);
   std::ranges::transform(type, type.begin(), to_lower);
@@ -36,7 +37,8 @@ const DocumentTree& tree_at(const void* tree) noexcept { return *static_cast<con
 
 }  // namespace
 
-// --- selectors -----------------------------------------------------------------------------------------------------------
+// --- selectors
+// -----------------------------------------------------------------------------------------------------------
 
 struct Selector::Compiled {
   std::string text;
@@ -45,7 +47,8 @@ struct Selector::Compiled {
 };
 
 Result<Selector> Selector::css(std::string_view text) {
-  if (text.size() > kMostBytes) return fail(Errc::too_large, fmt::format("css: a selector of more than {} bytes", kMostBytes));
+  if (text.size() > kMostBytes)
+    return fail(Errc::too_large, fmt::format("css: a selector of more than {} bytes", kMostBytes));
   auto parsed = parse_css_selector(text);
   if (!parsed) return std::unexpected(std::move(parsed.error()));
   auto compiled = std::make_shared<Compiled>();
@@ -68,7 +71,8 @@ Result<Selector> Selector::xpath(std::string_view text) {
 
 const std::string& Selector::text() const noexcept { return compiled_->text; }
 
-// --- matches -------------------------------------------------------------------------------------------------------------
+// --- matches
+// -------------------------------------------------------------------------------------------------------------
 
 Match::Match(const Document& document, Kind kind, std::uint32_t node, std::uint32_t attribute) noexcept
     : tree_(&document.state_->tree), node_(node), attribute_(attribute), kind_(kind) {}
@@ -144,7 +148,8 @@ std::optional<std::size_t> Match::position() const noexcept {
   return position == kNoPosition ? std::nullopt : std::optional<std::size_t>(position);
 }
 
-// --- documents -----------------------------------------------------------------------------------------------------------
+// --- documents
+// -----------------------------------------------------------------------------------------------------------
 
 Document::Document(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Document::Document(Document&&) noexcept = default;
@@ -163,7 +168,8 @@ Result<Document> Document::make(std::string text, bool is_xml, const DocumentLim
 Result<Document> Document::parse(std::string_view bytes, std::string_view content_type, const DocumentLimits& limits) {
   // A page that is too large is not worth being converted.
   if (bytes.size() > limits.most_bytes) {
-    return fail(Errc::too_large, fmt::format("a page of {} bytes: at most {} are read as a tree", bytes.size(), limits.most_bytes));
+    return fail(Errc::too_large,
+                fmt::format("a page of {} bytes: at most {} are read as a tree", bytes.size(), limits.most_bytes));
   }
   const CharsetDecision charset = detect_charset(bytes, content_type);
   bytes.remove_prefix(charset.bom_length);
@@ -203,7 +209,8 @@ std::uint64_t Document::cost_of(const Match& match) const {
   constexpr std::uint64_t kBytesOfStep = 12;
   if (match.kind_ == Match::Kind::value) return 1 + match.value_.size() / kBytesOfStep;
   const DocumentTree& tree = state_->tree;
-  if (match.kind_ == Match::Kind::attribute) return 1 + tree.attributes[match.attribute_ - 1].value.size() / kBytesOfStep;
+  if (match.kind_ == Match::Kind::attribute)
+    return 1 + tree.attributes[match.attribute_ - 1].value.size() / kBytesOfStep;
   auto& bytes_before = state_->bytes_before;
   if (bytes_before.empty()) {
     std::uint64_t bytes = 0;
@@ -233,7 +240,8 @@ Result<std::optional<Match>> Document::select_first(const Selector& selector, co
 }
 
 // A match that is no element counts as the whole document.
-Result<std::vector<Match>> Document::select(const Selector& selector, std::span<const Match> within, std::size_t most) const {
+Result<std::vector<Match>> Document::select(const Selector& selector, std::span<const Match> within,
+                                            std::size_t most) const {
   State& state = *state_;
   std::vector<NodeIndex> scopes;
   for (const Match& match : within) scopes.push_back(match.kind_ == Match::Kind::element ? match.node_ : 0);

@@ -13,9 +13,9 @@ namespace {
 struct AddressAttribute {
   std::string_view element, attribute;
 };
-constexpr AddressAttribute kAddresses[] = {{"a", "href"},      {"area", "href"},  {"audio", "src"},  {"form", "action"},
-                                           {"iframe", "src"},  {"img", "src"},    {"link", "href"},  {"script", "src"},
-                                           {"source", "src"},  {"video", "src"}};
+constexpr AddressAttribute kAddresses[] = {{"a", "href"},     {"area", "href"}, {"audio", "src"}, {"form", "action"},
+                                           {"iframe", "src"}, {"img", "src"},   {"link", "href"}, {"script", "src"},
+                                           {"source", "src"}, {"video", "src"}};
 static_assert(std::ranges::is_sorted(kAddresses, {}, &AddressAttribute::element));
 
 // Empty: none.
@@ -33,7 +33,9 @@ Result<std::size_t> Document::make_links_absolute(const Url* page) {
   const std::string_view told = base_address(tree).value_or(std::string_view{});
   if (!told.empty() && parse_into(base, told, page) == UrlStatus::ok) page = &base;
   // The URL Standard encodes the query of a link in the document's own encoding.
-  const QueryEncoder encoder = [&](std::string_view utf8, std::string& out) { encode_query(utf8, state.encoding, out); };
+  const QueryEncoder encoder = [&](std::string_view utf8, std::string& out) {
+    encode_query(utf8, state.encoding, out);
+  };
   const QueryEncoder* const encoding = state.encoding == "UTF-8" ? nullptr : &encoder;
   std::size_t bytes = 0;
   Url url;
@@ -45,7 +47,8 @@ Result<std::size_t> Document::make_links_absolute(const Url* page) {
       TreeAttribute& attribute = tree.attributes[row.first_attribute + i];
       if (attribute.name != wanted || parse_into(url, attribute.value, page, encoding) != UrlStatus::ok) continue;
       bytes += url.href().size();
-      if (bytes > kMostLinkBytes) return fail(Errc::too_large, fmt::format("links of more than {} bytes", kMostLinkBytes));
+      if (bytes > kMostLinkBytes)
+        return fail(Errc::too_large, fmt::format("links of more than {} bytes", kMostLinkBytes));
       attribute.value = state.changed.emplace_back(url.href());
     }
   }

@@ -19,22 +19,30 @@ struct NamedBreak {
 };
 // The elements that browsers show as blocks (HTML standard, 15.3), in the order of the names.
 constexpr NamedBreak kBreaks[] = {
-    {"address", Break::line},        {"article", Break::paragraph},   {"aside", Break::paragraph},
-    {"blockquote", Break::paragraph}, {"body", Break::paragraph},      {"br", Break::line},
-    {"caption", Break::line},        {"center", Break::line},         {"dd", Break::line},
-    {"details", Break::line},        {"dialog", Break::line},         {"dir", Break::paragraph},
-    {"div", Break::line},            {"dl", Break::paragraph},        {"dt", Break::line},
-    {"fieldset", Break::line},       {"figcaption", Break::line},     {"figure", Break::paragraph},
-    {"footer", Break::paragraph},    {"form", Break::line},           {"h1", Break::paragraph},
-    {"h2", Break::paragraph},        {"h3", Break::paragraph},        {"h4", Break::paragraph},
-    {"h5", Break::paragraph},        {"h6", Break::paragraph},        {"header", Break::paragraph},
-    {"hgroup", Break::line},         {"hr", Break::paragraph},        {"legend", Break::line},
-    {"li", Break::line},             {"main", Break::paragraph},      {"menu", Break::paragraph},
-    {"nav", Break::paragraph},       {"ol", Break::paragraph},        {"optgroup", Break::line},
-    {"option", Break::line},         {"p", Break::paragraph},         {"pre", Break::paragraph},
-    {"search", Break::line},         {"section", Break::paragraph},   {"summary", Break::line},
-    {"table", Break::paragraph},     {"td", Break::space},            {"th", Break::space},
-    {"title", Break::line},          {"tr", Break::line},             {"ul", Break::paragraph},
+    {"address", Break::line},      {"article", Break::paragraph},
+    {"aside", Break::paragraph},   {"blockquote", Break::paragraph},
+    {"body", Break::paragraph},    {"br", Break::line},
+    {"caption", Break::line},      {"center", Break::line},
+    {"dd", Break::line},           {"details", Break::line},
+    {"dialog", Break::line},       {"dir", Break::paragraph},
+    {"div", Break::line},          {"dl", Break::paragraph},
+    {"dt", Break::line},           {"fieldset", Break::line},
+    {"figcaption", Break::line},   {"figure", Break::paragraph},
+    {"footer", Break::paragraph},  {"form", Break::line},
+    {"h1", Break::paragraph},      {"h2", Break::paragraph},
+    {"h3", Break::paragraph},      {"h4", Break::paragraph},
+    {"h5", Break::paragraph},      {"h6", Break::paragraph},
+    {"header", Break::paragraph},  {"hgroup", Break::line},
+    {"hr", Break::paragraph},      {"legend", Break::line},
+    {"li", Break::line},           {"main", Break::paragraph},
+    {"menu", Break::paragraph},    {"nav", Break::paragraph},
+    {"ol", Break::paragraph},      {"optgroup", Break::line},
+    {"option", Break::line},       {"p", Break::paragraph},
+    {"pre", Break::paragraph},     {"search", Break::line},
+    {"section", Break::paragraph}, {"summary", Break::line},
+    {"table", Break::paragraph},   {"td", Break::space},
+    {"th", Break::space},          {"title", Break::line},
+    {"tr", Break::line},           {"ul", Break::paragraph},
 };
 static_assert(std::ranges::is_sorted(kBreaks, {}, &NamedBreak::name));
 
@@ -46,8 +54,9 @@ Break break_at(std::string_view name) noexcept {
 // The elements whose digits are of another number than those beside them.
 constexpr std::string_view kSetApart[] = {"del", "ins", "s", "strike", "sub", "sup"};
 
-constexpr std::string_view kNotShown[] = {"audio",  "canvas", "datalist", "head",  "iframe",   "math",  "noembed", "noframes",
-                                          "noscript", "object", "rp",     "script",   "style", "template", "video"};
+constexpr std::string_view kNotShown[] = {"audio", "canvas",  "datalist", "head",     "iframe",
+                                          "math",  "noembed", "noframes", "noscript", "object",
+                                          "rp",    "script",  "style",    "template", "video"};
 static_assert(std::ranges::is_sorted(kNotShown));
 
 // Of the declarations of an element the last counts.
@@ -204,8 +213,9 @@ class ShownText {
   NodeIndex apart_end_ = 0;  // 0: no such element is open
 };
 
-constexpr std::string_view kVoid[] = {"area", "base",  "basefont", "bgsound", "br",     "col",   "embed", "frame", "hr",
-                                      "img",  "input", "keygen",   "link",    "meta",   "param", "source", "track", "wbr"};
+constexpr std::string_view kVoid[] = {"area",  "base",  "basefont", "bgsound", "br",    "col",
+                                      "embed", "frame", "hr",       "img",     "input", "keygen",
+                                      "link",  "meta",  "param",    "source",  "track", "wbr"};
 constexpr std::string_view kRaw[] = {"iframe", "noembed", "noframes", "plaintext", "script", "style", "xmp"};
 static_assert(std::ranges::is_sorted(kVoid) && std::ranges::is_sorted(kRaw));
 
@@ -254,7 +264,8 @@ class MarkupWriter {
       case TreeNode::Kind::comment: out_.append("<!--").append(row.text).append("-->"); return;
       case TreeNode::Kind::text: {
         const NodeIndex parent = row.parent;
-        const bool raw = !tree_.is_xml && parent != kNoNode && std::ranges::binary_search(kRaw, tree_.nodes[parent].text);
+        const bool raw =
+            !tree_.is_xml && parent != kNoNode && std::ranges::binary_search(kRaw, tree_.nodes[parent].text);
         if (raw) {
           out_ += row.text;
         } else {

@@ -1,5 +1,5 @@
-// A part of a tree as text: all its characters, what a reader sees of it, and as HTML again. Private to the documents of this
-// module.
+// A part of a tree as text: all its characters, what a reader sees of it, and as HTML again. Private to the documents
+// of this module.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ std::string raw_text(const DocumentTree& tree, NodeIndex node);
 enum class TextShape : std::uint8_t {
   one_line,  // whatever would begin a line is a space
   lines,     // blocks begin lines, paragraphs have an empty line between them, `pre` stays as it is
-  figures,   // as one_line, but digits that are raised, lowered, struck out or inserted do not touch those beside them: 10^2
+  // as one_line, but digits that are raised, lowered, struck out or inserted do not touch those beside them: 10^2
+  figures,
 };
 // Whether a browser shows an element of this name in lines of its own, or as a cell.
 bool is_block(std::string_view name) noexcept;

@@ -1,8 +1,8 @@
-// DocumentTree: an HTML or XML text as rows in document order, made by one of two parsers and read by everything else: CSS,
-// XPath, text, serialising. Private to the documents of this module.
+// DocumentTree: an HTML or XML text as rows in document order, made by one of two parsers and read by everything else:
+// CSS, XPath, text, serialising. Private to the documents of this module.
 //
-// No row points to another, so that nothing here is recursive, however deep a page is: what is below a node are the rows up
-// to its `end`.
+// No row points to another, so that nothing here is recursive, however deep a page is: what is below a node are the
+// rows up to its `end`.
 #pragma once
 
 #include <cstddef>
@@ -136,7 +136,8 @@ Result<DocumentTree> build_html_tree(std::string_view html, const DocumentLimits
 
 // The maker of the texts of an HTML page's tokens: we, who are faster, or the parser, for tests. The rows are the same.
 enum class TokenTexts : std::uint8_t { ours, of_parser };
-// The same by the parser alone, also where the page is so plain that build_html_tree() needs none (quick_html_tree.hpp).
+// The same by the parser alone, also where the page is so plain that build_html_tree() needs none
+// (quick_html_tree.hpp).
 Result<DocumentTree> build_html_tree_by_parser(std::string_view html, const DocumentLimits& limits,
                                                TokenTexts texts = TokenTexts::ours);
 

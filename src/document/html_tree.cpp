@@ -1,7 +1,7 @@
 // HTML by myhtml, the parser of libmodest. All that Argiope uses of that library is in this file.
 //
-// Its tree is taken while it is built: a callback looks at each node and token, and leaves the parser by longjmp() where the page
-// is beyond a limit. Between there and here is only C, and what was left is destroyed as a whole.
+// Its tree is taken while it is built: a callback looks at each node and token, and leaves the parser by longjmp()
+// where the page is beyond a limit. Between there and here is only C, and what was left is destroyed as a whole.
 #include <fmt/format.h>
 #include <myhtml/callback.h>
 #include <myhtml/data_process.h>
@@ -27,8 +27,8 @@ namespace {
 // A parser that has read a page larger than this has more memory than the next page needs.
 constexpr std::size_t kMostBytesOfKept = 512 * 1024;
 constexpr std::size_t kMostKept = 16;
-// Every tag may look at all elements that are open, which a page can have done as often as it has tags. Of real pages the
-// largest need a hundredth.
+// Every tag may look at all elements that are open, which a page can have done as often as it has tags. Of real pages
+// the largest need a hundredth.
 constexpr std::uint64_t kMostTagWork = 100'000'000;
 constexpr std::uint32_t kMostAttributesOfElement = 1'000;
 
@@ -43,8 +43,8 @@ constexpr std::array<bool, 256> kStaysInName = [] {
   return table;
 }();
 
-// Makes the texts of tokens in the parser's place. It has a state machine for each, and nine in ten are what is written; of the
-// others each is left to its functions.
+// Makes the texts of tokens in the parser's place. It has a state machine for each, and nine in ten are what is
+// written; of the others each is left to its functions.
 class TokenTextMaker {
  public:
   TokenTextMaker(myhtml_tree_t* tree, std::string_view html) noexcept : tree_(tree), html_(html) {}
@@ -103,7 +103,8 @@ class TokenTextMaker {
   std::string_view written(std::size_t begin, std::size_t length) const noexcept {
     return begin < html_.size() ? html_.substr(begin, length) : std::string_view{};
   }
-  // Whether it has no character references and no line ends to be changed. Reads on behind a short text, as far as the page goes.
+  // Whether it has no character references and no line ends to be changed. Reads on behind a short text, as far as the
+  // page goes.
   bool is_plain(std::string_view raw) const noexcept {
     const char* const end = raw.data() + raw.size();
     const char* const end_of_page = html_.data() + html_.size();
@@ -213,7 +214,8 @@ HtmlParser::Outcome HtmlParser::read(std::string_view html, const DocumentLimits
   return Outcome::read;
 }
 
-// Parsers that nobody uses, because to make one takes as long as to read a page. Never destroyed: documents may outlive main().
+// Parsers that nobody uses, because to make one takes as long as to read a page. Never destroyed: documents may outlive
+// main().
 class IdleParsers {
  public:
   static IdleParsers& instance() {

@@ -104,7 +104,8 @@ class LinkedDataSearch {
     switch (wanted.kind) {
       case LinkedDataPath::Step::Kind::member: return search_member(value, wanted.name, step);
       case LinkedDataPath::Step::Kind::anywhere: return search_anywhere(value, wanted.name, step);
-      case LinkedDataPath::Step::Kind::all: return value.for_each([&](const JsonValue& entry) { search(entry, step + 1); });
+      case LinkedDataPath::Step::Kind::all:
+        return value.for_each([&](const JsonValue& entry) { search(entry, step + 1); });
       case LinkedDataPath::Step::Kind::place: {
         std::size_t place = 0;
         if (!value.is_list() && wanted.place == 0) return search(value, step + 1);  // one stands for a list of one

@@ -79,9 +79,8 @@ std::optional<Url> canonical_url(const Document& document, const Url& page) {
     const TreeAttribute* const href = tree.find_attribute(node, "href");
     bool is_canonical = false;
     if (rel != nullptr && href != nullptr) {
-      for_each_token(rel->value, is_space, [&](std::string_view word) {
-        is_canonical = is_canonical || equals_lower(word, "canonical");
-      });
+      for_each_token(rel->value, is_space,
+                     [&](std::string_view word) { is_canonical = is_canonical || equals_lower(word, "canonical"); });
     }
     if (is_canonical && !trim_space(href->value).empty()) canonical = resolved(href->value, base_url(document, page));
     return !canonical;

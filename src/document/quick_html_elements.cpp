@@ -1,5 +1,5 @@
-// Which elements the tags of a plain page open and close: the rules of each insertion mode (HTML standard, 13.2.6.4), as far as they
-// are here.
+// Which elements the tags of a plain page open and close: the rules of each insertion mode (HTML standard, 13.2.6.4),
+// as far as they are here.
 #include <algorithm>
 
 #include "document/quick_html_reader.hpp"
@@ -7,7 +7,8 @@
 
 namespace argiope {
 
-// --- open elements -------------------------------------------------------------------------------------------------------
+// --- open elements
+// -------------------------------------------------------------------------------------------------------
 
 std::uint32_t QuickHtmlReader::name_of(TagId id) {
   std::uint32_t& place = names_[static_cast<std::size_t>(id)];
@@ -41,8 +42,9 @@ void QuickHtmlReader::push(TagId id, std::uint32_t name, std::uint32_t position)
   open_.push_back(element);
 }
 
-// Closes the element at `place` and all in it. Gives up where that would leave formatting elements behind, which had to be opened
-// again: it takes those that are since the last marker from the list where the element has put that marker there.
+// Closes the element at `place` and all in it. Gives up where that would leave formatting elements behind, which had to
+// be opened again: it takes those that are since the last marker from the list where the element has put that marker
+// there.
 bool QuickHtmlReader::close_to(std::size_t place) {
   const std::uint16_t leaves = (open_[place].lists & kMarker) != 0 ? kMarker : kMarker | kFormatting;
   while (open_.size() > place + 1) {
@@ -86,7 +88,8 @@ bool QuickHtmlReader::leave_select_or_table() {
   return false;
 }
 
-// --- start tags ----------------------------------------------------------------------------------------------------------
+// --- start tags
+// ----------------------------------------------------------------------------------------------------------
 
 QuickHtmlReader::Then QuickHtmlReader::open(const Tag& tag) {
   while (true) {
@@ -262,7 +265,8 @@ QuickHtmlReader::Then QuickHtmlReader::open_in_body(const Tag& tag) {
   return Then::give_up;
 }
 
-// Gives up where an `a` is in an `a`, and where the list may have three elements that are the same, which is the most it keeps.
+// Gives up where an `a` is in an `a`, and where the list may have three elements that are the same, which is the most
+// it keeps.
 QuickHtmlReader::Then QuickHtmlReader::open_formatting(const Tag& tag) {
   if (open_.back().formattings > 0) {
     int same = 0;
@@ -283,7 +287,8 @@ bool QuickHtmlReader::close_items(TagRule rule) {
   return true;
 }
 
-// --- end tags ------------------------------------------------------------------------------------------------------------
+// --- end tags
+// ------------------------------------------------------------------------------------------------------------
 
 bool QuickHtmlReader::close_cell_or_caption() {
   std::size_t place = open_.size() - 1;
@@ -393,7 +398,8 @@ bool QuickHtmlReader::close_form() {
   return open_.size() == place + 1 && close_to(place);
 }
 
-// Where there is none of that name since the last marker the tag does nothing. Behind something special the elements overlap.
+// Where there is none of that name since the last marker the tag does nothing. Behind something special the elements
+// overlap.
 bool QuickHtmlReader::close_formatting(const Tag& tag) {
   bool overlaps = false;
   for (std::size_t i = open_.size(); i-- > 0 && (open_[i].lists & kMarker) == 0;) {

@@ -1,6 +1,6 @@
-// Reads a plain HTML page into rows (quick_html_tree.hpp): the HTML standard's tokeniser and tree construction (13.2.5 and 13.2.6) in
-// one pass, as far as plain pages need them. Private to quick_html_tree.cpp, which has the tokens, and quick_html_elements.cpp, which
-// has the elements.
+// Reads a plain HTML page into rows (quick_html_tree.hpp): the HTML standard's tokeniser and tree construction (13.2.5
+// and 13.2.6) in one pass, as far as plain pages need them. Private to quick_html_tree.cpp, which has the tokens, and
+// quick_html_elements.cpp, which has the elements.
 //
 // This holds throughout: every element of the list of active formatting elements is open. So nothing is ever opened
 // anew, and what the end tag of a formatting element closes is what is in it. Where a page is not like that, or needs

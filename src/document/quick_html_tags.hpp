@@ -1,5 +1,5 @@
-// The names of HTML's elements as the quick tree builder (quick_html_tree.hpp) needs them: which one a tag is, and which rules of
-// the HTML standard's tree construction (13.2.6) it has. Private to quick_html_tree.cpp.
+// The names of HTML's elements as the quick tree builder (quick_html_tree.hpp) needs them: which one a tag is, and
+// which rules of the HTML standard's tree construction (13.2.6) it has. Private to quick_html_tree.cpp.
 #pragma once
 
 #include <array>

@@ -86,7 +86,8 @@ bool QuickHtmlReader::run() {
   return text(from, end_of_text_, has_references) && finish();
 }
 
-// --- tags ----------------------------------------------------------------------------------------------------------------
+// --- tags
+// ----------------------------------------------------------------------------------------------------------------
 
 const char* QuickHtmlReader::tag_name(const char* p, Tag& tag) const noexcept {
   const char* const name = p;
@@ -178,8 +179,8 @@ std::string_view QuickHtmlReader::made_lower(std::string_view name) {
   return made({scratch_.data(), scratch_.size()});
 }
 
-// From behind the name of an svg element, which is open, to behind its end tag. There are drawings in it and nothing else, whose names
-// are in lower case, and each has its end tag or is written as empty.
+// From behind the name of an svg element, which is open, to behind its end tag. There are drawings in it and nothing
+// else, whose names are in lower case, and each has its end tag or is written as empty.
 const char* QuickHtmlReader::svg_element(const char* p) {
   const std::size_t outside = open_.size() - 1;
   if ((p = svg_attributes(p)) == nullptr) return nullptr;
@@ -205,8 +206,8 @@ const char* QuickHtmlReader::svg_element(const char* p) {
   return p;
 }
 
-// The attributes of the element that was opened last, which they close where its tag is written as empty. None is one that the parser
-// would write in another way, but `viewBox`.
+// The attributes of the element that was opened last, which they close where its tag is written as empty. None is one
+// that the parser would write in another way, but `viewBox`.
 const char* QuickHtmlReader::svg_attributes(const char* p) {
   const std::size_t first = tree_.attributes.size();
   p = *p == '>' ? p + 1 : attributes(p);
@@ -302,7 +303,8 @@ const char* QuickHtmlReader::doctype(const char* p) {
   return close + 1;
 }
 
-// --- texts ---------------------------------------------------------------------------------------------------------------
+// --- texts
+// ---------------------------------------------------------------------------------------------------------------
 
 bool QuickHtmlReader::text(const char* from, const char* to, bool has_references) {
   if (from == to) {

@@ -17,26 +17,27 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kLeastParagraph = 25;      // bytes: shorter ones are buttons and dates
-constexpr double kOfName = 25;                   // points of a class or id
-constexpr double kLikeTheBest = 0.2;             // of its points: what a sibling needs
+constexpr std::size_t kLeastParagraph = 25;  // bytes: shorter ones are buttons and dates
+constexpr double kOfName = 25;               // points of a class or id
+constexpr double kLikeTheBest = 0.2;         // of its points: what a sibling needs
 constexpr double kLeastPoints = 10;
-constexpr std::size_t kLongSibling = 80;         // bytes of a paragraph beside the best element
-constexpr double kMostLinksInText = 0.33;        // share of a block's text, beyond which it is navigation
-constexpr double kMuchMore = 1.2;                // times the text in paragraphs: what an element around the best needs
-constexpr double kMostCommas = 10;               // that count; with so many a block of links is text nevertheless
+constexpr std::size_t kLongSibling = 80;   // bytes of a paragraph beside the best element
+constexpr double kMostLinksInText = 0.33;  // share of a block's text, beyond which it is navigation
+constexpr double kMuchMore = 1.2;          // times the text in paragraphs: what an element around the best needs
+constexpr double kMostCommas = 10;         // that count; with so many a block of links is text nevertheless
 constexpr std::size_t kMostExcerpt = 300;
 constexpr std::size_t kEnough = 500;             // bytes of an article, which is not looked for again
 constexpr std::size_t kMostStyleBytes = 10'000;  // of an element that are looked at
 constexpr std::size_t kMostNameBytes = 500;      // of a class or id that are looked at
 
-constexpr std::string_view kOfArticles[] = {"article", "body",    "content", "entry", "main",
-                                            "page",    "post",    "story",   "text",  "blog"};
+constexpr std::string_view kOfArticles[] = {"article", "body", "content", "entry", "main",
+                                            "page",    "post", "story",   "text",  "blog"};
 constexpr std::string_view kOfOthers[] = {
-    "ads",     "advert",  "banner",  "breadcrumb", "byline",     "combx",   "comment",   "comments", "cookie",  "disqus",
-    "footer",  "gdpr",    "hidden",  "masthead",   "menu",       "nav",     "newsletter", "outbrain", "pager",   "popup",
-    "promo",   "related", "recommend", "remark",   "share",      "sharing", "shoutbox",  "sidebar",  "signup",  "skyscraper",
-    "social",  "sponsor", "sponsored", "subscribe", "tags",      "taboola", "teaser",    "toolbar",  "widget"};
+    "ads",        "advert",    "banner",   "breadcrumb", "byline", "combx",      "comment",   "comments",
+    "cookie",     "disqus",    "footer",   "gdpr",       "hidden", "masthead",   "menu",      "nav",
+    "newsletter", "outbrain",  "pager",    "popup",      "promo",  "related",    "recommend", "remark",
+    "share",      "sharing",   "shoutbox", "sidebar",    "signup", "skyscraper", "social",    "sponsor",
+    "sponsored",  "subscribe", "tags",     "taboola",    "teaser", "toolbar",    "widget"};
 
 // Whether a word of `name`, in which "-" is around and between words, begins or ends with `part`.
 bool has_word_part(std::string_view name, std::string_view part) {
@@ -46,8 +47,8 @@ bool has_word_part(std::string_view name, std::string_view part) {
   return false;
 }
 // Elements that are no part of an article, whatever their names.
-constexpr std::string_view kBeside[] = {"aside", "button", "dialog", "fieldset", "footer", "form", "input",
-                                        "label", "menu",   "nav",    "select",   "textarea"};
+constexpr std::string_view kBeside[] = {"aside", "button", "dialog", "fieldset", "footer", "form",
+                                        "input", "label",  "menu",   "nav",      "select", "textarea"};
 static_assert(std::ranges::is_sorted(kBeside));
 
 struct NamedPoints {
@@ -55,9 +56,9 @@ struct NamedPoints {
   double points;
 };
 constexpr NamedPoints kOfElements[] = {
-    {"address", -3}, {"article", 25}, {"blockquote", 3}, {"dd", -3},  {"div", 5}, {"dl", -3},      {"dt", -3}, {"h1", -5},
-    {"h2", -5},      {"h3", -5},      {"h4", -5},        {"h5", -5},  {"h6", -5}, {"li", -3},      {"main", 15},
-    {"ol", -3},      {"pre", 3},      {"section", 5},    {"td", 3},   {"th", -5}, {"ul", -3},
+    {"address", -3}, {"article", 25}, {"blockquote", 3}, {"dd", -3},     {"div", 5}, {"dl", -3}, {"dt", -3},
+    {"h1", -5},      {"h2", -5},      {"h3", -5},        {"h4", -5},     {"h5", -5}, {"h6", -5}, {"li", -3},
+    {"main", 15},    {"ol", -3},      {"pre", 3},        {"section", 5}, {"td", 3},  {"th", -5}, {"ul", -3},
 };
 static_assert(std::ranges::is_sorted(kOfElements, {}, &NamedPoints::name));
 
@@ -75,7 +76,8 @@ class ArticleFinder {
         linked_(tree_.nodes.size()),
         points_(tree_.nodes.size()) {}
 
-  // By all rules; where little remains, without some of them. The longest of what was found is taken where none is long.
+  // By all rules; where little remains, without some of them. The longest of what was found is taken where none is
+  // long.
   std::optional<ReadableArticle> find() {
     std::optional<ReadableArticle> best;
     for (const Rules rules : {Rules::all, Rules::no_names, Rules::shown}) {
@@ -102,7 +104,7 @@ class ArticleFinder {
     measure();
     give_points();
     const NodeIndex best = best_of_all();
-    const std::vector<NodeIndex> parts = best != kNoNode       ? with_siblings(around_all(best))
+    const std::vector<NodeIndex> parts = best != kNoNode         ? with_siblings(around_all(best))
                                          : rules == Rules::shown ? whole_body()
                                                                  : std::vector<NodeIndex>{};
     if (parts.empty()) return std::nullopt;
@@ -172,8 +174,8 @@ class ArticleFinder {
     for (NodeIndex node = 1; node < tree_.nodes.size(); ++node) {
       if (!tree_.is_element(node) || 2 * own_text(node) > all) continue;
       const std::string_view name = tree_.nodes[node].text;
-      const bool may_be_all = name == "html" || name == "body" || name == "article" || name == "main" || name == "pre" ||
-                              name == "code" || name == "a" || name == "p";
+      const bool may_be_all = name == "html" || name == "body" || name == "article" || name == "main" ||
+                              name == "pre" || name == "code" || name == "a" || name == "p";
       const bool is_beside = std::ranges::binary_search(kBeside, name) || (name == "header" && !is_in_article(node));
       if (is_beside || (by_names && !may_be_all && points_of_names(node) < 0)) left_out_[node] = true;
     }
@@ -325,7 +327,8 @@ class ArticleFinder {
         parts.push_back(node);
       } else if (tree_.is_element(node) && !left_out_[node]) {
         const bool is_like_it = is_candidate_[node] && final_points(node) >= least;
-        const bool is_text = tree_.nodes[node].text == "p" && text_[node] >= kLongSibling && share_of_links(node) < 0.25;
+        const bool is_text =
+            tree_.nodes[node].text == "p" && text_[node] >= kLongSibling && share_of_links(node) < 0.25;
         if (is_like_it || is_text) parts.push_back(node);
       }
     }
@@ -336,15 +339,17 @@ class ArticleFinder {
   void leave_out_navigation(NodeIndex part) {
     for (NodeIndex node = part + 1; node < tree_.nodes[part].end; ++node) {
       const std::string_view name = tree_.nodes[node].text;
-      const bool is_block = tree_.is_element(node) && (name == "ul" || name == "ol" || name == "div" || name == "section" ||
-                                                      name == "table" || name == "dl");
+      const bool is_block = tree_.is_element(node) && (name == "ul" || name == "ol" || name == "div" ||
+                                                       name == "section" || name == "table" || name == "dl");
       const bool is_navigation = share_of_links(node) > kMostLinksInText && points_[node] < kOfName && text_[node] > 0;
       if (is_block && is_navigation && commas_in(node) < kMostCommas) left_out_[node] = true;
     }
   }
 
   void describe(ReadableArticle& article, NodeIndex part) const {
-    const auto first = [](std::vector<std::string> values) { return values.empty() ? std::string{} : std::move(values.front()); };
+    const auto first = [](std::vector<std::string> values) {
+      return values.empty() ? std::string{} : std::move(values.front());
+    };
     const auto first_of = [&](std::initializer_list<std::string_view> names) {
       std::string found;
       for (const std::string_view name : names) {
@@ -364,7 +369,8 @@ class ArticleFinder {
     if (article.author.empty() || article.date.empty()) ask_linked_data(article);
     if (article.excerpt.empty()) {
       const std::string paragraph = article.text.substr(0, article.text.find("\n\n"));
-      article.excerpt = paragraph.size() <= kMostExcerpt ? paragraph : paragraph.substr(0, paragraph.rfind(' ', kMostExcerpt));
+      article.excerpt =
+          paragraph.size() <= kMostExcerpt ? paragraph : paragraph.substr(0, paragraph.rfind(' ', kMostExcerpt));
     }
   }
   static bool is_url(std::string_view text) {

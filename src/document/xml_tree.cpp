@@ -1,5 +1,5 @@
-// XML by libxml2's parser, event by event: its own tree would drop without a word what is nested deeper than 256, and keep
-// entities that grow when they are read.
+// XML by libxml2's parser, event by event: its own tree would drop without a word what is nested deeper than 256, and
+// keep entities that grow when they are read.
 #include <fmt/format.h>
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
@@ -23,8 +23,8 @@ constexpr std::size_t kMostXmlDepth = 250;
 // Of one tag: libxml2 compares each with all before it.
 constexpr std::size_t kMostXmlAttributes = 2'000;
 
-// Whether a tag has so many attributes that they should not be given to the parser. Counts what looks like one between a tag's
-// "<" and the next, which stands in no attribute.
+// Whether a tag has so many attributes that they should not be given to the parser. Counts what looks like one between
+// a tag's "<" and the next, which stands in no attribute.
 bool has_endless_tag(std::string_view xml) {
   for (std::size_t at = xml.find('<'); at != std::string_view::npos;) {
     const std::size_t next = std::min(xml.find('<', at + 1), xml.size());
@@ -70,8 +70,8 @@ class XmlRows {
  private:
   void listen() {
     // No entity, no DTD, no net, and the encoding is UTF-8 whatever the declaration says.
-    xmlCtxtUseOptions(parser_, XML_PARSE_RECOVER | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING |
-                                   XML_PARSE_IGNORE_ENC);
+    xmlCtxtUseOptions(
+        parser_, XML_PARSE_RECOVER | XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING | XML_PARSE_IGNORE_ENC);
     xmlSAXHandler& on = *parser_->sax;
     on = xmlSAXHandler{};
     on.initialized = XML_SAX2_MAGIC;
@@ -98,7 +98,8 @@ class XmlRows {
     if (builder_.depth() >= std::min(limits_.most_depth, kMostXmlDepth)) {
       return stop(fmt::format("elements are nested deeper than {}", std::min(limits_.most_depth, kMostXmlDepth)));
     }
-    if (tree_.nodes.size() > limits_.most_nodes) return stop(fmt::format("a text of more than {} nodes", limits_.most_nodes));
+    if (tree_.nodes.size() > limits_.most_nodes)
+      return stop(fmt::format("a text of more than {} nodes", limits_.most_nodes));
     builder_.open(place_of(qualified(view_of(name), view_of(prefix))), position_of_tag());
     for (int i = 0; i < count; ++i) {
       // Local name, prefix, namespace, and where the value begins and ends.
@@ -176,7 +177,8 @@ class XmlRows {
 
 Result<DocumentTree> build_xml_tree(std::string_view xml, const DocumentLimits& limits) {
   if (xml.size() > limits.most_bytes) {
-    return fail(Errc::too_large, fmt::format("a text of {} bytes: at most {} are read as a tree", xml.size(), limits.most_bytes));
+    return fail(Errc::too_large,
+                fmt::format("a text of {} bytes: at most {} are read as a tree", xml.size(), limits.most_bytes));
   }
   if (has_endless_tag(xml)) {
     return fail(Errc::too_large, fmt::format("a tag of more than {} attributes", kMostXmlAttributes));

@@ -163,7 +163,8 @@ class XPathEvaluator {
   std::vector<std::uint32_t> names_;  // of the expression's, their places among the tree's
 };
 
-// --- values --------------------------------------------------------------------------------------------------------------
+// --- values
+// --------------------------------------------------------------------------------------------------------------
 
 std::string XPathEvaluator::text_of(const TreePlace& place) {
   if (place.attribute > 0) return std::string(tree_.attributes[place.attribute - 1].value);
@@ -182,7 +183,8 @@ std::string XPathEvaluator::text_of(const XPathValue& value) {
   __builtin_unreachable();
 }
 
-// --- operators -----------------------------------------------------------------------------------------------------------
+// --- operators
+// -----------------------------------------------------------------------------------------------------------
 
 XPathValue XPathEvaluator::evaluate(const XPathTerm& term, const XPathContext& context) {
   spend(1);
@@ -197,7 +199,8 @@ XPathValue XPathEvaluator::evaluate(const XPathTerm& term, const XPathContext& c
     case XPathTerm::Kind::minus:
     case XPathTerm::Kind::times:
     case XPathTerm::Kind::divide:
-    case XPathTerm::Kind::modulo: return XPathValue::of(compute(term.kind, number_of(operand(0)), number_of(operand(1))));
+    case XPathTerm::Kind::modulo:
+      return XPathValue::of(compute(term.kind, number_of(operand(0)), number_of(operand(1))));
     case XPathTerm::Kind::unite: {
       XPathValue value = operand(0);
       const XPathValue other = operand(1);
@@ -292,7 +295,8 @@ bool XPathEvaluator::compare_sets(XPathTerm::Kind kind, const std::vector<TreePl
   return ascending ? compare_numbers(kind, least[0], most[1]) : compare_numbers(kind, most[0], least[1]);
 }
 
-// --- paths ---------------------------------------------------------------------------------------------------------------
+// --- paths
+// ---------------------------------------------------------------------------------------------------------------
 
 XPathValue XPathEvaluator::follow(const XPathTerm& path, const XPathContext& context) {
   XPathValue value;
@@ -338,7 +342,8 @@ void XPathEvaluator::walk(const XPathStep& step, TreePlace from, std::vector<Tre
     case XPathAxis::ancestor:
       for (NodeIndex node = from.node; node != kNoNode; node = tree_.nodes[node].parent) add_if(step, {node, 0}, found);
       return;
-    case XPathAxis::following: return walk_range(step, from.node + 1, static_cast<NodeIndex>(tree_.nodes.size()), found);
+    case XPathAxis::following:
+      return walk_range(step, from.node + 1, static_cast<NodeIndex>(tree_.nodes.size()), found);
     case XPathAxis::preceding: return walk_nodes(step, from.node, found);
     default: return;
   }
@@ -360,7 +365,8 @@ void XPathEvaluator::walk_nodes(const XPathStep& step, NodeIndex from, std::vect
       return;
     case XPathAxis::ancestor:
     case XPathAxis::ancestor_or_self:
-      for (NodeIndex node = step.axis == XPathAxis::ancestor ? row.parent : from; node != kNoNode; node = tree_.nodes[node].parent) {
+      for (NodeIndex node = step.axis == XPathAxis::ancestor ? row.parent : from; node != kNoNode;
+           node = tree_.nodes[node].parent) {
         add_if(step, {node, 0}, found);
       }
       return;
@@ -371,7 +377,8 @@ void XPathEvaluator::walk_nodes(const XPathStep& step, NodeIndex from, std::vect
       }
       return;
     case XPathAxis::preceding_sibling:
-      for (NodeIndex node = row.previous; node != kNoNode; node = tree_.nodes[node].previous) add_if(step, {node, 0}, found);
+      for (NodeIndex node = row.previous; node != kNoNode; node = tree_.nodes[node].previous)
+        add_if(step, {node, 0}, found);
       return;
     case XPathAxis::preceding:
       // From here to the front, but for what is around.
@@ -427,7 +434,8 @@ void XPathEvaluator::filter(const std::vector<XPathTerm>& predicates, std::vecto
       context.place = places[i];
       context.position = i + 1;
       const XPathValue value = evaluate(predicate, context);
-      const bool passes_it = value.type == XPathType::number ? value.number == static_cast<double>(i + 1) : truth_of(value);
+      const bool passes_it =
+          value.type == XPathType::number ? value.number == static_cast<double>(i + 1) : truth_of(value);
       if (passes_it) places[kept++] = places[i];
     }
     places.resize(kept);
@@ -451,7 +459,8 @@ void XPathEvaluator::put_in_order(std::vector<TreePlace>& places) const {
   places.erase(again.begin(), again.end());
 }
 
-// --- functions (XPath 1.0, 4) --------------------------------------------------------------------------------------------
+// --- functions (XPath 1.0, 4)
+// --------------------------------------------------------------------------------------------
 
 // The argument, or without one the text of the context.
 std::string XPathEvaluator::argument(const XPathTerm& term, std::size_t place, const XPathContext& context) {
@@ -460,7 +469,8 @@ std::string XPathEvaluator::argument(const XPathTerm& term, std::size_t place, c
 
 XPathValue XPathEvaluator::call(const XPathTerm& term, const XPathContext& context) {
   const auto number = [&] {
-    return term.operands.empty() ? xpath_number(text_of(context.place)) : number_of(evaluate(term.operands[0], context));
+    return term.operands.empty() ? xpath_number(text_of(context.place))
+                                 : number_of(evaluate(term.operands[0], context));
   };
   switch (term.function) {
     case XPathFunction::true_: return XPathValue::of(true);
@@ -490,7 +500,8 @@ XPathValue XPathEvaluator::call(const XPathTerm& term, const XPathContext& conte
 
 XPathValue XPathEvaluator::call_on_nodes(const XPathTerm& term, const XPathContext& context) {
   if (term.function == XPathFunction::has_class) return XPathValue::of(has_classes(term, context));
-  if (term.function == XPathFunction::lang) return XPathValue::of(is_in_language(argument(term, 0, context), context.place.node));
+  if (term.function == XPathFunction::lang)
+    return XPathValue::of(is_in_language(argument(term, 0, context), context.place.node));
   XPathValue value;
   if (term.operands.empty()) {
     value.nodes.push_back(context.place);
@@ -558,9 +569,8 @@ XPathValue XPathEvaluator::call_on_texts(const XPathTerm& term, const XPathConte
 std::string XPathEvaluator::cut(const XPathTerm& term, const XPathContext& context) {
   const std::string text = argument(term, 0, context);
   const double first = std::floor(number_of(evaluate(term.operands[1], context)) + 0.5);
-  const double end = term.operands.size() < 3
-                         ? HUGE_VAL
-                         : first + std::floor(number_of(evaluate(term.operands[2], context)) + 0.5);
+  const double end =
+      term.operands.size() < 3 ? HUGE_VAL : first + std::floor(number_of(evaluate(term.operands[2], context)) + 0.5);
   std::string part;
   double place = 0;
   for (const char c : text) {
@@ -599,8 +609,9 @@ std::string XPathEvaluator::translate(const XPathTerm& term, const XPathContext&
 }
 
 bool XPathEvaluator::has_classes(const XPathTerm& term, const XPathContext& context) {
-  const TreeAttribute* const classes =
-      context.place.attribute == 0 && tree_.is_element(context.place.node) ? tree_.find_attribute(context.place.node, "class") : nullptr;
+  const TreeAttribute* const classes = context.place.attribute == 0 && tree_.is_element(context.place.node)
+                                           ? tree_.find_attribute(context.place.node, "class")
+                                           : nullptr;
   if (classes == nullptr) return false;
   for (std::size_t i = 0; i < term.operands.size(); ++i) {
     const std::string wanted = argument(term, i, context);
@@ -638,7 +649,8 @@ std::vector<TreePlace> XPathEvaluator::with_ids(const std::string& ids) {
 
 }  // namespace
 
-// --- expressions ---------------------------------------------------------------------------------------------------------
+// --- expressions
+// ---------------------------------------------------------------------------------------------------------
 
 struct XPathExpression::Parsed {
   XPathTerms terms;
@@ -654,7 +666,8 @@ Result<std::shared_ptr<const XPathExpression>> XPathExpression::compile(std::str
   return std::shared_ptr<const XPathExpression>(new XPathExpression(std::move(parsed)));
 }
 
-std::optional<XPathExpression::Answer> XPathExpression::evaluate(const DocumentTree& tree, std::span<const NodeIndex> contexts,
+std::optional<XPathExpression::Answer> XPathExpression::evaluate(const DocumentTree& tree,
+                                                                 std::span<const NodeIndex> contexts,
                                                                  std::uint64_t most_steps) const {
   try {
     XPathEvaluator evaluator(parsed_->terms, tree, most_steps);

@@ -1,5 +1,5 @@
-// XPath 1.0, section 3 and 2.5, by recursive descent: where an operand must be, "*" and "div" are names, and where an operator
-// must be, they are operators (3.7), which is all there is to that rule.
+// XPath 1.0, section 3 and 2.5, by recursive descent: where an operand must be, "*" and "div" are names, and where an
+// operator must be, they are operators (3.7), which is all there is to that rule.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -113,8 +113,9 @@ struct XPathLevel {
   const XPathOperator* end;
 };
 constexpr XPathLevel kLevels[] = {
-    {std::begin(kEither), std::end(kEither)}, {std::begin(kBoth), std::end(kBoth)}, {std::begin(kEqual), std::end(kEqual)},
-    {std::begin(kOrder), std::end(kOrder)},   {std::begin(kAdd), std::end(kAdd)},   {std::begin(kMultiply), std::end(kMultiply)}};
+    {std::begin(kEither), std::end(kEither)}, {std::begin(kBoth), std::end(kBoth)},
+    {std::begin(kEqual), std::end(kEqual)},   {std::begin(kOrder), std::end(kOrder)},
+    {std::begin(kAdd), std::end(kAdd)},       {std::begin(kMultiply), std::end(kMultiply)}};
 
 // Whether the number, or its place, decides what a predicate lets through.
 bool is_positional(const XPathTerm& predicate) { return predicate.type == XPathType::number || predicate.asks_place; }
@@ -224,7 +225,8 @@ class XPathParser {
   // One level of nested expressions.
   struct Nesting {
     explicit Nesting(XPathParser& the_parser) : parser(the_parser) {
-      if (++parser.nesting_ > kMostXPathNesting) parser.mistake(fmt::format("nested deeper than {}", kMostXPathNesting));
+      if (++parser.nesting_ > kMostXPathNesting)
+        parser.mistake(fmt::format("nested deeper than {}", kMostXPathNesting));
     }
     ~Nesting() { --parser.nesting_; }
     XPathParser& parser;
@@ -264,7 +266,8 @@ class XPathParser {
   bool at_call() {
     const std::size_t start = at_;
     const std::string name = take_qualified_name();
-    const bool is_call = !name.empty() && at("(") && std::ranges::find(kNodeTests, name, &NamedNodeTest::name) == std::end(kNodeTests);
+    const bool is_call =
+        !name.empty() && at("(") && std::ranges::find(kNodeTests, name, &NamedNodeTest::name) == std::end(kNodeTests);
     at_ = start;
     return is_call;
   }
@@ -308,7 +311,8 @@ class XPathParser {
   }
   bool at_step() {
     skip_space();
-    return at_ < text_.size() && (begins_name(text_[at_]) || text_[at_] == '*' || text_[at_] == '@' || text_[at_] == '.');
+    return at_ < text_.size() &&
+           (begins_name(text_[at_]) || text_[at_] == '*' || text_[at_] == '@' || text_[at_] == '.');
   }
 
   XPathStep read_step() {
@@ -420,7 +424,8 @@ class XPathParser {
     XPathTerm term;
     std::size_t end = at_;
     while (end < text_.size() && (is_digit(text_[end]) || text_[end] == '.')) ++end;
-    const auto [rest, trouble] = std::from_chars(text_.data() + at_, text_.data() + end, term.number, std::chars_format::fixed);
+    const auto [rest, trouble] =
+        std::from_chars(text_.data() + at_, text_.data() + end, term.number, std::chars_format::fixed);
     if (trouble == std::errc::invalid_argument || rest != text_.data() + end) mistake("this is no number");
     at_ = end;
     return term;

@@ -1,7 +1,8 @@
 // Puts for whose jobs callers wait.
 //
-// A put and the lease of its job are two transactions, one synced after the other. Where it is certain beforehand that a job
-// will be leased as soon as it is there, and by whom, one transaction does both. Whatever is not certain takes the long way.
+// A put and the lease of its job are two transactions, one synced after the other. Where it is certain beforehand that
+// a job will be leased as soon as it is there, and by whom, one transaction does both. Whatever is not certain takes
+// the long way.
 #include <algorithm>
 #include <functional>
 #include <unordered_map>

@@ -21,8 +21,8 @@ constexpr std::uint64_t kNoCapacity = std::numeric_limits<std::uint64_t>::max();
 
 // --- time ------------------------------------------------------------------------------------------------------------
 
-// The owner notes a jump of the calendar in the store: who stays open for long has to look there now and then, and at once
-// where he sees one himself.
+// The owner notes a jump of the calendar in the store: who stays open for long has to look there now and then, and at
+// once where he sees one himself.
 Coro<Result<void>> BesideJobBook::set_clock() {
   EventLoop& loop = EventLoop::current();
   const bool jumped = clock_ && clock_->look();
@@ -45,7 +45,8 @@ Coro<Result<CalendarMemory>> BesideJobBook::recall_after_jump() {
   }
 }
 
-// --- what decides ------------------------------------------------------------------------------------------------------
+// --- what decides
+// ------------------------------------------------------------------------------------------------------
 
 const BesideJobBook::Known* BesideJobBook::find_known(const std::string& name) const {
   const auto found = known_.find(name);
@@ -79,7 +80,8 @@ Coro<Result<std::uint64_t>> BesideJobBook::live_in(QueueId queue) {
   co_return found->counts.ready + found->counts.delayed + found->counts.running;
 }
 
-// Why the job may not be put, as far as its queue's policy says; `queue` is filled in. An error of the call is the store's.
+// Why the job may not be put, as far as its queue's policy says; `queue` is filled in. An error of the call is the
+// store's.
 Coro<Result<std::optional<Error>>> BesideJobBook::why_not(const NewJob& job, Known& queue) {
   using Refusal = std::optional<Error>;
   if (const Known* there = find_known(job.queue)) {
@@ -141,7 +143,8 @@ Coro<Result<std::vector<Result<PutReply>>>> BesideJobBook::put_each(std::vector<
   co_return replies;
 }
 
-// --- all or none -------------------------------------------------------------------------------------------------------
+// --- all or none
+// -------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutReply>>> BesideJobBook::put_all(std::vector<NewJob> jobs, bool last_completes) {
   co_await or_return(set_clock());
@@ -181,7 +184,8 @@ Coro<Result<void>> BesideJobBook::wait_for_room(const std::map<std::string, std:
   co_return Result<void>{};
 }
 
-// --- with a key ----------------------------------------------------------------------------------------------------------
+// --- with a key
+// ----------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> BesideJobBook::once(OnceCall call) {
   co_await or_return(set_clock());
@@ -225,7 +229,8 @@ Coro<Result<OnceReply>> BesideJobBook::put_once(OnceCall call) {
   co_return co_await store_(&Store::once, std::move(request));
 }
 
-// --- into the store ----------------------------------------------------------------------------------------------------
+// --- into the store
+// ----------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<Result<PutReply>>>> BesideJobBook::send(std::vector<PutRequest> requests, Refusal refusal) {
   for (PutRequest& request : requests) request.job.due_at = whole_ms(clock().from_calendar(request.job.due_at));

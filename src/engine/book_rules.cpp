@@ -29,8 +29,9 @@ std::unexpected<Error> too_many_queues(std::string_view name, std::size_t most) 
 }
 
 std::unexpected<Error> too_many_queues_of(std::string_view name, std::string_view who, std::size_t share) {
-  return fail(Errc::refused, fmt::format("queue {} cannot be made: {} of those that are there were made for {}, as many as may be",
-                                         in_quotes(name), share, in_quotes(who)));
+  return fail(Errc::refused,
+              fmt::format("queue {} cannot be made: {} of those that are there were made for {}, as many as may be",
+                          in_quotes(name), share, in_quotes(who)));
 }
 
 std::unexpected<Error> queue_is_full(std::string_view name, std::uint64_t live, std::uint64_t capacity) {

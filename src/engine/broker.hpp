@@ -1,5 +1,5 @@
-// Broker: an engine's jobs. Of each queue it keeps a window in memory, and it takes jobs in, hands them out and stores how they
-// ended. Its desks do that; the broker opens and closes them, and keeps house.
+// Broker: an engine's jobs. Of each queue it keeps a window in memory, and it takes jobs in, hands them out and stores
+// how they ended. Its desks do that; the broker opens and closes them, and keeps house.
 #pragma once
 
 #include <functional>

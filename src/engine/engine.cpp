@@ -121,7 +121,9 @@ bool Engine::set_progress(std::uint64_t token, double fraction, std::string mess
 bool Engine::set_output(std::uint64_t token, std::string output) {
   return state_->broker->set_output(token, std::move(output));
 }
-Coro<Result<void>> Engine::worker_gone(std::string worker) { return state_->broker->leases.worker_gone(std::move(worker)); }
+Coro<Result<void>> Engine::worker_gone(std::string worker) {
+  return state_->broker->leases.worker_gone(std::move(worker));
+}
 Coro<Result<std::size_t>> Engine::end_leases(std::vector<std::uint64_t> tokens) {
   return state_->broker->leases.end_leases(std::move(tokens));
 }

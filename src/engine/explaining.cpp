@@ -28,7 +28,8 @@ JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config
 
 }  // namespace
 
-// --- the order of reasons ----------------------------------------------------------------------------------------------
+// --- the order of reasons
+// ----------------------------------------------------------------------------------------------
 
 Coro<Result<JobExplanation>> StoreJobBook::explain(JobId id) {
   co_await or_return(set_clock());
@@ -60,7 +61,7 @@ Coro<Result<bool>> StoreJobBook::explain_by_record(const JobRecord& record, JobE
 }
 
 Coro<Result<void>> StoreJobBook::explain_waiting(const JobRecord& record, const StoredQueue& queue,
-                                                JobExplanation& why) {
+                                                 JobExplanation& why) {
   const auto in_memory = look_in_memory(record);
   if (!in_memory && record.state == JobState::delayed && record.due_at > clock().now()) {
     why.reason = WaitReason::not_due;
@@ -145,14 +146,14 @@ std::string to_sentence(const JobExplanation& why) {
     case WaitReason::key_rate: return fmt::format("the rate of its key lets nothing start{}", until);
     case WaitReason::more_important_jobs:
       return fmt::format("{}{} ahead of it, of higher priority or put before it",
-                         why.ahead >= kMostAhead ? "at least " : "",
-                         counted(why.ahead, "job is", "jobs are"));
+                         why.ahead >= kMostAhead ? "at least " : "", counted(why.ahead, "job is", "jobs are"));
     case WaitReason::no_worker: return fmt::format("no worker asks for jobs of queue {}", in_quotes(why.queue));
   }
   return {};
 }
 
-// --- as JSON -----------------------------------------------------------------------------------------------------------
+// --- as JSON
+// -----------------------------------------------------------------------------------------------------------
 
 void write_members(JsonWriter& json, const JobExplanation& why) {
   json.member("id", why.id);

@@ -16,8 +16,8 @@ namespace argiope {
 
 class Broker;
 
-// It has one listener at the owner while anybody follows, and none else. So an event costs one look for its job, however many
-// follow others.
+// It has one listener at the owner while anybody follows, and none else. So an event costs one look for its job,
+// however many follow others.
 //
 // Lifetime: its followers end before it.
 // Threads:  the loop's own.
@@ -51,7 +51,8 @@ class JobNews::Follower : public ListHook {
   Follower(const Follower&) = delete;
   ~Follower() { news_.remove(*this); }
 
-  // Until a run of the job has begun, said something or ended, or the job has, since the wait before; at `limit` at the latest.
+  // Until a run of the job has begun, said something or ended, or the job has, since the wait before; at `limit` at the
+  // latest.
   // Cancel: throws CancelledError.
   Coro<void> wait(TimePoint limit);
 

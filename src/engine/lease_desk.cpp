@@ -17,7 +17,8 @@ WallTime waited_since(const JobRecord& record) noexcept {
 
 }  // namespace
 
-// --- the loop ----------------------------------------------------------------------------------------------------------
+// --- the loop
+// ----------------------------------------------------------------------------------------------------------
 
 void LeaseDesk::pump() {
   if (owned_.closing || !owned_.started) return;
@@ -92,7 +93,8 @@ Coro<void> LeaseDesk::refill(Queue& queue) {
   queue_desk_.mark(queue);
 }
 
-// Moves in the store what the window wants moved, reads what it asks for, and hands it over. False: it asked for nothing.
+// Moves in the store what the window wants moved, reads what it asks for, and hands it over. False: it asked for
+// nothing.
 Coro<Result<bool>> LeaseDesk::read_on(QueueWindow& window) {
   const std::vector<QueueWindow::Load> loads = window.loads(loop_.time());
   std::vector<JobId> to_ready, to_set_aside;
@@ -122,7 +124,8 @@ void LeaseDesk::serve(TimePoint now) {
   if (!grants.empty()) grant_after_turn(std::move(grants));
 }
 
-// --- who gets what -----------------------------------------------------------------------------------------------------
+// --- who gets what
+// -----------------------------------------------------------------------------------------------------
 
 // Of what it would lease next.
 Rank LeaseDesk::first_rank(const Queue& queue) {
@@ -367,8 +370,8 @@ Coro<Result<std::vector<LeasedJob>>> LeaseDesk::receive(Future<Result<std::vecto
   throw CancelledError();
 }
 
-// Jobs that were cancelled, or whose lease has ended, since they were granted: whoever is about to get them could not be
-// told.
+// Jobs that were cancelled, or whose lease has ended, since they were granted: whoever is about to get them could not
+// be told.
 void LeaseDesk::drop_stopped(std::vector<LeasedJob>& jobs) {
   std::erase_if(jobs, [&](const LeasedJob& job) {
     const Run* const run = runs_.find(job.token);
@@ -520,7 +523,8 @@ Coro<Result<std::size_t>> LeaseDesk::end_each(std::vector<std::uint64_t> tokens)
   co_return ended;
 }
 
-// --- to look at --------------------------------------------------------------------------------------------------------
+// --- to look at
+// --------------------------------------------------------------------------------------------------------
 
 std::optional<Explanation> LeaseDesk::look_in_memory(std::string_view name, JobId id) {
   Queue* const queue = queues_.find(name);

@@ -28,10 +28,10 @@ struct OwnedQueue {
   std::size_t promised = 0;   // of the jobs that are on their way into the store: those that are leased with that
   bool dirty = false;
   bool refilling = false;
-  bool active = false;  // a job of it may be leased now
-  std::string maker;    // JobReach::who of whom it was made for; empty: not known, or the program itself
+  bool active = false;   // a job of it may be leased now
+  std::string maker;     // JobReach::who of whom it was made for; empty: not known, or the program itself
   bool is_free = false;  // EngineOptions::is_free_queue
-  bool erased = false;  // from the store; kept for who waits for its jobs, and for when it is made again
+  bool erased = false;   // from the store; kept for who waits for its jobs, and for when it is made again
   std::uint32_t wakeup_place = 0;
 };
 

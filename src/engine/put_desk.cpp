@@ -7,7 +7,8 @@
 
 namespace argiope {
 
-// --- each by itself ----------------------------------------------------------------------------------------------------
+// --- each by itself
+// ----------------------------------------------------------------------------------------------------
 
 Coro<Result<PutReply>> PutDesk::put_one(std::shared_ptr<PutDesk> self, NewJob job) {
   Result<Queue*> queue = self->queues_.find(job.queue);
@@ -81,7 +82,8 @@ void PutDesk::answer(Pending& put, Result<PutReply> reply) {
   if (!put.answer.done()) put.answer.set_result(std::move(reply));
 }
 
-// --- all or none -------------------------------------------------------------------------------------------------------
+// --- all or none
+// -------------------------------------------------------------------------------------------------------
 
 // Of a job that it takes.
 Coro<Result<PutDesk::Queue*>> PutDesk::queue_for(const NewJob& job) {
@@ -123,7 +125,8 @@ Coro<Result<std::vector<PutReply>>> PutDesk::send_together(std::vector<PutReques
   co_return replies;
 }
 
-// --- with a key --------------------------------------------------------------------------------------------------------
+// --- with a key
+// --------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> PutDesk::do_put_once(OnceCall call) {
   OnceReply known = co_await or_return(look_for_request(store_, call.key));
@@ -189,7 +192,8 @@ Coro<Result<OnceReply>> PutDesk::send_once(OnceRequest request, std::vector<Resu
   co_return answered;
 }
 
-// --- of schedules ------------------------------------------------------------------------------------------------------
+// --- of schedules
+// ------------------------------------------------------------------------------------------------------
 
 Coro<Result<PutDesk::Step>> PutDesk::step_of(FireCall call) {
   Step step;

@@ -1,5 +1,5 @@
-// PutDesk: how a broker takes jobs in, schedules' jobs among them. Split over two files: put_desk.cpp, awaited_puts.cpp (puts for
-// whose jobs callers wait).
+// PutDesk: how a broker takes jobs in, schedules' jobs among them. Split over two files: put_desk.cpp, awaited_puts.cpp
+// (puts for whose jobs callers wait).
 #pragma once
 
 #include <cstdint>

@@ -104,8 +104,8 @@ Coro<Result<void>> QueueDesk::load_new() {
   co_return Result<void>{};
 }
 
-// Somebody asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who asks for
-// what is not there may do so often.
+// Somebody asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who
+// asks for what is not there may do so often.
 bool QueueDesk::may_be_news(const std::vector<std::string>& names) {
   const bool knows_all =
       std::ranges::all_of(names, [&](const std::string& name) { return queues_.find(name) != nullptr; });
@@ -137,7 +137,8 @@ void QueueDesk::end_pause(Queue& queue, TimePoint now) {
   tell(JobEventKind::queue_changed, 0, queue);
 }
 
-// --- what Engine and Book offer ---------------------------------------------------------------------------------------
+// --- what Engine and Book offer
+// ---------------------------------------------------------------------------------------
 
 const StoredQueue* QueueDesk::find(std::string_view name) const {
   const Queue* queue = queues_.find(name);
@@ -174,7 +175,8 @@ std::size_t QueueDesk::in_memory() const {
   return count;
 }
 
-// --- which are to be looked at ----------------------------------------------------------------------------------------
+// --- which are to be looked at
+// ----------------------------------------------------------------------------------------
 
 void QueueDesk::note_dirty(Queue& queue) {
   if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
@@ -200,7 +202,8 @@ void QueueDesk::look_when_due() {
   if (!wakeups_.empty()) ticker_.at(wakeups_.top().rank);
 }
 
-// --- what comes of jobs -----------------------------------------------------------------------------------------------
+// --- what comes of jobs
+// -----------------------------------------------------------------------------------------------
 
 PutRequest QueueDesk::request_of(NewJob job, const Queue& queue) const {
   job.due_at = whole_ms(clock_.from_calendar(job.due_at));

@@ -1,5 +1,5 @@
-// QueueDesk: a broker's queues. It makes, configures and erases them, notes what has come of their jobs, and knows which of them
-// are to be looked at.
+// QueueDesk: a broker's queues. It makes, configures and erases them, notes what has come of their jobs, and knows
+// which of them are to be looked at.
 #pragma once
 
 #include <cstdint>

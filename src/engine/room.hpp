@@ -41,8 +41,8 @@ class Room {
   using Wanted = std::map<Room*, std::uint64_t>;
   // Takes as much of a queue as there is now; how much that was.
   using TakeSome = std::function<std::uint64_t(Room& room)>;
-  // One after the other, in an order that is the same for all; all of it or nothing, also when it is cancelled. `take_some`: is called
-  // for a queue that refuses, and the others are still taken; empty: then nothing is taken.
+  // One after the other, in an order that is the same for all; all of it or nothing, also when it is cancelled.
+  // `take_some`: is called for a queue that refuses, and the others are still taken; empty: then nothing is taken.
   // Errors: as take().
   static Coro<Result<void>> take_all(Wanted wanted, TakeSome take_some = nullptr);
   // The same without waiting. Errors: refused.

@@ -47,7 +47,8 @@ ScheduleStatus status_of(StoredSchedule stored) {
   return status;
 }
 
-// Each of those who edit the same schedule at the same moment gets its way at once but one; this often is no coincidence.
+// Each of those who edit the same schedule at the same moment gets its way at once but one; this often is no
+// coincidence.
 constexpr int kMostTries = 100;
 
 AddOutcome added_as(PutScheduleOutcome outcome) noexcept {
@@ -91,7 +92,8 @@ Coro<T> ScheduleBook::State::to_its_end(Coro<T> work) {
   return keep_alive(shared_from_this(), std::move(work));
 }
 
-// --- what a book offers, kept until it has ended -----------------------------------------------------------------------
+// --- what a book offers, kept until it has ended
+// -----------------------------------------------------------------------
 
 ScheduleBook::ScheduleBook(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
@@ -210,7 +212,8 @@ Coro<Result<std::vector<AddReply>>> ScheduleBook::State::write_all(std::vector<S
   co_return told;
 }
 
-// All in one transaction, but for those that another changes or adds meanwhile: each is made anew from what is there then.
+// All in one transaction, but for those that another changes or adds meanwhile: each is made anew from what is there
+// then.
 Coro<Result<std::vector<AddReply>>> ScheduleBook::State::replace_all(std::vector<Schedule> schedules) {
   ScheduleWriter writer;
   std::vector<AddReply> told(schedules.size());
@@ -286,8 +289,8 @@ Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::State::output(std::str
 
 // --- editing ---------------------------------------------------------------------------------------------------------
 
-// A function of the user's is called only while the user waits; what it has come to is written, and told to the scheduler,
-// whoever waits.
+// A function of the user's is called only while the user waits; what it has come to is written, and told to the
+// scheduler, whoever waits.
 Coro<Result<ScheduleStatus>> ScheduleBook::State::edit(std::string name, Edit change) {
   for (int tries = 0; tries < kMostTries; ++tries) {
     auto stored = co_await or_return(find(name));
@@ -418,8 +421,8 @@ Coro<Result<std::uint64_t>> ScheduleBook::State::remove_all() {
   if (remote) co_return co_await remove_all_remote();
   std::uint64_t count = 0;
   for (ScheduleId after = 0;;) {
-    const auto page =
-        co_await or_return(store(&Store::schedules, ScheduleFilter{.after = after, .limit = kSchedulesAPage, .texts = false}));
+    const auto page = co_await or_return(
+        store(&Store::schedules, ScheduleFilter{.after = after, .limit = kSchedulesAPage, .texts = false}));
     if (page.empty()) break;
     std::vector<ScheduleId> ids;
     for (const StoredSchedule& stored : page) ids.push_back(stored.id);

@@ -1,4 +1,5 @@
-// SettleDesk: how a broker's runs end, and how its jobs are changed. Split over two files: settle_desk.cpp, changing.cpp.
+// SettleDesk: how a broker's runs end, and how its jobs are changed. Split over two files: settle_desk.cpp,
+// changing.cpp.
 #pragma once
 
 #include <cstdint>

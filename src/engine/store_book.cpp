@@ -1,3 +1,5 @@
+#include "engine/store_book.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -5,7 +7,6 @@
 #include "argiope/async/group.hpp"
 #include "argiope/async/or_return.hpp"
 #include "engine/book_rules.hpp"
-#include "engine/store_book.hpp"
 #include "jobs/internal/job_json.hpp"
 
 namespace argiope {

@@ -1,5 +1,5 @@
-// The JobBooks of a store at hand: the owner's, and one beside the owner; what they share is in StoreJobBook. Files: store_book.cpp,
-// owner_book.cpp, beside_book.cpp, explaining.cpp.
+// The JobBooks of a store at hand: the owner's, and one beside the owner; what they share is in StoreJobBook. Files:
+// store_book.cpp, owner_book.cpp, beside_book.cpp, explaining.cpp.
 #pragma once
 
 #include <functional>
@@ -81,8 +81,8 @@ class StoreJobBook : public JobBook {
   Coro<Result<bool>> explain_by_record(const JobRecord& record, JobExplanation& why);
   Coro<Result<void>> explain_waiting(const JobRecord& record, const StoredQueue& queue, JobExplanation& why);
 
-  // Looks that may go through much of the store. In the owner's book one follows the other, and while others are at work on the
-  // store there are pauses between them, of many times what they take: they have a tenth of its time.
+  // Looks that may go through much of the store. In the owner's book one follows the other, and while others are at
+  // work on the store there are pauses between them, of many times what they take: they have a tenth of its time.
   template <class T, class Rows>
   Coro<Result<T>> in_turn(Coro<Result<T>> look, Rows rows) {
     if (!calls_of_others()) co_return co_await std::move(look);

@@ -50,8 +50,8 @@ class StoreUse {
   mutable std::uint64_t calls_ = 0;
 };
 
-// Whether a request of that key has come before. One that is repeated is answered at once, even where there is no room any more, or a
-// lease has ended by it.
+// Whether a request of that key has come before. One that is repeated is answered at once, even where there is no room
+// any more, or a lease has ended by it.
 inline Coro<Result<OnceReply>> look_for_request(StoreUse store, RequestKey key) {
   return store(&Store::once, OnceRequest{.key = std::move(key), .only_look = true});
 }

@@ -7,7 +7,6 @@
 namespace argiope {
 namespace {
 
-
 template <class Counter>
 void count_up(Counter& counter) noexcept {
   if (counter < std::numeric_limits<Counter>::max()) ++counter;

@@ -23,7 +23,8 @@ WallTime exact(const Trigger& trigger, WallTime stored) {
 
 // Between two parts of a search that takes long.
 constexpr Duration kSearchPause = std::chrono::seconds{1};
-// How far a calendar may be set back until a schedule of elapsed time begins anew: so many of its times, and no less than this.
+// How far a calendar may be set back until a schedule of elapsed time begins anew: so many of its times, and no less
+// than this.
 constexpr int kTimesOfSilence = 10;
 constexpr Duration kShortSilence = std::chrono::seconds{10};
 
@@ -67,8 +68,8 @@ class Planner {
   }
 
  private:
-  // The trigger's own time for what stands in the store. Where a search was cut short that is the time it has come to, and it
-  // goes on from there.
+  // The trigger's own time for what stands in the store. Where a search was cut short that is the time it has come to,
+  // and it goes on from there.
   void find_next() {
     SchedulePlace& place = plan_.place;
     if (place.next == WallTime::max()) return;

@@ -28,8 +28,8 @@ constexpr std::string_view kMs = "_ms";
 constexpr std::string_view kPausedUntil = "paused_until";  // written only where there is one
 constexpr std::int64_t kMostMilliseconds = std::int64_t{1'000} * 60 * 60 * 24 * 365 * 100;
 
-// Reads one member. Spans have two names: "retry_first_ms" for a number of milliseconds, and "retry_first" for "100ms" or a
-// number of seconds.
+// Reads one member. Spans have two names: "retry_first_ms" for a number of milliseconds, and "retry_first" for "100ms"
+// or a number of seconds.
 class SettingReader {
  public:
   SettingReader(const JsonValue& value, bool is_span) : value_(value), is_span_(is_span) {}
@@ -171,9 +171,7 @@ void read_member(QueueConfig& config, std::string_view name, const JsonValue& gi
 struct Writer {
   JsonWriter& out;
 
-  void number(double value, double, double, bool = false) {
-    std::isinf(value) ? out.value(kNoLimit) : out.real(value);
-  }
+  void number(double value, double, double, bool = false) { std::isinf(value) ? out.value(kNoLimit) : out.real(value); }
   template <class T>
   void whole(const T& value, std::uint64_t, std::uint64_t, std::optional<T> no_limit = {}) {
     no_limit == value ? out.value(kNoLimit) : out.value(value);

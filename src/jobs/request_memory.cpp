@@ -6,8 +6,8 @@
 namespace argiope {
 namespace {
 
-// Numbers take 7 bits a byte, the lowest first; texts follow their length. An item is refused where it begins with kRefused,
-// the error's code and its message.
+// Numbers take 7 bits a byte, the lowest first; texts follow their length. An item is refused where it begins with
+// kRefused, the error's code and its message.
 constexpr std::uint64_t kRefused = 0;
 
 class ReplyWriter {

@@ -239,7 +239,8 @@ ToldChange read_change(const JsonValue& told) {
 
 }  // namespace
 
-// --- jobs come ---------------------------------------------------------------------------------------------------------
+// --- jobs come
+// ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<Replies>> HttpBook::put_each(std::vector<NewJob> jobs) {
   Replies replies(jobs.size(), Result<PutReply>(PutReply{}));
@@ -270,7 +271,8 @@ Coro<Result<Replies>> HttpBook::put_each(std::vector<NewJob> jobs) {
   co_return replies;
 }
 
-// Whether puts into the queue are to wait where it is full. Of several together the daemon refuses those for which it has no room.
+// Whether puts into the queue are to wait where it is full. Of several together the daemon refuses those for which it
+// has no room.
 Coro<bool> HttpBook::waits_for_room(std::string name) {
   const auto there = co_await queue(std::move(name));
   co_return there && there->config.at_capacity == CapacityPolicy::wait && there->config.capacity > 0;
@@ -336,7 +338,8 @@ Coro<Result<std::vector<PutReply>>> HttpBook::put_all(std::vector<NewJob> jobs, 
   });
 }
 
-// --- jobs are changed --------------------------------------------------------------------------------------------------
+// --- jobs are changed
+// --------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<ChangeReply>>> HttpBook::change(std::vector<Change> changes) {
   std::vector<ChangeReply> replies;
@@ -378,7 +381,8 @@ Coro<Result<ChangeOutcome>> HttpBook::why_not_changed(JobId id) {
   co_return record->state == JobState::running ? ChangeOutcome::running : ChangeOutcome::wrong_state;
 }
 
-// --- looks -------------------------------------------------------------------------------------------------------------
+// --- looks
+// -------------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::string>> HttpBook::get_part(std::string_view kind, std::string name, std::string_view what) {
   std::string path = co_await or_return(path_of(kind, name, what));
@@ -398,9 +402,8 @@ Coro<Result<JobRecord>> HttpBook::get(JobId id) {
 
 Coro<Result<JobOutput>> HttpBook::output(JobId id, OutputLook look) {
   const Duration wait = std::clamp<Duration>(look.wait, Duration{}, kLongestPoll);
-  const std::string what =
-      fmt::format("output?after={}&run={}&wait_ms={}", look.after, look.run,
-                  std::chrono::duration_cast<std::chrono::milliseconds>(wait).count());
+  const std::string what = fmt::format("output?after={}&run={}&wait_ms={}", look.after, look.run,
+                                       std::chrono::duration_cast<std::chrono::milliseconds>(wait).count());
   const auto body = co_await or_return(get_part("job", std::to_string(id), what));
   co_return read_answer(body, read_job_output);
 }
@@ -409,7 +412,8 @@ Coro<Result<std::vector<Attempt>>> HttpBook::history(JobId id) {
   const auto body = co_await or_return(get_part("job", std::to_string(id), "history"));
   co_return read_answer(body, [](const JsonValue& told) {
     std::vector<Attempt> attempts;
-    ToldMembers(told).for_each("attempts", [&](const JsonValue& attempt) { attempts.push_back(read_attempt(attempt)); });
+    ToldMembers(told).for_each("attempts",
+                               [&](const JsonValue& attempt) { attempts.push_back(read_attempt(attempt)); });
     return attempts;
   });
 }
@@ -433,7 +437,8 @@ Coro<Result<JobExplanation>> HttpBook::explain(JobId id) {
   co_return read_answer(body, read_job_explanation);
 }
 
-// --- queues ------------------------------------------------------------------------------------------------------------
+// --- queues
+// ------------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<NamedCounts>>> HttpBook::counts(std::string only) {
   std::vector<NamedCounts> named;

@@ -117,7 +117,8 @@ Coro<void> HttpJobSource::close() {
   co_await background_.quiet();
 }
 
-// --- leases ------------------------------------------------------------------------------------------------------------
+// --- leases
+// ------------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease(LeaseCall call) {
   for (;;) {
@@ -183,8 +184,8 @@ Coro<Result<std::vector<WaitingJob>>> HttpJobSource::delayed_in(HttpBook& book, 
   co_return delayed;
 }
 
-// The daemon ends a request that waits when it comes again, and tells whom its leases are if it has ended. The request is not
-// cut off before: its answer may be on its way.
+// The daemon ends a request that waits when it comes again, and tells whom its leases are if it has ended. The request
+// is not cut off before: its answer may be on its way.
 Coro<void> HttpJobSource::end(Poll polling, Asked asked) {
   std::map<std::uint64_t, LeasedJob> unwanted;
   const auto take = [&](const Result<Told>& told) {
@@ -249,7 +250,8 @@ Coro<Result<HttpJobSource::Told>> HttpJobSource::ask_for_leases(const Asked& ask
   co_return read_answer(body, read_told);
 }
 
-// --- what is to stop ---------------------------------------------------------------------------------------------------
+// --- what is to stop
+// ---------------------------------------------------------------------------------------------------
 
 void HttpJobSource::start_to_listen() {
   if (closed_ || held_.empty() || (listening_ && !listening_.done())) return;
@@ -282,7 +284,8 @@ std::vector<LeasedJob> HttpJobSource::hold(std::vector<LeasedJob> leased, LeaseC
   return leased;
 }
 
-// --- renewals ----------------------------------------------------------------------------------------------------------
+// --- renewals
+// ----------------------------------------------------------------------------------------------------------
 
 Duration HttpJobSource::renewed_for(const Held& run) const { return std::min<Duration>(run.lease_time, kAskWithin); }
 
@@ -381,7 +384,8 @@ void HttpJobSource::take_renewals(const std::string& body) {
   }
 }
 
-// Its function is to stop, if it still runs. The lease is kept, since the verdict of a job that is cancelled is still wanted.
+// Its function is to stop, if it still runs. The lease is kept, since the verdict of a job that is cancelled is still
+// wanted.
 void HttpJobSource::lose(std::uint64_t token) {
   const auto run = held_.find(token);
   if (run == held_.end()) return;
@@ -389,7 +393,8 @@ void HttpJobSource::lose(std::uint64_t token) {
   if (call->on_cancel) call->on_cancel(token);
 }
 
-// --- settlements -------------------------------------------------------------------------------------------------------
+// --- settlements
+// -------------------------------------------------------------------------------------------------------
 
 Coro<Result<bool>> HttpJobSource::settle(std::uint64_t token, Verdict verdict) {
   const auto found = held_.find(token);
@@ -461,7 +466,8 @@ Coro<void> HttpJobSource::send(Settlements settlements) {
   }
 }
 
-// --- what has become of them -------------------------------------------------------------------------------------------
+// --- what has become of them
+// -------------------------------------------------------------------------------------------
 
 Coro<void> HttpJobSource::tell(Held run, Outcome outcome, std::string error, bool settled) {
   if (!listener_) co_return;

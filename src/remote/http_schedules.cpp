@@ -122,7 +122,8 @@ Result<std::string> difference(const Schedule& before, const Schedule& after) {
 
 }  // namespace
 
-// --- schedules come and go ---------------------------------------------------------------------------------------------
+// --- schedules come and go
+// ---------------------------------------------------------------------------------------------
 
 // In one request, which the daemon does as a whole.
 Coro<Result<std::vector<AddReply>>> HttpBook::add_schedules(std::vector<Schedule> schedules, ConflictPolicy conflict) {
@@ -133,15 +134,17 @@ Coro<Result<std::vector<AddReply>>> HttpBook::add_schedules(std::vector<Schedule
     co_return std::vector<AddReply>{co_await or_return(add_schedule(to_json(one), one.name, conflict))};
   }
   if (count > kSchedulesInRequest) {
-    co_return fail(Errc::too_large, fmt::format("{} schedules: a daemon adds all or none, and takes at most {} together: "
-                                                "give it a part of them at a time",
-                                                count, kSchedulesInRequest));
+    co_return fail(Errc::too_large,
+                   fmt::format("{} schedules: a daemon adds all or none, and takes at most {} together: "
+                               "give it a part of them at a time",
+                               count, kSchedulesInRequest));
   }
   std::string body = body_of(schedules);
   const std::string answer = co_await or_return(client_.tell(request_to_add(std::move(body), conflict)));
   auto replies = co_await or_return(read_answer(answer, read_add_replies));
   if (replies.size() != count) {
-    co_return fail(Errc::protocol, fmt::format("the daemon's answer: {} replies to {} schedules", replies.size(), count));
+    co_return fail(Errc::protocol,
+                   fmt::format("the daemon's answer: {} replies to {} schedules", replies.size(), count));
   }
   co_return replies;
 }
@@ -160,7 +163,8 @@ Coro<Result<void>> HttpBook::remove_schedule(std::string name) {
   co_return Result<void>{};
 }
 
-// --- looks -------------------------------------------------------------------------------------------------------------
+// --- looks
+// -------------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> HttpBook::get_schedule(std::string name) {
   const auto body = co_await or_return(get_part("schedule", std::move(name), {}));
@@ -196,8 +200,8 @@ Coro<Result<std::vector<ScheduleRun>>> HttpBook::schedule_history(std::string na
   });
 }
 
-// The API gives the bytes alone. Whose they are is told as of the newest run that has ended, which need not be the one that
-// has left something.
+// The API gives the bytes alone. Whose they are is told as of the newest run that has ended, which need not be the one
+// that has left something.
 Coro<Result<std::optional<ScheduleOutput>>> HttpBook::schedule_output(std::string name) {
   std::string path = co_await or_return(path_of("schedule", name, "output"));
   ApiAnswer answer = co_await or_return(client_.ask({.path = std::move(path)}));
@@ -223,7 +227,8 @@ Coro<Result<ScheduleExplanation>> HttpBook::explain_schedule(std::string name) {
   co_return read_answer(body, read_schedule_explanation);
 }
 
-// --- changes -----------------------------------------------------------------------------------------------------------
+// --- changes
+// -----------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> HttpBook::change_schedule(Schedule before, Schedule after) {
   std::string path = co_await or_return(path_of("schedule", before.name));

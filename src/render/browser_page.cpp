@@ -20,23 +20,38 @@
 namespace argiope {
 namespace {
 
-constexpr Duration kQuietTime = std::chrono::milliseconds{500};    // without requests, before a page counts as done
-constexpr Duration kLookAgain = std::chrono::milliseconds{100};    // between two looks for an element
-constexpr Duration kBrowserPatience = std::chrono::seconds{10};    // with what the browser always can
-constexpr Duration kPagePatience = std::chrono::seconds{5};        // with a page that has to say what it looks like
+constexpr Duration kQuietTime = std::chrono::milliseconds{500};  // without requests, before a page counts as done
+constexpr Duration kLookAgain = std::chrono::milliseconds{100};  // between two looks for an element
+constexpr Duration kBrowserPatience = std::chrono::seconds{10};  // with what the browser always can
+constexpr Duration kPagePatience = std::chrono::seconds{5};      // with a page that has to say what it looks like
 constexpr std::size_t kMostOwnUrls = 1000;
 constexpr std::size_t kMostOwnUrlBytes = 8000;
-constexpr std::size_t kPieceBytes = 1536 * 1024;  // of a document, in one message; a multiple of 3
+constexpr std::size_t kPieceBytes = 1536 * 1024;         // of a document, in one message; a multiple of 3
 constexpr const char* kScriptPromise = "argiopeScript";  // in the page: what the script that began with it will give
 constexpr std::string_view kWorldName = "argiope";
 
-// The fields of an answer that are about the connection, that would make a download or another request of it, or that we say
-// ourselves.
-constexpr std::array<std::string_view, 20> kOwnFields = {
-    "accept-ch",         "alt-svc",   "connection",          "content-disposition",       "content-encoding",
-    "content-length",    "content-type", "critical-ch",      "cross-origin-opener-policy", "keep-alive",
-    "link",              "nel",       "report-to",           "reporting-endpoints",       "set-cookie",
-    "speculation-rules", "trailer",   "transfer-encoding",   "strict-transport-security", "upgrade"};
+// The fields of an answer that are about the connection, that would make a download or another request of it, or that
+// we say ourselves.
+constexpr std::array<std::string_view, 20> kOwnFields = {"accept-ch",
+                                                         "alt-svc",
+                                                         "connection",
+                                                         "content-disposition",
+                                                         "content-encoding",
+                                                         "content-length",
+                                                         "content-type",
+                                                         "critical-ch",
+                                                         "cross-origin-opener-policy",
+                                                         "keep-alive",
+                                                         "link",
+                                                         "nel",
+                                                         "report-to",
+                                                         "reporting-endpoints",
+                                                         "set-cookie",
+                                                         "speculation-rules",
+                                                         "trailer",
+                                                         "transfer-encoding",
+                                                         "strict-transport-security",
+                                                         "upgrade"};
 
 std::string lowered(std::string_view text) {
   std::string lower(text);
@@ -78,8 +93,8 @@ bool is_plain(std::string_view text) {
 }
 
 std::optional<HttpMethod> method_named(std::string_view name) {
-  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put, HttpMethod::patch,
-                                  HttpMethod::delete_, HttpMethod::options}) {
+  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put,
+                                  HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
     if (to_string(method) == name) return method;
   }
   return std::nullopt;
@@ -91,7 +106,8 @@ BrowserPage::BrowserPage(DevTools& tools, const ChromiumOptions& options, const 
                          const HttpResponse& response, PageParts& parts, const PageView& view)
     : tools_(tools), options_(options), request_(request), response_(response), parts_(parts), view_(view) {}
 
-// --- what we ask -------------------------------------------------------------------------------------------------------
+// --- what we ask
+// -------------------------------------------------------------------------------------------------------
 
 Coro<BrowserPage::Answer> BrowserPage::ask(std::string method, std::string its_params) {
   return tools_.call(std::move(method), std::move(its_params), session_, kPagePatience);
@@ -110,7 +126,8 @@ Coro<Result<RenderedPage>> BrowserPage::render() {
   RenderedPage page;
   if (auto done = co_await wait_until_done(); !done) co_return std::unexpected(std::move(done.error()));
   if (!script_.empty() && led_to_.empty()) {
-    if (auto ran = co_await run_script(page); !ran) co_return std::unexpected(std::move(failed_ ? *failed_ : ran.error()));
+    if (auto ran = co_await run_script(page); !ran)
+      co_return std::unexpected(std::move(failed_ ? *failed_ : ran.error()));
   }
   page.led_to = led_to_;
   page.reloads = reloads_;
@@ -155,7 +172,8 @@ Coro<Result<void>> BrowserPage::open() {
   co_return Result<void>{};
 }
 
-// A cookie that the browser does not take is one that the page's scripts do not see. It refuses all of a list for one of them.
+// A cookie that the browser does not take is one that the page's scripts do not see. It refuses all of a list for one
+// of them.
 Coro<void> BrowserPage::set_cookies(std::span<const Cookie> cookies) {
   if (cookies.empty()) co_return;
   const auto write = [&](JsonWriter& json, const Cookie& cookie) {
@@ -170,7 +188,8 @@ Coro<void> BrowserPage::set_cookies(std::span<const Cookie> cookies) {
       json.member("path", cookie.path);
       json.member("secure", cookie.secure);
       json.member("httpOnly", cookie.http_only);
-      if (cookie.expires) json.member("expires", std::chrono::duration<double>(cookie.expires->time_since_epoch()).count());
+      if (cookie.expires)
+        json.member("expires", std::chrono::duration<double>(cookie.expires->time_since_epoch()).count());
     });
   };
   const auto set = co_await ask_browser("Storage.setCookies", json_object([&](JsonWriter& json) {
@@ -203,9 +222,7 @@ Coro<Result<void>> BrowserPage::prepare() {
   if (auto set = co_await set_window(); !set) co_return set;
   if (auto read = co_await read_script(); !read) co_return read;
   quiet_since_ = now();
-  tools_.tell("Page.navigate", json_object([&](JsonWriter& json) {
-                json.member("url", request_.url.href());
-              }),
+  tools_.tell("Page.navigate", json_object([&](JsonWriter& json) { json.member("url", request_.url.href()); }),
               session_);
   co_return Result<void>{};
 }
@@ -240,13 +257,18 @@ Coro<Result<void>> BrowserPage::read_script() {
     good = co_await is_script(body);
   }
   if (!good) co_return std::unexpected(std::move(good.error()));
-  if (!*good) co_return fail(Errc::invalid_input, "its script is neither a function nor an expression nor statements of JavaScript");
+  if (!*good)
+    co_return fail(Errc::invalid_input,
+                   "its script is neither a function nor an expression nor statements of JavaScript");
   script_ = fmt::format("(async()=>{{{}}})()", body);
   if (!view_.script_at_start) co_return Result<void>{};
   // Frames are pages of their own, and empty.
   const std::string source = fmt::format(
-      "if(self===top)Object.defineProperty(globalThis,'{}',{{value:(()=>{{const p={};p.catch(()=>{{}});return p}})()}})", kScriptPromise, script_);
-  auto added = co_await ask("Page.addScriptToEvaluateOnNewDocument", json_object([&](JsonWriter& json) { json.member("source", source); }));
+      "if(self===top)Object.defineProperty(globalThis,'{}',{{value:(()=>{{const p={};p.catch(()=>{{}});return "
+      "p}})()}})",
+      kScriptPromise, script_);
+  auto added = co_await ask("Page.addScriptToEvaluateOnNewDocument",
+                            json_object([&](JsonWriter& json) { json.member("source", source); }));
   if (!added) co_return std::unexpected(std::move(added.error()));
   script_ = kScriptPromise;
   co_return Result<void>{};
@@ -264,7 +286,8 @@ Coro<Result<void>> BrowserPage::run_script(RenderedPage& page) {
   if (answer->has("/exceptionDetails")) {
     std::string_view why = answer->text("/exceptionDetails/exception/description");
     if (why.empty()) why = answer->text("/exceptionDetails/exception/value");
-    co_return fail(Errc::protocol, fmt::format("its script has failed: {}", printable(why.substr(0, why.find('\n')), kMostQuoted)));
+    co_return fail(Errc::protocol,
+                   fmt::format("its script has failed: {}", printable(why.substr(0, why.find('\n')), kMostQuoted)));
   }
   const std::string_view result = answer->text("/result/value");
   if (result.size() > kMostScriptResult) co_return fail(Errc::too_large, "its script's result is too large");
@@ -312,7 +335,8 @@ Coro<Result<void>> BrowserPage::wait_until_done(bool is_again) {
       if (late || now() >= done_at) co_return Result<void>{};
       look_at = std::min(look_at, done_at);
     } else if (late) {
-      co_return fail(Errc::timeout, fmt::format("not loaded after {} s", std::chrono::duration<double>(options_.timeout).count()));
+      co_return fail(Errc::timeout,
+                     fmt::format("not loaded after {} s", std::chrono::duration<double>(options_.timeout).count()));
     }
     co_await wait_for_news(look_at);
   }
@@ -344,8 +368,9 @@ Coro<BrowserPage::Answer> BrowserPage::evaluate(std::string expression) {
                                json.member("returnByValue", true);
                              }));
   if (answer && answer->has("/exceptionDetails")) {
-    co_return fail(Errc::protocol, fmt::format("the page cannot be read: {}",
-                                               printable(answer->text("/exceptionDetails/exception/description"), kMostQuoted)));
+    co_return fail(Errc::protocol,
+                   fmt::format("the page cannot be read: {}",
+                               printable(answer->text("/exceptionDetails/exception/description"), kMostQuoted)));
   }
   co_return answer;
 }
@@ -378,10 +403,11 @@ Coro<Result<void>> BrowserPage::read_document(RenderedPage& page) {
   const std::uint64_t wanted = std::min<std::uint64_t>(size, request_.body_limit);
   while (page.html.size() < wanted) {
     const std::uint64_t end = std::min<std::uint64_t>(wanted, page.html.size() + kPieceBytes);
-    auto piece = co_await evaluate(fmt::format(
-        "(()=>{{let s='';for(let i={};i<{};i+=24576)s+=btoa(String.fromCharCode.apply(null,made.subarray(i,Math.min(i+24576,{}))));"
-        "return s}})()",
-        page.html.size(), end, end));
+    auto piece = co_await evaluate(
+        fmt::format("(()=>{{let s='';for(let "
+                    "i={};i<{};i+=24576)s+=btoa(String.fromCharCode.apply(null,made.subarray(i,Math.min(i+24576,{}))));"
+                    "return s}})()",
+                    page.html.size(), end, end));
     if (!piece) co_return std::unexpected(std::move(piece.error()));
     const auto bytes = from_base64(piece->text("/result/value"));
     if (!bytes || bytes->size() != end - page.html.size()) {
@@ -393,7 +419,8 @@ Coro<Result<void>> BrowserPage::read_document(RenderedPage& page) {
 }
 
 Coro<void> BrowserPage::read_cookies(RenderedPage& page) {
-  auto answer = co_await ask_browser("Storage.getCookies", json_object([&](JsonWriter& json) { json.member("browserContextId", context_); }));
+  auto answer = co_await ask_browser("Storage.getCookies",
+                                     json_object([&](JsonWriter& json) { json.member("browserContextId", context_); }));
   if (!answer) co_return;
   answer->for_each("/cookies", [&](simdjson::dom::element entry) {
     const auto text = [&](const char* name) {
@@ -417,7 +444,8 @@ Coro<void> BrowserPage::read_cookies(RenderedPage& page) {
     double expires = 0;
     if (!flag("session") && entry["expires"].get(expires) == simdjson::SUCCESS && std::isfinite(expires)) {
       constexpr double kLatest = 9e9;  // of what a WallTime holds
-      cookie.expires = WallTime{} + std::chrono::milliseconds{static_cast<std::int64_t>(std::clamp(expires, 0.0, kLatest) * 1000)};
+      cookie.expires =
+          WallTime{} + std::chrono::milliseconds{static_cast<std::int64_t>(std::clamp(expires, 0.0, kLatest) * 1000)};
     }
     page.cookies.push_back(std::move(cookie));
   });
@@ -441,7 +469,8 @@ Coro<void> BrowserPage::leave() {
   part_tasks_.clear();
 }
 
-// --- what the browser tells ----------------------------------------------------------------------------------------------
+// --- what the browser tells
+// ----------------------------------------------------------------------------------------------
 
 void BrowserPage::fail_with(Error why) {
   if (!failed_) failed_ = std::move(why);
@@ -453,7 +482,8 @@ void BrowserPage::on_event(const DevToolsMessage& event) {
   if (method == "Fetch.requestPaused") {
     on_paused(event);
   } else if (method == "Page.lifecycleEvent") {
-    if (event.text("/name") == "load" && event.text("/frameId") == frame_ && event.text("/loaderId") == loader_ && !loader_.empty()) {
+    if (event.text("/name") == "load" && event.text("/frameId") == frame_ && event.text("/loaderId") == loader_ &&
+        !loader_.empty()) {
       loaded_ = true;
       news();
     }
@@ -484,7 +514,8 @@ void BrowserPage::on_event(const DevToolsMessage& event) {
 }
 
 void BrowserPage::note_own_url(std::string_view url) {
-  if (own_urls_.size() < kMostOwnUrls && url.size() <= kMostOwnUrlBytes && std::ranges::find(own_urls_, url) == own_urls_.end()) {
+  if (own_urls_.size() < kMostOwnUrls && url.size() <= kMostOwnUrlBytes &&
+      std::ranges::find(own_urls_, url) == own_urls_.end()) {
     own_urls_.emplace_back(url);
   }
 }
@@ -538,7 +569,8 @@ void BrowserPage::on_document(PausedRequest request) {
   refuse(request, "Aborted");
 }
 
-std::string BrowserPage::fulfilment(const PausedRequest& request, const HttpResponse& response, bool keeps_cookies) const {
+std::string BrowserPage::fulfilment(const PausedRequest& request, const HttpResponse& response,
+                                    bool keeps_cookies) const {
   return json_object([&](JsonWriter& json) {
     json.member("requestId", request.id);
     json.member("responseCode", response.status);
@@ -580,7 +612,8 @@ Coro<void> BrowserPage::answer_part(PausedRequest paused, PartKind kind) {
   HttpResponse response;
   std::optional<Error> why;
   try {
-    if (auto fetched = co_await parts_.fetch(std::move(request), kind, response); !fetched) why = std::move(fetched.error());
+    if (auto fetched = co_await parts_.fetch(std::move(request), kind, response); !fetched)
+      why = std::move(fetched.error());
   } catch (const CancelledError&) {
     throw;
   } catch (const std::exception& error) {

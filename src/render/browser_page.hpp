@@ -81,11 +81,11 @@ class BrowserPage {
   const PageView& view_;
 
   std::string context_, target_, session_, frame_, loader_;
-  std::string world_loader_;           // of the document that world_ belongs to
+  std::string world_loader_;  // of the document that world_ belongs to
   std::int64_t world_ = 0;
   TimePoint deadline_ = kNever;
   bool delivered_ = false;  // the document that was fetched
-  bool loaded_ = false;  // or its script has stopped that
+  bool loaded_ = false;     // or its script has stopped that
   bool reloads_ = false;
   TimePoint quiet_since_{};
   std::size_t part_tasks_under_way_ = 0;

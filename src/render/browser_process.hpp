@@ -1,4 +1,5 @@
-// A browser that runs, as the renderer knows it: two streams, and what it said last. Chromium's is in chromium_process.cpp.
+// A browser that runs, as the renderer knows it: two streams, and what it said last. Chromium's is in
+// chromium_process.cpp.
 #pragma once
 
 #include <cstdint>

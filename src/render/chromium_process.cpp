@@ -33,8 +33,9 @@ constexpr std::size_t kMostLastWords = 4096;
 // Everything that we send is taken before the next is written, but for small messages.
 constexpr std::size_t kMostUnsent = std::size_t{256} << 20;
 
-// The protocol's pipes are descriptors 3 and 4 of the browser. Where the system lets us, it gets a network of its own, which
-// has no interfaces, so that what the options below forget cannot leave it either. One process alone gets no more memory than $1
+// The protocol's pipes are descriptors 3 and 4 of the browser. Where the system lets us, it gets a network of its own,
+// which has no interfaces, so that what the options below forget cannot leave it either. One process alone gets no more
+// memory than $1
 // KiB: the page that wants more crashes, and no other.
 constexpr const char* kStartScript =
     "exec 3<&0 4>&1 </dev/null >/dev/null\n"
@@ -58,7 +59,8 @@ class BrowserFolder {
     remove_leftovers(base);
     std::string name = (base / (std::string(kFolderPrefix) + "XXXXXX")).string();
     if (::mkdtemp(name.data()) == nullptr) {
-      throw std::system_error(errno, std::generic_category(), fmt::format("no folder for the browser in {}", base.string()));
+      throw std::system_error(errno, std::generic_category(),
+                              fmt::format("no folder for the browser in {}", base.string()));
     }
     path_ = name;
     lock_ = ::open((path_ / kFolderLock).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -100,9 +102,9 @@ class BrowserFolder {
 // Nothing of our own environment reaches scripts' neighbour but where programs lie.
 std::vector<std::string> environment_in(const BrowserFolder& folder) {
   const char* const path = ::getenv("PATH");
-  std::vector<std::string> environment{
-      fmt::format("PATH={}", path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin"), "LANG=C.UTF-8",
-      "DBUS_SESSION_BUS_ADDRESS=disabled:", "DBUS_SYSTEM_BUS_ADDRESS=disabled:"};
+  std::vector<std::string> environment{fmt::format("PATH={}", path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin"),
+                                       "LANG=C.UTF-8",
+                                       "DBUS_SESSION_BUS_ADDRESS=disabled:", "DBUS_SYSTEM_BUS_ADDRESS=disabled:"};
   for (const char* const name : {"HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"}) {
     environment.push_back(fmt::format("{}={}", name, folder.path()));
   }
@@ -118,9 +120,10 @@ class ChromiumProcess final : public detail::BrowserProcess {
     child.working_directory = folder_.path();
     child.environment = environment_in(folder_);
     child.stream.write_limit = kMostUnsent;
-    std::vector<std::string> line{"/bin/sh",         "-c", kStartScript, unshare_options(), data_limit(options.memory_limit),
-                                  options.program};
-    for (std::string& argument : detail::chromium_arguments(options, folder_.path())) line.push_back(std::move(argument));
+    std::vector<std::string> line{
+        "/bin/sh", "-c", kStartScript, unshare_options(), data_limit(options.memory_limit), options.program};
+    for (std::string& argument : detail::chromium_arguments(options, folder_.path()))
+      line.push_back(std::move(argument));
     process_.emplace(create_subprocess_exec(line, child));
     listener_ = EventLoop::current().create_task(listen(process_->err(), words_), "browser's words");
   }
@@ -169,15 +172,19 @@ std::vector<std::string> detail::chromium_arguments(const ChromiumOptions& optio
       "--disable-component-update", "--disable-sync", "--disable-domain-reliability", "--disable-breakpad",
       "--disable-client-side-phishing-detection", "--no-pings", "--dns-prefetch-disable",
       // No windows, sounds, devices, keys, dialogs.
-      "--block-new-web-contents", "--disable-gpu", "--disable-extensions", "--disable-default-apps", "--disable-notifications",
-      "--mute-audio", "--hide-scrollbars", "--no-first-run", "--no-default-browser-check", "--password-store=basic",
-      "--use-mock-keychain", "--metrics-recording-only", "--disable-dev-shm-usage", "--deny-permission-prompts",
+      "--block-new-web-contents", "--disable-gpu", "--disable-extensions", "--disable-default-apps",
+      "--disable-notifications", "--mute-audio", "--hide-scrollbars", "--no-first-run", "--no-default-browser-check",
+      "--password-store=basic", "--use-mock-keychain", "--metrics-recording-only", "--disable-dev-shm-usage",
+      "--deny-permission-prompts",
       // Pages in the background are no slower.
-      "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
+      "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
+      "--disable-renderer-backgrounding",
       // All frames of a page are one process, whose requests we see.
       "--disable-site-isolation-trials", "--js-flags=--max-old-space-size=512",
-      "--disable-features=IsolateOrigins,site-per-process,Translate,MediaRouter,OptimizationHints,DialMediaRouteProvider,"
-      "AutofillServerCommunication,CertificateTransparencyComponentUpdater,NetworkPrediction,SpareRendererForSitePerProcess,"
+      "--disable-features=IsolateOrigins,site-per-process,Translate,MediaRouter,OptimizationHints,"
+      "DialMediaRouteProvider,"
+      "AutofillServerCommunication,CertificateTransparencyComponentUpdater,NetworkPrediction,"
+      "SpareRendererForSitePerProcess,"
       "Prerender2,WebTransport,FedCm,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable"};
   if (!options.sandbox) line.emplace_back("--no-sandbox");
   line.emplace_back("about:blank");
@@ -205,7 +212,8 @@ Result<std::string> find_chromium(const std::string& name) {
 Result<void> check(const ChromiumOptions& options) {
   if (options.pages == 0 || options.pages_per_browser == 0) return fail(Errc::invalid_input, "a browser for 0 pages");
   if (!options.until.empty()) {
-    if (auto selector = parse_css_selector(options.until); !selector) return std::unexpected(std::move(selector.error()));
+    if (auto selector = parse_css_selector(options.until); !selector)
+      return std::unexpected(std::move(selector.error()));
   }
   if (options.sandbox && ::geteuid() == 0) {
     return fail(Errc::unsupported,

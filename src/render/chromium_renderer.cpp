@@ -1,4 +1,5 @@
-// The browsers that pages are rendered in: one at a time takes new pages, and is replaced when it is old, large or stuck.
+// The browsers that pages are rendered in: one at a time takes new pages, and is replaced when it is old, large or
+// stuck.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
@@ -71,7 +72,9 @@ struct RunningBrowser {
 class ChromiumRenderer::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(ChromiumOptions options, Launch launch)
-      : options_(std::move(options)), launch_(std::move(launch)), places_(static_cast<std::ptrdiff_t>(options_.pages)) {}
+      : options_(std::move(options)),
+        launch_(std::move(launch)),
+        places_(static_cast<std::ptrdiff_t>(options_.pages)) {}
 
   Coro<Result<void>> open() {
     auto browser = co_await obtain();
@@ -79,7 +82,8 @@ class ChromiumRenderer::Impl : public std::enable_shared_from_this<Impl> {
     co_return Result<void>{};
   }
 
-  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts, PageView view) {
+  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
+                                    PageView view) {
     auto place = std::make_shared<Semaphore::Permit>(co_await places_.scoped());
     auto obtained = co_await obtain();
     if (!obtained) co_return std::unexpected(std::move(obtained.error()));
@@ -124,7 +128,8 @@ class ChromiumRenderer::Impl : public std::enable_shared_from_this<Impl> {
   // One that takes a page more.
   Coro<Result<std::shared_ptr<RunningBrowser>>> obtain() {
     const auto held = co_await starting_.scoped();
-    if (current_ && (current_->retired || current_->tools.has_ended() || current_->pages_begun >= options_.pages_per_browser)) {
+    if (current_ &&
+        (current_->retired || current_->tools.has_ended() || current_->pages_begun >= options_.pages_per_browser)) {
       retire(std::exchange(current_, nullptr));
     }
     if (current_) co_return current_;
@@ -176,11 +181,12 @@ class ChromiumRenderer::Impl : public std::enable_shared_from_this<Impl> {
   static Coro<void> end(std::shared_ptr<RunningBrowser> browser) { co_await browser->process->end(); }
 
   // The page's place is free when its profile is gone.
-  Coro<void> forget(std::shared_ptr<RunningBrowser> browser, std::string context, std::shared_ptr<Semaphore::Permit> place) {
+  Coro<void> forget(std::shared_ptr<RunningBrowser> browser, std::string context,
+                    std::shared_ptr<Semaphore::Permit> place) {
     if (!context.empty() && !browser->tools.has_ended() && !browser->ending) {
       auto gone = co_await browser->tools.call(
-          "Target.disposeBrowserContext", json_object([&](JsonWriter& json) { json.member("browserContextId", context); }), {},
-          kEndPatience);
+          "Target.disposeBrowserContext",
+          json_object([&](JsonWriter& json) { json.member("browserContextId", context); }), {}, kEndPatience);
       if (!gone && gone.error().code == Errc::timeout) end_now(browser);
     }
     if (browser->pages_begun % kPagesPerMemoryCheck == 0 && !browser->retired) co_await check_memory(browser);
@@ -226,7 +232,8 @@ ChromiumRenderer::ChromiumRenderer(ChromiumOptions options, Launch launch)
 ChromiumRenderer::~ChromiumRenderer() = default;
 
 Coro<Result<void>> ChromiumRenderer::open() { return impl_->open(); }
-Coro<Result<RenderedPage>> ChromiumRenderer::render(const HttpRequest& request, const HttpResponse& response, PageParts& parts, PageView view) {
+Coro<Result<RenderedPage>> ChromiumRenderer::render(const HttpRequest& request, const HttpResponse& response,
+                                                    PageParts& parts, PageView view) {
   return impl_->render(request, response, parts, std::move(view));
 }
 Coro<void> ChromiumRenderer::close() { return impl_->close(); }

@@ -70,7 +70,8 @@ void DevTools::end(Error why) {
     if (!answer.done()) answer.set_result(std::unexpected(*ended_));
   }
   // Those who only listen are told, too.
-  const auto detached = DevToolsMessage::parse(R"({"method":"Inspector.detached","params":{"reason":"the browser has ended"}})");
+  const auto detached =
+      DevToolsMessage::parse(R"({"method":"Inspector.detached","params":{"reason":"the browser has ended"}})");
   for (const auto& [session, listener] : listeners_) listener(*detached);
 }
 
@@ -108,7 +109,8 @@ Coro<void> DevTools::tell_much(std::string_view method, std::string params, std:
   }
 }
 
-Coro<Result<DevToolsMessage>> DevTools::call(std::string method, std::string params, std::string session, Duration limit) {
+Coro<Result<DevToolsMessage>> DevTools::call(std::string method, std::string params, std::string session,
+                                             Duration limit) {
   if (ended_) co_return std::unexpected(*ended_);
   auto answer = EventLoop::current().create_future<Result<DevToolsMessage>>();
   std::uint64_t id = 0;

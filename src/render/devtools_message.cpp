@@ -64,7 +64,8 @@ Result<DevToolsMessage> DevToolsMessage::parse(std::string_view json) {
   if (root["id"].get(message.id) == simdjson::SUCCESS && message.id != 0) {
     if (root["error"].get(part) == simdjson::SUCCESS) {
       simdjson::dom::element why;
-      message.error = part["message"].get(why) == simdjson::SUCCESS ? std::string(text_of(why)) : "an error without words";
+      message.error =
+          part["message"].get(why) == simdjson::SUCCESS ? std::string(text_of(why)) : "an error without words";
     }
     if (root["result"].get(message.body_) != simdjson::SUCCESS) message.body_ = root;
     return message;

@@ -1,5 +1,5 @@
-// Messages of a browser's debugging protocol (Chrome DevTools Protocol): JSON objects, answers to our calls by their id, and
-// events by their name.
+// Messages of a browser's debugging protocol (Chrome DevTools Protocol): JSON objects, answers to our calls by their
+// id, and events by their name.
 #pragma once
 
 #include <simdjson.h>
@@ -23,13 +23,13 @@ class DevToolsMessage {
   // Errors: invalid_input for what is no such message.
   static Result<DevToolsMessage> parse(std::string_view json);
 
-  std::uint64_t id = 0;     // of the call it answers; 0: an event
-  std::string_view method;  // of an event
-  std::string_view session; // empty: of the browser itself
+  std::uint64_t id = 0;              // of the call it answers; 0: an event
+  std::string_view method;           // of an event
+  std::string_view session;          // empty: of the browser itself
   std::optional<std::string> error;  // of a call that was refused
 
-  // Of the result, or of the event's parameters, by JSON pointer ("/frame/id"); empty, 0 or false for what is not there or is
-  // something else.
+  // Of the result, or of the event's parameters, by JSON pointer ("/frame/id"); empty, 0 or false for what is not there
+  // or is something else.
   std::string_view text(std::string_view pointer) const;
   double number(std::string_view pointer) const;
   bool flag(std::string_view pointer) const;

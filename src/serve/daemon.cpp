@@ -45,8 +45,8 @@ constexpr Duration kPruneInterval = std::chrono::hours{1};
 constexpr std::string_view kBatchPaths[] = {"/v1/jobs", "/v1/jobs/change", "/v1/leases", "/v1/leases/settle",
                                             "/v1/schedules"};
 
-// Questions that those who may only look can ask. To read 14 MiB of JSON holds up all others for half a second; 5,000 schedules of a
-// what-if fit.
+// Questions that those who may only look can ask. To read 14 MiB of JSON holds up all others for half a second; 5,000
+// schedules of a what-if fit.
 constexpr std::string_view kQuestionPaths[] = {"/v1/next", "/v1/simulate"};
 constexpr std::size_t kMostQuestionBytes = 4 * 1024 * 1024;
 
@@ -62,7 +62,8 @@ std::optional<ServerResponse> refuse_stranger(Gate& gate, Api& api, const Server
   return api.refuse(request, caller.error());
 }
 
-HttpServerOptions server_options(Gate& gate, Api& api, const ServeOptions& options, std::shared_ptr<const TlsIdentity> tls) {
+HttpServerOptions server_options(Gate& gate, Api& api, const ServeOptions& options,
+                                 std::shared_ptr<const TlsIdentity> tls) {
   HttpServerOptions http;
   http.tls = std::move(tls);
   http.max_connections = options.max_connections;
@@ -376,10 +377,10 @@ Result<void> Daemon::check_access(const ServeOptions& asked) const {
     if (auto good = check_http_address(address, options); !good) return good;
   }
   if (asked.token_file.empty() && !state_->options.token_file.empty()) {
-    return fail(Errc::invalid_input,
-                fmt::format("tokens: there is no file of them any more (it was {}), and without one everybody who reaches the daemon may "
-                            "do everything: that takes a restart",
-                            in_quotes(state_->options.token_file)));
+    return fail(Errc::invalid_input, fmt::format("tokens: there is no file of them any more (it was {}), and without "
+                                                 "one everybody who reaches the daemon may "
+                                                 "do everything: that takes a restart",
+                                                 in_quotes(state_->options.token_file)));
   }
   return {};
 }

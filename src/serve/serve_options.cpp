@@ -58,7 +58,8 @@ bool are_one_place(const ListenAddress& one, const ListenAddress& other) {
   const auto is_ipv4 = [](const ListenAddress& address) {
     return address.host == "localhost" || (!address.host.contains(':') && IpAddress::parse(address.host).has_value());
   };
-  return equals_ignoring_case(one.host, other.host) || (is_every_ipv4(one) && is_ipv4(other)) || (is_ipv4(one) && is_every_ipv4(other));
+  return equals_ignoring_case(one.host, other.host) || (is_every_ipv4(one) && is_ipv4(other)) ||
+         (is_ipv4(one) && is_every_ipv4(other));
 }
 
 std::optional<std::string> why_not_beside(const ListenAddress& address, std::span<const ListenAddress> before) {
@@ -84,7 +85,8 @@ void read_addresses(JsonMembers& in, std::string_view name, std::uint16_t port, 
   });
 }
 
-// As browsers write it: "https://shop.example:8443", without a path. "null" is sent by pages of any origin that a sandbox hides.
+// As browsers write it: "https://shop.example:8443", without a path. "null" is sent by pages of any origin that a
+// sandbox hides.
 bool is_origin(std::string_view text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos || colon == 0) return false;
@@ -98,14 +100,16 @@ void read_origins(JsonMembers& in, std::vector<std::string>& out) {
   out.clear();
   each_text(*given, [&](const JsonValue& entry) {
     const std::string_view text = *entry.if_text();
-    if (!is_origin(text)) return entry.complain("an origin without a path, such as \"https://shop.example\"; * and null are none");
+    if (!is_origin(text))
+      return entry.complain("an origin without a path, such as \"https://shop.example\"; * and null are none");
     out.emplace_back(text);
   });
 }
 
 // HOST or HOST:PORT, as clients ask for it.
 bool is_host(std::string_view text) {
-  const std::size_t colon = text.starts_with('[') ? text.find(':', std::min(text.find(']'), text.size())) : text.find(':');
+  const std::size_t colon =
+      text.starts_with('[') ? text.find(':', std::min(text.find(']'), text.size())) : text.find(':');
   const std::string_view host = text.substr(0, colon);
   const bool has_port = colon != std::string_view::npos;
   return !host.empty() && host.find_first_of("*/?#@,; \t") == std::string_view::npos &&
@@ -119,14 +123,16 @@ void read_hosts(JsonMembers& in, std::vector<std::string>& out) {
   each_text(*given, [&](const JsonValue& entry) {
     const std::string_view text = *entry.if_text();
     if (!is_host(text)) {
-      return entry.complain("a name without a scheme or a path, with a port or without, such as \"jobs.example\"; * is none");
+      return entry.complain(
+          "a name without a scheme or a path, with a port or without, such as \"jobs.example\"; * is none");
     }
     out.emplace_back(text);
   });
 }
 
 std::optional<std::string> why_no_store(std::string_view store) {
-  if (store == "memory:" || (store.starts_with(kSqliteStore) && store.size() > kSqliteStore.size())) return std::nullopt;
+  if (store == "memory:" || (store.starts_with(kSqliteStore) && store.size() > kSqliteStore.size()))
+    return std::nullopt;
   return "\"sqlite:FILE\" or \"memory:\" (nothing is kept)";
 }
 
@@ -297,7 +303,8 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
 }
 
 Result<void> check(const ServeOptions& options) {
-  if (const auto why = why_no_store(options.store)) return fail(Errc::invalid_input, fmt::format("store {}: {}", in_quotes(options.store), *why));
+  if (const auto why = why_no_store(options.store))
+    return fail(Errc::invalid_input, fmt::format("store {}: {}", in_quotes(options.store), *why));
   if (options.http.empty()) return fail(Errc::invalid_input, "listen: at least one address");
   if (options.tls.certificate.empty() != options.tls.key.empty()) {
     return fail(Errc::invalid_input, "tls: a certificate and a key, both");
@@ -306,7 +313,8 @@ Result<void> check(const ServeOptions& options) {
     return fail(Errc::invalid_input, "tls: beanstalkd needs a certificate and a key");
   }
   std::vector<ListenAddress> before;
-  for (const auto& [member, addresses] : {std::pair{"listen", &options.http}, std::pair{"beanstalkd", &options.beanstalkd}}) {
+  for (const auto& [member, addresses] :
+       {std::pair{"listen", &options.http}, std::pair{"beanstalkd", &options.beanstalkd}}) {
     for (const ListenAddress& address : *addresses) {
       if (const auto why = why_not_beside(address, before)) {
         return fail(Errc::invalid_input, fmt::format("{} {}: {}", member, in_quotes(to_string(address)), *why));

@@ -17,8 +17,8 @@ std::string_view trimmed(std::string_view text) noexcept {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// Whether `list`, the value of If-None-Match, names the file: by the weak comparison (RFC 9110, 13.1.2). Our tags have no
-// commas.
+// Whether `list`, the value of If-None-Match, names the file: by the weak comparison (RFC 9110, 13.1.2). Our tags have
+// no commas.
 bool names(std::string_view list, std::string_view etag) noexcept {
   if (trimmed(list) == "*") return true;
   while (!list.empty()) {

@@ -20,9 +20,9 @@ struct StaticFile {
 // The dashboard; or, where this binary was built without it, a page at "/" that says so and what to do.
 std::span<const StaticFile> dashboard_files() noexcept;
 
-// 200 with the file, or 304 for who has it already (If-None-Match). Browsers are told to ask each time, so that pages of
-// two versions never meet; to run nothing but these files (Content-Security-Policy), to show them in no frame, and to take
-// them as the type they have.
+// 200 with the file, or 304 for who has it already (If-None-Match). Browsers are told to ask each time, so that pages
+// of two versions never meet; to run nothing but these files (Content-Security-Policy), to show them in no frame, and
+// to take them as the type they have.
 ServerResponse answer(const StaticFile& file, const ServerRequest& request);
 
 // GET and HEAD of each file.

@@ -50,7 +50,8 @@ class Gauge {
 
 class Collector {
  public:
-  // `strips`: of how many parts of the time line to keep when each of the first schedules fires, `strip_steps` steps each.
+  // `strips`: of how many parts of the time line to keep when each of the first schedules fires, `strip_steps` steps
+  // each.
   Collector(const Configuration& configuration, WallTime from, std::size_t strips, std::size_t strip_steps);
 
   // Takes the store's number of the schedule of that place in the configuration.

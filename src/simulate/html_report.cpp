@@ -1,4 +1,6 @@
 // The report as one HTML file, made of what all such reports have in common (base/internal/html_report.hpp).
+#include "base/internal/html_report.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "argiope/time/timestamp.hpp"
-#include "base/internal/html_report.hpp"
 #include "base/internal/xml.hpp"
 #include "simulate/internal/wording.hpp"
 
@@ -41,19 +42,22 @@ std::vector<PlotColumn> columns_of(const SimulationReport& report, const Columns
     const auto [begin, end] = share_of(i, columns.steps, report.fires.size());
     PlotColumn& column = out.emplace_back(begin, end, columns.values[i]);
     if (!with_titles || column.value == 0) continue;
-    column.title = fmt::format("{}: {}", short_time(report.from + report.step * static_cast<int>(i * columns.steps), report.zone),
-                               grouped(static_cast<std::uint64_t>(column.value)));
+    column.title =
+        fmt::format("{}: {}", short_time(report.from + report.step * static_cast<int>(i * columns.steps), report.zone),
+                    grouped(static_cast<std::uint64_t>(column.value)));
   }
   return out;
 }
 
 std::string bars(const SimulationReport& report, const PlotCanvas& canvas, std::string_view label) {
-  return plot_bars(canvas, label, columns_of(report, sums(report.fires, canvas.columns), true), times_under(report, canvas));
+  return plot_bars(canvas, label, columns_of(report, sums(report.fires, canvas.columns), true),
+                   times_under(report, canvas));
 }
 
-std::string area(const SimulationReport& report, const PlotCanvas& canvas, const std::vector<Level>& levels, bool is_bad,
-                 std::string_view label) {
-  return plot_area(canvas, label, columns_of(report, highest(levels, canvas.columns), false), times_under(report, canvas), is_bad);
+std::string area(const SimulationReport& report, const PlotCanvas& canvas, const std::vector<Level>& levels,
+                 bool is_bad, std::string_view label) {
+  return plot_area(canvas, label, columns_of(report, highest(levels, canvas.columns), false),
+                   times_under(report, canvas), is_bad);
 }
 
 // One row a schedule, the darker the more runs.
@@ -162,22 +166,22 @@ std::string queues_section(const SimulationReport& report) {
   for (const QueueFindings& found : report.queues) {
     const bool is_bad = found.trend == Trend::piles_up || found.trend == Trend::not_worked;
     const double busy = found.workers == 0 ? 0 : found.mean_running / static_cast<double>(found.workers);
-    table.add(
-        {{xml_escaped(found.name)},
-         html_number(found.workers),
-         html_number(found.put),
-         html_number(found.done),
-         html_number(found.failed, true),
-         html_number(found.retries),
-         html_number(static_cast<std::uint64_t>(found.most_running)),
-         {fmt::format("{:.0f}%", busy * 100), true},
-         html_number(static_cast<std::uint64_t>(found.most_waiting)),
-         html_number(static_cast<std::uint64_t>(found.waiting)),
-         html_number(found.refused, true),
-         late(found.lateness.percentile(0.5)),
-         late(found.lateness.percentile(0.99)),
-         late(found.lateness.max()),
-         {fmt::format(R"(<span class="{}">{}</span>)", is_bad ? "warn" : "good", xml_escaped(verdict(found, report)))}});
+    table.add({{xml_escaped(found.name)},
+               html_number(found.workers),
+               html_number(found.put),
+               html_number(found.done),
+               html_number(found.failed, true),
+               html_number(found.retries),
+               html_number(static_cast<std::uint64_t>(found.most_running)),
+               {fmt::format("{:.0f}%", busy * 100), true},
+               html_number(static_cast<std::uint64_t>(found.most_waiting)),
+               html_number(static_cast<std::uint64_t>(found.waiting)),
+               html_number(found.refused, true),
+               late(found.lateness.percentile(0.5)),
+               late(found.lateness.percentile(0.99)),
+               late(found.lateness.max()),
+               {fmt::format(R"(<span class="{}">{}</span>)", is_bad ? "warn" : "good",
+                            xml_escaped(verdict(found, report)))}});
   }
   std::string out = "<h2>Queues</h2>" + table.html();
   std::vector<const QueueFindings*> plotted;
@@ -244,11 +248,11 @@ std::string daylight_section(const SimulationReport& report) {
 
 std::string html_report(const SimulationReport& report, const std::string& title) {
   const TimeZone& zone = report.zone;
-  std::string out = fmt::format(
-      R"(<h1>{}</h1><p class="dim">Simulated from {} to {} ({}), seed {}.</p>)", xml_escaped(title),
-      xml_escaped(short_time(report.from, zone)), xml_escaped(short_time(report.until, zone)),
-      xml_escaped(zone.name()), report.seed);
-  if (!report.stopped.empty()) out += fmt::format(R"(<p class="warn">Stopped early: {}.</p>)", xml_escaped(report.stopped));
+  std::string out = fmt::format(R"(<h1>{}</h1><p class="dim">Simulated from {} to {} ({}), seed {}.</p>)",
+                                xml_escaped(title), xml_escaped(short_time(report.from, zone)),
+                                xml_escaped(short_time(report.until, zone)), xml_escaped(zone.name()), report.seed);
+  if (!report.stopped.empty())
+    out += fmt::format(R"(<p class="warn">Stopped early: {}.</p>)", xml_escaped(report.stopped));
   std::size_t never = 0, piles = 0;
   for (const ScheduleFindings& found : report.schedules) never += found.runs == 0;
   for (const QueueFindings& found : report.queues) {

@@ -23,7 +23,9 @@ void write_text(JsonWriter& out, std::string_view name, std::string_view text) {
 }
 
 void write_lateness(JsonWriter& out, const Lateness& late) {
-  const auto milliseconds = [&](std::string_view name, Duration span) { write_number(out, name, to_seconds(span) * 1e3); };
+  const auto milliseconds = [&](std::string_view name, Duration span) {
+    write_number(out, name, to_seconds(span) * 1e3);
+  };
   out.object("lateness", [&] {
     out.member("count", late.count());
     milliseconds("p50_ms", late.percentile(0.5));

@@ -28,8 +28,8 @@ struct SiteHttp2Request {
   }
 };
 
-// Replies come when their latency has passed, each by itself. Of a reply's Behaviour what HTTP/2 has no word for is nearest to it:
-// a connection that would be torn down is a stream that is reset.
+// Replies come when their latency has passed, each by itself. Of a reply's Behaviour what HTTP/2 has no word for is
+// nearest to it: a connection that would be torn down is a stream that is reset.
 //
 // Threads: the loop's own.
 class SiteHttp2 {

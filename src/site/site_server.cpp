@@ -83,8 +83,8 @@ class Server final : public SiteServer {
       if (!ec) listener.bind({address, static_cast<std::uint16_t>(port)}, ec);
       if (!ec) listener.listen(4096, ec);
       if (ec) return fail(Errc::io, fmt::format("cannot listen on {}:{}: {}", address.to_string(), port, ec.message()));
-      origins_.push_back(fmt::format("{}://{}:{}", tls_ ? "https" : "http", address.to_string(),
-                                     listener.local_endpoint().port()));
+      origins_.push_back(
+          fmt::format("{}://{}:{}", tls_ ? "https" : "http", address.to_string(), listener.local_endpoint().port()));
       listeners_.push_back(std::move(listener));
     }
     web_.emplace(web, origins_);
@@ -191,8 +191,10 @@ class Server final : public SiteServer {
       site.wants_to_send.clear();
       out.clear();
       site.fill(out, kHttp2Bytes);
-      if (out.empty()) site.wants_to_send.clear();
-      else if (!co_await write(tls, socket, out)) co_return;
+      if (out.empty())
+        site.wants_to_send.clear();
+      else if (!co_await write(tls, socket, out))
+        co_return;
     }
   }
 

@@ -46,7 +46,8 @@ std::string link_to(std::string_view href) { return fmt::format("<a href=\"{}\">
 
 std::string document(const SyntheticLayout& layout, std::uint32_t host, std::uint32_t number, std::uint32_t edits = 0) {
   return small_page(fmt::format("Document {}", number),
-                    prose(layout, host, number, kCopiedWords, edits) + link_to(fmt::format("/copies/doc-{}", (number + 1) % kCopiedDocuments)));
+                    prose(layout, host, number, kCopiedWords, edits) +
+                        link_to(fmt::format("/copies/doc-{}", (number + 1) % kCopiedDocuments)));
 }
 
 std::string index_of_copies() {
@@ -56,23 +57,28 @@ std::string index_of_copies() {
     links += link_to(fmt::format("/copies/mirror/doc-{}", i));
     links += link_to(fmt::format("/copies/doc-{}?utm_source=news&amp;utm_medium=mail", i));
     links += link_to(fmt::format("/copies/view-{}?sort=price", i));
-    for (std::uint32_t edits = 1; edits <= kNearCopies; ++edits) links += link_to(fmt::format("/copies/near-{}-{}", i, edits));
+    for (std::uint32_t edits = 1; edits <= kNearCopies; ++edits)
+      links += link_to(fmt::format("/copies/near-{}-{}", i, edits));
   }
   return small_page("Copies", links);
 }
 
 // The same things in another order; every second says in a header what it is a view of.
-void view(const SyntheticLayout& layout, std::uint32_t host, std::uint32_t number, std::string_view sort, SyntheticReply& reply) {
+void view(const SyntheticLayout& layout, std::uint32_t host, std::uint32_t number, std::string_view sort,
+          SyntheticReply& reply) {
   const std::string original = fmt::format("/copies/doc-{}", number);
   const bool in_header = number % 2 == 1;
-  if (in_header) reply.headers.emplace_back("Link", fmt::format("</style.css>; rel=preload, <{}>; rel=\"canonical\"", original));
+  if (in_header)
+    reply.headers.emplace_back("Link", fmt::format("</style.css>; rel=preload, <{}>; rel=\"canonical\"", original));
   std::string html = in_header ? "" : fmt::format("<link rel=\"canonical\" href=\"{}#top\">", original);
   html += prose(layout, host, fingerprint(sort, number), kItemWords);
-  for (const std::string_view other : {"price", "name", "date"}) html += link_to(fmt::format("/copies/view-{}?sort={}", number, other));
+  for (const std::string_view other : {"price", "name", "date"})
+    html += link_to(fmt::format("/copies/view-{}?sort={}", number, other));
   reply.body = small_page(fmt::format("Document {} by {}", number, sort), html);
 }
 
-bool answer_copy(const SyntheticLayout& layout, std::uint32_t host, std::string_view rest, std::string_view query, SyntheticReply& reply) {
+bool answer_copy(const SyntheticLayout& layout, std::uint32_t host, std::string_view rest, std::string_view query,
+                 SyntheticReply& reply) {
   if (rest.empty()) {
     reply.body = index_of_copies();
     return true;
@@ -97,8 +103,8 @@ bool answer_copy(const SyntheticLayout& layout, std::uint32_t host, std::string_
 
 // --- sessions
 
-// Every answer knows a session of its own, and writes it into all its links: by two names that everybody knows, or by one that
-// must be learned.
+// Every answer knows a session of its own, and writes it into all its links: by two names that everybody knows, or by
+// one that must be learned.
 bool answer_session(const SyntheticLayout& layout, std::uint32_t host, std::string_view target, std::string_view rest,
                     SyntheticReply& reply) {
   const bool is_item = rest.starts_with("item-");
@@ -134,13 +140,15 @@ std::optional<std::string> next_month(std::string_view month) {
   return *number == 12 ? fmt::format("{}-1", *year + 1) : fmt::format("{}-{}", *year, *number + 1);
 }
 
-bool answer_trap(const SyntheticLayout& layout, std::uint32_t host, std::string_view rest, std::string_view query, SyntheticReply& reply) {
+bool answer_trap(const SyntheticLayout& layout, std::uint32_t host, std::string_view rest, std::string_view query,
+                 SyntheticReply& reply) {
   if (rest.starts_with("calendar/")) {
     const std::string_view month = rest.substr(9);
     const auto next = next_month(month);
     if (!next) return false;
-    reply.body = small_page(fmt::format("Events in {}", month),
-                            prose(layout, host, fingerprint("calendar"), kCalendarWords) + link_to(fmt::format("/traps/calendar/{}", *next)));
+    reply.body =
+        small_page(fmt::format("Events in {}", month), prose(layout, host, fingerprint("calendar"), kCalendarWords) +
+                                                           link_to(fmt::format("/traps/calendar/{}", *next)));
     return true;
   }
   if (rest.starts_with("folder/")) {
@@ -148,7 +156,8 @@ bool answer_trap(const SyntheticLayout& layout, std::uint32_t host, std::string_
     return true;
   }
   if (rest != "filter") return false;
-  reply.body = small_page("Filter", prose(layout, host, fingerprint("filter"), kItemWords) + link_to(fmt::format("/traps/filter{}&amp;colour=red", query)));
+  reply.body = small_page("Filter", prose(layout, host, fingerprint("filter"), kItemWords) +
+                                        link_to(fmt::format("/traps/filter{}&amp;colour=red", query)));
   return true;
 }
 
@@ -161,7 +170,8 @@ bool answer_copies(const SyntheticLayout& layout, const SyntheticRequest& reques
     return path.starts_with(folder) && layout.has(request.host, feature);
   };
   if (has(WebFeature::copies, "/copies/")) return answer_copy(layout, request.host, path.substr(8), query, reply);
-  if (has(WebFeature::sessions, "/sessions/")) return answer_session(layout, request.host, request.target, path.substr(10), reply);
+  if (has(WebFeature::sessions, "/sessions/"))
+    return answer_session(layout, request.host, request.target, path.substr(10), reply);
   return has(WebFeature::traps, "/traps/") && answer_trap(layout, request.host, path.substr(7), query, reply);
 }
 

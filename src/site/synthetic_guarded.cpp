@@ -104,7 +104,8 @@ bool SyntheticGuarded::answer(const SyntheticLayout& layout, const SyntheticRequ
   return number && layout.has(request.host, WebFeature::digest) && digest(request, *number, reply);
 }
 
-// A wall that redirects to itself; one that sends who comes there and back; and steps, each with the cookie of the last.
+// A wall that redirects to itself; one that sends who comes there and back; and steps, each with the cookie of the
+// last.
 bool SyntheticGuarded::cookies(const SyntheticRequest& request, SyntheticReply& reply) const {
   const auto has = [&](std::string_view name) { return !cookie_named(request.cookie, name).empty(); };
   if (request.target == "/cookies/") {

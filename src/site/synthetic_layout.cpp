@@ -1,7 +1,5 @@
 #include "site/synthetic_layout.hpp"
 
-#include "site/synthetic_copies.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "site/synthetic_copies.hpp"
 #include "site/synthetic_scripts.hpp"
 
 namespace argiope {
@@ -279,8 +278,9 @@ SyntheticTruth SyntheticLayout::truth(std::uint32_t host) const {
   for (std::uint32_t i = 1; has(host, WebFeature::scripts) && i <= kScriptedPages; ++i) {
     truth.scripted.push_back(origins_[host] + "/scripts/" + std::to_string(i));
   }
-  for (std::vector<std::string>* list : {&truth.pages, &truth.redirects, &truth.broken, &truth.resources, &truth.disallowed,
-                                         &truth.guarded, &truth.scripted, &truth.shunned, &truth.originals}) {
+  for (std::vector<std::string>* list :
+       {&truth.pages, &truth.redirects, &truth.broken, &truth.resources, &truth.disallowed, &truth.guarded,
+        &truth.scripted, &truth.shunned, &truth.originals}) {
     std::ranges::sort(*list);
   }
   return truth;

@@ -21,7 +21,9 @@ constexpr std::string_view kNamedIndex = "/maps/index.xml";
 
 std::string_view index_of(std::uint32_t host) noexcept { return host % 2 == 0 ? kNamedIndex : kUsualIndex; }
 
-WallTime date_of(const SyntheticLayout& layout, std::uint32_t host, std::uint32_t number) { return layout.modified_at(host, number); }
+WallTime date_of(const SyntheticLayout& layout, std::uint32_t host, std::uint32_t number) {
+  return layout.modified_at(host, number);
+}
 
 std::string index_body(const SyntheticLayout& layout, std::uint32_t host) {
   std::string xml = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sitemapindex {}>\n", kSitemapSpace);
@@ -35,8 +37,8 @@ std::string index_body(const SyntheticLayout& layout, std::uint32_t host) {
 std::string pages_body(const SyntheticLayout& layout, std::uint32_t host, std::uint32_t from) {
   std::string xml = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset {}>\n", kSitemapSpace);
   for (std::uint32_t page = from; page < layout.options().pages; page += 2) {
-    fmt::format_to(std::back_inserter(xml), "<url><loc>{}</loc><lastmod>{}</lastmod></url>\n", layout.url(host, WebPlace::page, page),
-                   to_rfc3339(date_of(layout, host, page)));
+    fmt::format_to(std::back_inserter(xml), "<url><loc>{}</loc><lastmod>{}</lastmod></url>\n",
+                   layout.url(host, WebPlace::page, page), to_rfc3339(date_of(layout, host, page)));
   }
   return xml + "</urlset>\n";
 }
@@ -50,10 +52,12 @@ std::string hidden_body(const SyntheticLayout& layout, std::uint32_t host) {
 }
 
 std::string rss_body(const SyntheticLayout& layout, std::uint32_t host) {
-  std::string xml = fmt::format("<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title><link>{}/</link>\n",
-                                layout.origins()[host]);
+  std::string xml =
+      fmt::format("<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>News</title><link>{}/</link>\n",
+                  layout.origins()[host]);
   for (std::uint32_t i = 0; i < kPosts; i += 2) {
-    fmt::format_to(std::back_inserter(xml), "<item><title>{0}</title><link>/posts/{0}</link><pubDate>{1}</pubDate></item>\n", i,
+    fmt::format_to(std::back_inserter(xml),
+                   "<item><title>{0}</title><link>/posts/{0}</link><pubDate>{1}</pubDate></item>\n", i,
                    format_http_date(date_of(layout, host, i)));
   }
   return xml + "</channel></rss>\n";
@@ -62,7 +66,8 @@ std::string rss_body(const SyntheticLayout& layout, std::uint32_t host) {
 std::string atom_body(const SyntheticLayout& layout, std::uint32_t host) {
   std::string xml = "<feed xmlns=\"http://www.w3.org/2005/Atom\"><title>News</title><link href=\"/\"/>\n";
   for (std::uint32_t i = 1; i < kPosts; i += 2) {
-    fmt::format_to(std::back_inserter(xml), "<entry><title>{0}</title><link href=\"posts/{0}\"/><updated>{1}</updated></entry>\n", i,
+    fmt::format_to(std::back_inserter(xml),
+                   "<entry><title>{0}</title><link href=\"posts/{0}\"/><updated>{1}</updated></entry>\n", i,
                    to_rfc3339(date_of(layout, host, i)));
   }
   return xml + "</feed>\n";

@@ -9,7 +9,8 @@
 
 namespace argiope {
 
-// The line of robots.txt that names the sitemap; empty where it is at one of the usual places, which it is on odd hosts.
+// The line of robots.txt that names the sitemap; empty where it is at one of the usual places, which it is on odd
+// hosts.
 std::string sitemap_line(const SyntheticLayout& layout, std::uint32_t host);
 
 // Fills in the answer of a sitemap, a feed, or a page that is listed alone; false when there is no such place.

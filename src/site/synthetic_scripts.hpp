@@ -1,5 +1,6 @@
-// The pages of a synthetic web that are something only to who runs their scripts, from /scripts/1 on: each leads to the next by
-// another means. /scripts/loop never ends, /scripts/huge grows beyond all limits, and /scripts/away asks for what no page should.
+// The pages of a synthetic web that are something only to who runs their scripts, from /scripts/1 on: each leads to the
+// next by another means. /scripts/loop never ends, /scripts/huge grows beyond all limits, and /scripts/away asks for
+// what no page should.
 #pragma once
 
 #include <cstdint>

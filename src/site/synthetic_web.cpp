@@ -27,12 +27,12 @@ namespace argiope {
 namespace {
 
 constexpr std::array<std::string_view, kWebFeatures> kFeatureNames = {
-    "robots",     "redirects", "broken",   "flaky",      "compressed",    "encodings",    "nofollow", "resources",
-    "duplicates", "offsite",   "phantoms", "base",       "chain",         "loops",        "endless",  "drip",
-    "reset",      "lengths",   "silent",   "garbage",    "bomb",          "flood",        "closed",   "throttling",
-    "failing",    "headers",   "odd",      "slow",       "robots-500", "robots-silent", "robots-reset", "mute",
-    "cookies",    "members",   "basic",    "digest",     "copies",        "sessions",     "traps",
-    "sitemaps",   "feeds",     "scripts"};
+    "robots",     "redirects",     "broken",       "flaky",    "compressed", "encodings", "nofollow",
+    "resources",  "duplicates",    "offsite",      "phantoms", "base",       "chain",     "loops",
+    "endless",    "drip",          "reset",        "lengths",  "silent",     "garbage",   "bomb",
+    "flood",      "closed",        "throttling",   "failing",  "headers",    "odd",       "slow",
+    "robots-500", "robots-silent", "robots-reset", "mute",     "cookies",    "members",   "basic",
+    "digest",     "copies",        "sessions",     "traps",    "sitemaps",   "feeds",     "scripts"};
 
 constexpr std::uint32_t kThrottledAttempts = 2;
 constexpr std::uint32_t kThrottledPages = 3;
@@ -128,8 +128,9 @@ Result<WebFeatures> parse_web_features(std::string_view names) {
     } else if (name == "all") {
       features |= kFriendlyFeatures | kHostileFeatures;
     } else if (name != "none") {
-      return fail(Errc::invalid_input, fmt::format("feature {}: one of {}, friendly, hostile, guarded, repeated, listed, all, none",
-                                                   in_quotes(name), fmt::join(kFeatureNames, ", ")));
+      return fail(Errc::invalid_input,
+                  fmt::format("feature {}: one of {}, friendly, hostile, guarded, repeated, listed, all, none",
+                              in_quotes(name), fmt::join(kFeatureNames, ", ")));
     }
   }
   return features;

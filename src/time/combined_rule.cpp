@@ -10,7 +10,8 @@ namespace {
 // Groups that one run of overlapping groups is walked back over before it is cut.
 constexpr int kMostRun = 1'000;
 
-// The smallest i from 0 on with low <= a * i mod m <= high; nullopt when there is none. As Euclid's algorithm, in as many steps.
+// The smallest i from 0 on with low <= a * i mod m <= high; nullopt when there is none. As Euclid's algorithm, in as
+// many steps.
 std::optional<__int128> first_multiple_within(__int128 a, __int128 m, __int128 low, __int128 high) {
   if (low == 0) return 0;
   a %= m;

@@ -1,5 +1,5 @@
-// A cron expression as bit sets, and the search through them: what every dialect's parser makes, and all that the search
-// knows. Local time only; zones come later.
+// A cron expression as bit sets, and the search through them: what every dialect's parser makes, and all that the
+// search knows. Local time only; zones come later.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace argiope::detail {
 
-// Which days of a month one field names. Bit n of `days`, `nearest`: day n; of `last`, `last_nearest`: n days before the
-// month's last. Weekday sets: bit 0 is Sunday.
+// Which days of a month one field names. Bit n of `days`, `nearest`: day n; of `last`, `last_nearest`: n days before
+// the month's last. Weekday sets: bit 0 is Sunday.
 struct DayRule {
   bool restricted = false;  // neither `*` nor `?`
   bool starred = false;     // begins with `*` or `?`

@@ -1,5 +1,5 @@
-// APScheduler's keyword fields, in which `last`, `2nd wed` and ISO weeks can be said, and what its from_crontab makes of
-// five fields.
+// APScheduler's keyword fields, in which `last`, `2nd wed` and ISO weeks can be said, and what its from_crontab makes
+// of five fields.
 #include <fmt/format.h>
 
 #include <algorithm>

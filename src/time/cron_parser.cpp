@@ -64,7 +64,8 @@ int weekday_number(int weekday, WeekdayNumbers numbers) noexcept {
   return weekday;
 }
 
-// The other dialects' own programs take three letters only; and Cronos, with which ours agrees, says of SUNDAY that it is wrong.
+// The other dialects' own programs take three letters only; and Cronos, with which ours agrees, says of SUNDAY that it
+// is wrong.
 bool takes_long_names(std::string_view text, const CronOptions& options) noexcept {
   const bool is_a_word = std::ranges::any_of(text, [](char c) { return c >= 'a' && c <= 'z'; });
   return is_a_word && options.dialect == CronDialect::argiope && !options.upper_case_names;

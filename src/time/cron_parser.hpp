@@ -28,7 +28,7 @@ std::optional<int> parse_number(std::string_view text) noexcept;
 int month_of(std::string_view name, bool upper_case_only = false) noexcept;
 int weekday_of_name(std::string_view name, bool upper_case_only = false) noexcept;
 inline constexpr std::string_view kLongWeekdayNames[] = {"sunday",   "monday", "tuesday", "wednesday",
-                                                       "thursday", "friday", "saturday"};
+                                                         "thursday", "friday", "saturday"};
 inline constexpr std::string_view kWeekdayNames[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat"};
 
 // Into `out`, of which `options` are set; prepare() is left to the caller.
@@ -42,7 +42,8 @@ struct NumberField {
   FieldSpec spec;
   enum class Kind : std::uint8_t { number, month, weekday } kind = Kind::number;
 };
-// The values one element names (`5`, `*/2`, `mon-fri/2`), into a set of bits; a year's bit 0 is CronExpression::kFirstYear.
+// The values one element names (`5`, `*/2`, `mon-fri/2`), into a set of bits; a year's bit 0 is
+// CronExpression::kFirstYear.
 using ValueSet = std::array<std::uint64_t, 4>;
 Result<void> parse_values(std::string_view element, const NumberField& field, const CronOptions& options,
                           ValueSet& out);

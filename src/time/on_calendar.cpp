@@ -409,7 +409,8 @@ Result<void> parse_on_calendar(std::string_view text, CompiledCron& out) {
                  [&](std::int64_t month) { out.months |= static_cast<std::uint16_t>(1 << month); });
   out.dom.restricted = !calendar->day.empty();
   if (calendar->day_from_end) {
-    // The first value is the farther one from the end here: ~7/1 is the last seven days, ~2..5 the second to fifth last.
+    // The first value is the farther one from the end here: ~7/1 is the last seven days, ~2..5 the second to fifth
+    // last.
     for (const Component& part : calendar->day) {
       const std::int64_t step = std::max<std::int64_t>(part.repeat, 1);
       if (part.stop < 0 && part.repeat > 0) {

@@ -1,10 +1,10 @@
-// From local times to instants: which instants a series of local times names in a zone, by the policies for the times that
-// daylight saving skips and repeats.
+// From local times to instants: which instants a series of local times names in a zone, by the policies for the times
+// that daylight saving skips and repeats.
 //
 // Time is walked in periods of one offset. Within a period instants and local times have the same order, so one search
 // in local time answers; what a change of the offset adds (the skipped times) or takes away (one of two passes) belongs
-// to the period that begins or ends with it. A series is asked for its next local time first, and periods that have none
-// of them are never looked at.
+// to the period that begins or ends with it. A series is asked for its next local time first, and periods that have
+// none of them are never looked at.
 #pragma once
 
 #include <algorithm>

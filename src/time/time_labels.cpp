@@ -10,7 +10,7 @@ namespace argiope {
 namespace {
 
 constexpr const char* kMonthLabels[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 }  // namespace
 

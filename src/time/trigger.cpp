@@ -15,9 +15,11 @@ namespace argiope {
 namespace detail {
 namespace {
 
-// How many whole intervals lie between; `from` is not after `to`. Unsigned, it fits, and is quicker divided than 128 bits.
+// How many whole intervals lie between; `from` is not after `to`. Unsigned, it fits, and is quicker divided than 128
+// bits.
 std::uint64_t intervals_between(std::int64_t from, std::int64_t to, Duration interval) {
-  return (static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) / static_cast<std::uint64_t>(interval.count());
+  return (static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from)) /
+         static_cast<std::uint64_t>(interval.count());
 }
 
 std::optional<WallTime> at_step(const IntervalRule& rule, __int128 step) {
@@ -192,8 +194,9 @@ Trigger::Answer Trigger::search(WallTime after, std::uint64_t most_questions) co
 
 std::optional<std::string> why_undecided(const Trigger::Answer& answer) {
   if (answer.decided) return std::nullopt;
-  return fmt::format("no time was found until {} at which all parts of an \"and\" are due, with {} questions to them; make it simpler",
-                     format_timestamp(std::chrono::ceil<std::chrono::seconds>(answer.clear)), Trigger::kMostQuestions);
+  return fmt::format(
+      "no time was found until {} at which all parts of an \"and\" are due, with {} questions to them; make it simpler",
+      format_timestamp(std::chrono::ceil<std::chrono::seconds>(answer.clear)), Trigger::kMostQuestions);
 }
 
 bool Trigger::needs_search() const noexcept {

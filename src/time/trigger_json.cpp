@@ -1,5 +1,7 @@
-// Triggers as JSON, both ways. A member that has its default is left out when written, and unknown ones are refused when
-// read, so that a misspelt policy is not a policy silently lost.
+// Triggers as JSON, both ways. A member that has its default is left out when written, and unknown ones are refused
+// when read, so that a misspelt policy is not a policy silently lost.
+#include "time/internal/trigger_json.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include "base/internal/json_writer.hpp"
 #include "time/calendar.hpp"
 #include "time/cron_parser.hpp"
-#include "time/internal/trigger_json.hpp"
 #include "time/trigger_rule.hpp"
 
 namespace argiope {
@@ -147,7 +148,8 @@ Made read_cron(JsonMembers& in, const TimeZone& zone) {
       return {fail(Errc::invalid_input, "cron: fields are an object"), given};
     }
     CronFields fields;
-    given->for_each_name([&](std::string_view name, const JsonValue& value) { fields.emplace_back(name, value.shown()); });
+    given->for_each_name(
+        [&](std::string_view name, const JsonValue& value) { fields.emplace_back(name, value.shown()); });
     expression =
         CronExpression::from_fields(fields, in.has("dialect") ? options : CronOptions::of(CronDialect::apscheduler));
   } else if (given = in.find("expression"); given != nullptr) {

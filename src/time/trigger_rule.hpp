@@ -45,9 +45,9 @@ struct CronRule {
   std::optional<WallTime> previous(WallTime before) const;
 };
 
-// The times at which all parts are due within the threshold, the earliest of each such group. Groups overlap when a part
-// comes more often than the threshold is long. Then, in each run of groups that are no further apart than the threshold,
-// the first one counts, and after each that counts the first one made of times that it has not used up: what
+// The times at which all parts are due within the threshold, the earliest of each such group. Groups overlap when a
+// part comes more often than the threshold is long. Then, in each run of groups that are no further apart than the
+// threshold, the first one counts, and after each that counts the first one made of times that it has not used up: what
 // APScheduler, which remembers what it has used, gives when it is started before them.
 struct AllRule {
   std::vector<Trigger> parts;

@@ -15,7 +15,8 @@ namespace {
 constexpr std::uint32_t kPackLevel = 1;
 // Less is packed by codes that are made once: to make some for it alone takes five times as long as packing it.
 constexpr std::size_t kPackedByKnownCodes = 1024;
-// Bytes as often as in what small records have: heads of a WARC record and of HTTP, with names and digests of all kinds.
+// Bytes as often as in what small records have: heads of a WARC record and of HTTP, with names and digests of all
+// kinds.
 constexpr std::string_view kUsualText =
     "WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: <urn:uuid:6a0f2ae6-8b36-4a77-9d1a-11d5d2b7d9ac>\r\n"
     "WARC-Date: 2026-11-24T15:01:02.123456Z\r\nWARC-Target-URI: "

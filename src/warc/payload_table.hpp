@@ -32,7 +32,8 @@ class PayloadTable {
   static std::uint64_t key_of(const Sha1Digest& digest) noexcept;
   // Of a digest in base32; nullopt: it is none.
   static std::optional<std::uint64_t> key_of_base32(std::string_view digest) noexcept;
-  // Of a digest as other writers name it: of any kind, in base32 or hexadecimal, with its kind before a colon or without.
+  // Of a digest as other writers name it: of any kind, in base32 or hexadecimal, with its kind before a colon or
+  // without.
   static std::optional<std::uint64_t> key_of_named(std::string_view digest) noexcept;
 
  private:

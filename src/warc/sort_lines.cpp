@@ -1,4 +1,5 @@
-// Sorting an index that may be larger than memory: parts are sorted in memory and written beside the file, and then merged.
+// Sorting an index that may be larger than memory: parts are sorted in memory and written beside the file, and then
+// merged.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -134,7 +134,8 @@ class WarcArchive::Impl {
     if (done && written_ == 0 && file_->is_new()) ::unlink(file_->path().c_str());
     if (done && state_.index_size == 0 && index_->is_new()) ::unlink(index_->path().c_str());
     if (done && state_.odd_lines > 0) {
-      if (auto forgotten = forget_odd_lines(index_->path()); !forgotten) done = std::unexpected(std::move(forgotten.error()));
+      if (auto forgotten = forget_odd_lines(index_->path()); !forgotten)
+        done = std::unexpected(std::move(forgotten.error()));
     }
     // Also where nothing came: a process that was killed has not sorted it.
     if (done && state_.index_size > 0) done = sort_lines(index_->path());
@@ -268,8 +269,8 @@ class WarcArchive::Impl {
     head_.add("WARC-IP-Address", exchange.address());
   }
 
-  // The payload of a packed response is digested once: behind its head it would be digested again for the block, and the packed
-  // record tells by its own check whether it is as it was.
+  // The payload of a packed response is digested once: behind its head it would be digested again for the block, and
+  // the packed record tells by its own check whether it is as it was.
   void add_answer(const WarcExchange& exchange, std::string_view id) {
     if (exchange.status() == 304) return add_not_modified(exchange, id);
     const std::string_view payload = exchange.payload();
@@ -325,8 +326,8 @@ class WarcArchive::Impl {
     add_record(head_.end(exchange.request().size()), exchange.request());
   }
 
-  // The record that has the payload already. It is looked at: its digest is known by a part alone, and what is gone or has been
-  // changed by others is nothing to refer to.
+  // The record that has the payload already. It is looked at: its digest is known by a part alone, and what is gone or
+  // has been changed by others is nothing to refer to.
   std::optional<RevisitedRecord> find_original(std::uint64_t key, std::string_view base32) {
     const auto place = state_.payloads.find(key);
     if (!place) return std::nullopt;

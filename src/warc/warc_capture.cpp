@@ -19,12 +19,14 @@ bool is_capture(const WarcHead& head) {
 std::string head_for_payload(const WarcHead& head) {
   const std::string_view type = head.field("Content-Type");
   std::string made = "HTTP/1.1 200 OK\r\n";
-  if (!type.empty() && !starts_with_lower(type, "application/http")) made.append("Content-Type: ").append(type) += "\r\n";
+  if (!type.empty() && !starts_with_lower(type, "application/http"))
+    made.append("Content-Type: ").append(type) += "\r\n";
   return made + "\r\n";
 }
 
 HttpParts answer_in(const WarcRecord& record) {
-  const bool is_payload = record.head.type() == WarcType::resource && !starts_with_lower(record.head.field("Content-Type"), "application/http");
+  const bool is_payload = record.head.type() == WarcType::resource &&
+                          !starts_with_lower(record.head.field("Content-Type"), "application/http");
   return is_payload ? HttpParts{{}, record.block} : http_parts(record.block);
 }
 

@@ -24,7 +24,7 @@ constexpr std::size_t kMostMessageBytes = 256 * 1024 * 1024;
 constexpr std::string_view kIndexEnding = ".cdxj";
 constexpr std::size_t kMostOddTold = 10;  // places of a file, one by one
 constexpr std::size_t kMostMagicBytes = 16;
-constexpr int kMostRevisited = 8;         // revisits of revisits
+constexpr int kMostRevisited = 8;  // revisits of revisits
 
 // As a crawl asks for it.
 std::string asked_url(const std::string& url) {
@@ -94,13 +94,17 @@ std::string what_else(std::string_view begins, std::string_view trouble) {
   };
   constexpr Known kKnown[] = {
       {"BZh", "it is packed by bzip2: unpack it first"},
-      {"\xfd" "7zXZ", "it is packed by xz: unpack it first"},
+      {"\xfd"
+       "7zXZ",
+       "it is packed by xz: unpack it first"},
       {"7z\xbc\xaf", "it is packed by 7-Zip: unpack it first"},
       {"\x04\x22\x4d\x18", "it is packed by lz4: unpack it first"},
-      {"PK\x03\x04", "it is a ZIP file: where it is a WACZ file, unpack it and name the WARC files of its folder \"archive\""},
+      {"PK\x03\x04",
+       "it is a ZIP file: where it is a WACZ file, unpack it and name the WARC files of its folder \"archive\""},
       {"filedesc:", "it is an ARC file, which came before WARC: warcio recompress makes a WARC file of it"},
   };
-  const auto* const known = std::ranges::find_if(kKnown, [&](const Known& one) { return begins.starts_with(one.begin); });
+  const auto* const known =
+      std::ranges::find_if(kKnown, [&](const Known& one) { return begins.starts_with(one.begin); });
   return std::string(known == std::end(kKnown) ? trouble : known->what);
 }
 
@@ -192,7 +196,9 @@ Result<void> WarcCaptures::read_index(const std::string& index, FileReading& fil
     file.known.emplace_back(line.offset, line.offset + line.length);
   });
   if (!read) return read;
-  if (odd > 0) spdlog::warn("{}: {} left out, torn or of another kind; the file is read for what it lacks", index, counted(odd, "line"));
+  if (odd > 0)
+    spdlog::warn("{}: {} left out, torn or of another kind; the file is read for what it lacks", index,
+                 counted(odd, "line"));
   return {};
 }
 
@@ -249,7 +255,8 @@ Result<void> WarcCaptures::read_file(FileReading& file) {
     if (!next) return std::unexpected(next.error());
     reader.seek(*next);
   }
-  if (file.odd > kMostOddTold) spdlog::warn("{}: {} in all that are no records, or damaged", file.path, counted(file.odd, "place"));
+  if (file.odd > kMostOddTold)
+    spdlog::warn("{}: {} in all that are no records, or damaged", file.path, counted(file.odd, "place"));
   return {};
 }
 
@@ -273,7 +280,9 @@ Result<bool> WarcCaptures::read_records(WarcReader& reader, FileReading& file, s
       const auto more = read_past(reader, read.error(), file);
       if (!more) return std::unexpected(more.error());
       if (*more) continue;
-      if (!file.has_records) return fail(Errc::wrong_format, fmt::format("{}: no WARC file: {}", file.path, what_else(file.begins, read.error().message)));
+      if (!file.has_records)
+        return fail(Errc::wrong_format,
+                    fmt::format("{}: no WARC file: {}", file.path, what_else(file.begins, read.error().message)));
     }
     if (!read || !*read) {
       add_waiting(file);
@@ -281,7 +290,9 @@ Result<bool> WarcCaptures::read_records(WarcReader& reader, FileReading& file, s
     }
     if (behind > 0 && !file.has_records) take_seeds(record);
     file.has_records = true;
-    if (record.is_measured) tell_odd(file, fmt::format("{}: byte {}: it does not say how long it is, and goes to the next one", file.path, record.offset));
+    if (record.is_measured)
+      tell_odd(file, fmt::format("{}: byte {}: it does not say how long it is, and goes to the next one", file.path,
+                                 record.offset));
     const auto end = behind == 0 ? file.end_of_known(record.offset) : std::nullopt;
     if (end) {
       reader.seek(*end);
@@ -312,7 +323,8 @@ Result<std::uint64_t> WarcCaptures::read_unpacked(const WarcBytes& packed, FileR
     if (!opened) return std::unexpected(std::move(opened.error()));
     unpacked_ = std::move(*opened);
   }
-  spdlog::info("{}: byte {}: it is not packed record by record by gzip; it is unpacked into a temporary file first", file.path, offset);
+  spdlog::info("{}: byte {}: it is not packed record by record by gzip; it is unpacked into a temporary file first",
+               file.path, offset);
   const auto stretch = unpacked_->append(packed, offset);
   if (!stretch) return std::unexpected(stretch.error());
   WarcReader reader(unpacked_->bytes(), fmt::format("{}, unpacked", file.path), {.is_lenient = true});
@@ -444,7 +456,8 @@ Result<void> WarcCaptures::Reader::read_revisited(WarcMessage& message) {
     if (!read && read.error().code == Errc::not_found && !message.payload.empty()) return {};
     if (!read) return read;
   }
-  if (record_.head.type() == WarcType::revisit) return fail(Errc::not_found, "a revisit of revisits, too many or in a circle");
+  if (record_.head.type() == WarcType::revisit)
+    return fail(Errc::not_found, "a revisit of revisits, too many or in a circle");
   take_message(message);
   return {};
 }
@@ -452,13 +465,16 @@ Result<void> WarcCaptures::Reader::read_revisited(WarcMessage& message) {
 Result<void> WarcCaptures::Reader::read_original(const WarcHead& revisit) {
   const std::string_view digest = revisit.field("WARC-Payload-Digest");
   const auto key = PayloadTable::key_of_named(digest);
-  if (const auto place = key ? captures_.payloads_.find(*key) : std::nullopt) return read_record(place->file, place->offset);
+  if (const auto place = key ? captures_.payloads_.find(*key) : std::nullopt)
+    return read_record(place->file, place->offset);
   const auto found = read_referred(revisit);
   if (!found) return std::unexpected(found.error());
   if (*found) return {};
   const std::string_view url = revisit.field("WARC-Refers-To-Target-URI");
   return fail(Errc::not_found, fmt::format("the page that it repeats ({}) is in none of these files",
-                                           !digest.empty() ? digest : !url.empty() ? url : revisit.field("WARC-Refers-To")));
+                                           !digest.empty() ? digest
+                                           : !url.empty()  ? url
+                                                           : revisit.field("WARC-Refers-To")));
 }
 
 // The record that a revisit refers to by id, or, as other writers do that have other digests or none, by URL and date.
@@ -491,7 +507,8 @@ Result<WarcReader*> WarcCaptures::Reader::reader_of(std::uint32_t file, bool is_
     const std::string& path = captures_.files_[file];
     auto bytes = is_unpacked ? Result<WarcBytes>(captures_.unpacked_->bytes()) : open_warc_bytes(path);
     if (!bytes) return std::unexpected(std::move(bytes.error()));
-    reader = std::make_unique<WarcReader>(std::move(*bytes), path, WarcReaderLimits{.block_bytes = kMostMessageBytes, .is_lenient = true});
+    reader = std::make_unique<WarcReader>(std::move(*bytes), path,
+                                          WarcReaderLimits{.block_bytes = kMostMessageBytes, .is_lenient = true});
   }
   return reader.get();
 }

@@ -26,8 +26,8 @@ struct WarcMessage {
   std::string truncated;  // WARC-Truncated
 };
 
-// Memory:  some 60 bytes a URL, 40 for each of its older captures, to which revisits may refer, and 16 for each id of a capture of
-//          which no index tells.
+// Memory:  some 60 bytes a URL, 40 for each of its older captures, to which revisits may refer, and 16 for each id of a
+//          capture of which no index tells.
 // Threads: reading from any, each with readers of its own.
 class WarcCaptures {
  public:
@@ -72,7 +72,8 @@ class WarcCaptures {
   // Goes on behind a record that cannot be read. False: no record follows.
   static Result<bool> read_past(WarcReader& reader, const Error& trouble, FileReading& file);
   void add(const CdxjLine& capture);
-  // A capture of which no index tells, unless the request behind it shows that it is the answer to something else than GET.
+  // A capture of which no index tells, unless the request behind it shows that it is the answer to something else than
+  // GET.
   void add_waiting(FileReading& file);
   void add_id(std::string_view record_id, std::uint64_t offset);
   // Keeps a capture that is not the newest of its URL.
@@ -87,10 +88,10 @@ class WarcCaptures {
   static constexpr std::uint64_t kUnpacked = PayloadPlace::kMostOffset / 2;
 
   std::vector<std::string> files_;
-  std::optional<WarcUnpacked> unpacked_;  // of all files together
+  std::optional<WarcUnpacked> unpacked_;                // of all files together
   std::unordered_map<std::uint64_t, Place> places_;     // by the fingerprint of the URL
   std::unordered_map<std::uint64_t, Place> originals_;  // the same of URLs whose newest capture is a revisit
-  std::unordered_map<std::uint64_t, Place> older_;      // by the fingerprint of URL and time: those that are not the newest
+  std::unordered_map<std::uint64_t, Place> older_;  // by the fingerprint of URL and time: those that are not the newest
   PayloadTable payloads_;
   PayloadTable by_id_;  // by the fingerprint of WARC-Record-ID
   std::vector<Url> seeds_;
@@ -102,8 +103,8 @@ class WarcCaptures::Reader {
   // `captures` outlives it.
   explicit Reader(const WarcCaptures& captures) : captures_(captures), readers_(captures.files_.size() + 1) {}
 
-  // The capture of `url`; false: there is none. Errors: io, corrupt, not_found (of a revisit: what it refers to is in none of the
-  // files).
+  // The capture of `url`; false: there is none. Errors: io, corrupt, not_found (of a revisit: what it refers to is in
+  // none of the files).
   Result<bool> read(const Url& url, WarcMessage& message);
 
  private:

@@ -67,9 +67,9 @@ class ArchiveOpening {
     std::uint32_t number = 0;
     std::optional<std::uint64_t> size;  // nullopt: it is not there
     bool is_indexed = false;
-    std::uint64_t last = 0;      // the offset of the last record that the index has
+    std::uint64_t last = 0;  // the offset of the last record that the index has
     std::uint64_t last_size = 0;
-    bool is_read_whole = false;  // not from there on alone
+    bool is_read_whole = false;          // not from there on alone
     std::vector<std::uint64_t> known{};  // offsets of the records that the index has, ascending, where it has odd lines
 
     // Whether the index has the record there. One without odd lines has all up to its last.

@@ -20,11 +20,11 @@ struct OpenedArchive {
   std::vector<WarcRepair> repairs;
   std::uint64_t index_size = 0;
   std::size_t odd_lines = 0;  // that are still in the index
-  bool is_new = false;  // no file of it was there
+  bool is_new = false;        // no file of it was there
 };
 
-// `index`: the descriptor of the index, which is locked. Cuts off what is not whole at the end of the files that may be written
-// on, and of the index, and puts into the index what it lacks.
+// `index`: the descriptor of the index, which is locked. Cuts off what is not whole at the end of the files that may be
+// written on, and of the index, and puts into the index what it lacks.
 // Errors: as WarcArchive::open().
 Result<OpenedArchive> open_archive(const WarcNames& names, int index);
 

@@ -105,7 +105,8 @@ class WarcReader::Impl {
     }
     if (ready().empty()) return false;
     packed_together_ = limits_.is_lenient && begins_zstd(ready());
-    if (packed_together_) return fail(Errc::corrupt, fmt::format("{}: byte {}: it is packed by zstd", name_, position_));
+    if (packed_together_)
+      return fail(Errc::corrupt, fmt::format("{}: byte {}: it is packed by zstd", name_, position_));
     const bool is_packed = ready().front() == kGzipMagic.front();
     auto ending = is_packed ? read_packed(record) : read_plain(record);
     if (ending && *ending == RecordEnding::damaged && lacks_length_) ending = read_measured(record, is_packed);
@@ -240,7 +241,8 @@ class WarcReader::Impl {
         std::string_view unpacked(unpacked_.data(), room - stream_.avail_out);
         if (!take(unpacked, record)) return RecordEnding::damaged;
         if (has_what_is_wanted()) return RecordEnding::whole;
-        if (limits_.is_lenient) unpacked.remove_prefix(std::min(unpacked.find_first_not_of(kLineEnds), unpacked.size()));
+        if (limits_.is_lenient)
+          unpacked.remove_prefix(std::min(unpacked.find_first_not_of(kLineEnds), unpacked.size()));
         packed_together_ = !unpacked.empty();
         if (packed_together_) return damaged("more than one record is packed into one gzip member");
       } while (stream_.avail_out == 0 && status == Z_OK);
@@ -286,8 +288,8 @@ class WarcReader::Impl {
 
   bool is_whole() const noexcept { return block_left_ == 0 && end_left_.empty(); }
 
-  // Behind a block come line ends, and a record or the end of the file. Where there is anything else, and a record begins within
-  // the block, the block's length is wrong.
+  // Behind a block come line ends, and a record or the end of the file. Where there is anything else, and a record
+  // begins within the block, the block's length is wrong.
   Result<RecordEnding> ending_by_what_follows() {
     std::array<char, 64> seen;
     const auto count = bytes_(read_to_, seen.data(), seen.size());
@@ -384,8 +386,10 @@ class WarcReader::Impl {
 
   // Whether there, where a magic number stands, the head of a record does.
   Result<bool> begins_record(std::uint64_t offset) {
-    const WarcReaderLimits limits{
-        .head_bytes = limits_.head_bytes, .block_bytes = 0, .record_bytes = limits_.record_bytes, .is_lenient = limits_.is_lenient};
+    const WarcReaderLimits limits{.head_bytes = limits_.head_bytes,
+                                  .block_bytes = 0,
+                                  .record_bytes = limits_.record_bytes,
+                                  .is_lenient = limits_.is_lenient};
     const auto head = WarcReader(bytes_, name_, limits).head_at(offset);
     if (!head && head.error().code == Errc::io) return std::unexpected(head.error());
     return head.has_value();
@@ -410,10 +414,10 @@ class WarcReader::Impl {
 
   std::string head_;
   std::uint64_t block_left_ = kNoHead;
-  std::uint64_t taken_ = 0;                // of the block
+  std::uint64_t taken_ = 0;  // of the block
   bool lacks_length_ = false;
   std::optional<std::uint64_t> measured_;  // the length of the block where its head does not say it
-  std::string_view end_left_;  // of the line ends behind the block
+  std::string_view end_left_;              // of the line ends behind the block
   std::string why_;
   bool too_large_ = false;
 };

@@ -31,9 +31,7 @@ std::string_view to_string(WarcType type) noexcept {
   return type == WarcType::other ? std::string_view{} : kWarcTypes[static_cast<std::size_t>(type)];
 }
 
-bool is_same_payload(std::string_view profile) noexcept {
-  return !profile.contains("not-modified");
-}
+bool is_same_payload(std::string_view profile) noexcept { return !profile.contains("not-modified"); }
 
 Result<WarcHead> WarcHead::parse(std::string_view text, bool is_lenient) {
   HttpHeadLine line;
@@ -144,7 +142,8 @@ std::string unfolded(const HttpHeadLine& line) {
 
 namespace {
 
-// "SPDY/3 200", "h2 200" with a field or nothing behind it, as some writers have it where the protocol has no such line.
+// "SPDY/3 200", "h2 200" with a field or nothing behind it, as some writers have it where the protocol has no such
+// line.
 bool is_answer_of_another_protocol(std::string_view text) noexcept {
   constexpr std::size_t kLongestProtocol = 12;
   std::string_view line = text.substr(0, text.find('\n'));
@@ -153,10 +152,13 @@ bool is_answer_of_another_protocol(std::string_view text) noexcept {
   const std::string_view name = line.substr(0, space), code = line.substr(std::min(space + 1, line.size()));
   const auto is_of_name = [](char c) { return is_alnum(c) || c == '/' || c == '.'; };
   const auto is_of_field = [](char c) { return is_alnum(c) || c == '-' || c == '_'; };
-  if (name.empty() || name.size() > kLongestProtocol || !is_alpha(name[0]) || !std::ranges::all_of(name, is_of_name)) return false;
-  if (code.size() < 3 || !std::ranges::all_of(code.substr(0, 3), is_digit) || (code.size() > 3 && !is_space(code[3]))) return false;
+  if (name.empty() || name.size() > kLongestProtocol || !is_alpha(name[0]) || !std::ranges::all_of(name, is_of_name))
+    return false;
+  if (code.size() < 3 || !std::ranges::all_of(code.substr(0, 3), is_digit) || (code.size() > 3 && !is_space(code[3])))
+    return false;
   const auto field_end = static_cast<std::size_t>(std::ranges::find_if_not(next, is_of_field) - next.begin());
-  return next.starts_with('\n') || next.starts_with("\r\n") || (field_end > 0 && next.substr(field_end).starts_with(':'));
+  return next.starts_with('\n') || next.starts_with("\r\n") ||
+         (field_end > 0 && next.substr(field_end).starts_with(':'));
 }
 
 bool begins_as_answer(std::string_view text) noexcept {

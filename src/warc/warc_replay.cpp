@@ -56,7 +56,9 @@ bool names_chunked(std::string_view head) {
 }
 
 // Whether it is a line of HTTP/1, or what is read as one; "HTTP/2 200", "HTTP 200", "h2 200" are not.
-bool is_http1(std::string_view line) noexcept { return starts_with_lower(line, "http/1.") || starts_with_lower(line, "icy "); }
+bool is_http1(std::string_view line) noexcept {
+  return starts_with_lower(line, "http/1.") || starts_with_lower(line, "icy ");
+}
 
 void append_status_line(std::string& out, std::string_view line) {
   if (is_http1(line)) {
@@ -67,14 +69,16 @@ void append_status_line(std::string& out, std::string_view line) {
   if (!out.ends_with('\n')) out += "\r\n";
 }
 
-// The head as a server would have had to send it with that payload: in HTTP/1.1, and without the fields that some writers leave as
-// they were when they undo codings. The record says how long the payload is, whatever Content-Length says.
+// The head as a server would have had to send it with that payload: in HTTP/1.1, and without the fields that some
+// writers leave as they were when they undo codings. The record says how long the payload is, whatever Content-Length
+// says.
 class TrueHead {
  public:
   explicit TrueHead(const WarcMessage& message) : message_(message) {
     is_in_chunks_ = names_chunked(message.head) && is_in_chunks(message.payload, !message.truncated.empty());
     const std::string coding = outermost_coding();
-    is_coded_ = is_in_chunks_ || coding.empty() || message.payload.size() < kTooShortToTell || may_be_coded(coding, message.payload);
+    is_coded_ = is_in_chunks_ || coding.empty() || message.payload.size() < kTooShortToTell ||
+                may_be_coded(coding, message.payload);
   }
 
   void append_to(std::string& out) const {
@@ -85,7 +89,8 @@ class TrueHead {
       if (first) {
         append_status_line(out, line.whole);
       } else if (equals_lower(line.name, "content-length")) {
-        if (!is_in_chunks_ && !std::exchange(has_length, true)) out += fmt::format("Content-Length: {}\r\n", message_.payload.size());
+        if (!is_in_chunks_ && !std::exchange(has_length, true))
+          out += fmt::format("Content-Length: {}\r\n", message_.payload.size());
       } else if (!is_left_over(line)) {
         out += line.whole;
         if (!out.ends_with('\n')) out += "\r\n";
@@ -180,7 +185,8 @@ class WarcReplay::Transport final : public HttpTransport {
     }
     response.wire_bytes = text_.size();
     response.remote = IpAddress::parse(message_.address).value_or(IpAddress{});
-    if (*found && !message_.truncated.empty() && request.method != HttpMethod::head) note_truncated(response, message_.truncated);
+    if (*found && !message_.truncated.empty() && request.method != HttpMethod::head)
+      note_truncated(response, message_.truncated);
     return {};
   }
 

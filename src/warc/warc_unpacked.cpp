@@ -34,7 +34,8 @@ constexpr int kMostWindowLog = 27;  // 128 MB, which is zstd's own bound
 
 std::unexpected<Error> not_unpacked(std::string_view what) {
   const Errc code = errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? Errc::disk_full : Errc::io;
-  return fail(code, fmt::format("a temporary file for an archive that is packed as a whole {}: {}", what, std::strerror(errno)));
+  return fail(code, fmt::format("a temporary file for an archive that is packed as a whole {}: {}", what,
+                                std::strerror(errno)));
 }
 
 struct Inflater {
@@ -70,7 +71,8 @@ class WarcUnpacked::ZstdFrames {
     std::string unpacked;
     if (dictionary.starts_with(kFrameMagic)) {
       const auto size = ZSTD_getFrameContentSize(dictionary.data(), dictionary.size());
-      if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kMostDictionaryBytes) return false;
+      if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > kMostDictionaryBytes)
+        return false;
       unpacked.resize(static_cast<std::size_t>(size));
       const std::size_t got = ZSTD_decompress(unpacked.data(), unpacked.size(), dictionary.data(), dictionary.size());
       if (ZSTD_isError(got)) return false;
@@ -79,7 +81,9 @@ class WarcUnpacked::ZstdFrames {
     return !ZSTD_isError(ZSTD_DCtx_loadDictionary(context_.get(), dictionary.data(), dictionary.size()));
   }
   // 0: the frame ends there. An error as ZSTD_isError() knows it.
-  std::size_t unpack(ZSTD_inBuffer& in, ZSTD_outBuffer& out) { return ZSTD_decompressStream(context_.get(), &out, &in); }
+  std::size_t unpack(ZSTD_inBuffer& in, ZSTD_outBuffer& out) {
+    return ZSTD_decompressStream(context_.get(), &out, &in);
+  }
 
  private:
   struct Deleter {
@@ -97,7 +101,8 @@ Result<WarcUnpacked::Stretch> WarcUnpacked::append_zstd(const WarcBytes& packed,
     return std::unexpected(count.error());
   } else if (*count == head.size() && std::string_view(head.data(), kFrameMagicBytes) == kDictionaryMagic) {
     std::size_t size = 0;
-    for (std::size_t i = head.size(); i > kFrameMagicBytes; --i) size = size << 8 | static_cast<unsigned char>(head[i - 1]);
+    for (std::size_t i = head.size(); i > kFrameMagicBytes; --i)
+      size = size << 8 | static_cast<unsigned char>(head[i - 1]);
     if (size > kMostDictionaryBytes) return stretch;
     std::string dictionary(size, '\0');
     const auto read = packed(offset + head.size(), dictionary.data(), size);
@@ -146,7 +151,8 @@ Result<WarcUnpacked::Stretch> WarcUnpacked::append(const WarcBytes& packed, std:
       stream.next_out = reinterpret_cast<Bytef*>(out.data());
       stream.avail_out = static_cast<uInt>(out.size());
       status = inflate(&stream, Z_NO_FLUSH);
-      if (auto written = write(out.data(), out.size() - stream.avail_out); !written) return std::unexpected(std::move(written.error()));
+      if (auto written = write(out.data(), out.size() - stream.avail_out); !written)
+        return std::unexpected(std::move(written.error()));
     }
     offset += ready.size() - stream.avail_in;
     stretch.read_to = offset;

@@ -1,5 +1,5 @@
-// Archives that other programs have packed as one gzip member, or in blocks of their own, not record by record; and those that
-// are packed by zstd. They are unpacked once, into a file nobody else sees.
+// Archives that other programs have packed as one gzip member, or in blocks of their own, not record by record; and
+// those that are packed by zstd. They are unpacked once, into a file nobody else sees.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ class WarcUnpacked {
     std::uint64_t begin = 0;    // in bytes()
     std::uint64_t read_to = 0;  // in the packed file: behind the last member that is whole, or where one is damaged
   };
-  // Unpacks the members of gzip, or the frames of zstd, of `packed` from `offset` on, as far as they follow one another undamaged.
-  // A dictionary is taken from the first frame, where archives have it (Webrecorder's and ArchiveTeam's .warc.zst).
+  // Unpacks the members of gzip, or the frames of zstd, of `packed` from `offset` on, as far as they follow one another
+  // undamaged. A dictionary is taken from the first frame, where archives have it (Webrecorder's and ArchiveTeam's
+  // .warc.zst).
   // Errors: io, disk_full.
   Result<Stretch> append(const WarcBytes& packed, std::uint64_t offset);
   // Of all stretches.

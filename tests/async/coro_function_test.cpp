@@ -183,8 +183,8 @@ TEST_P(CoroFunctionTest, ResultsMayBeMovableOnly) {
 
 TEST_P(CoroFunctionTest, ArgumentsAreBoundToAFunction) {
   // `second` is a reference to what is bound, which lives as long.
-  auto words =
-      this->loop.create_task(std::bind_front(&joined, "one", std::string("a string that is longer than it has room for")));
+  auto words = this->loop.create_task(
+      std::bind_front(&joined, "one", std::string("a string that is longer than it has room for")));
   auto moved = this->loop.create_task(std::bind_front(&unboxed, std::make_unique<int>(9)));
   std::string letters;
   auto referred = this->loop.create_task(std::bind_front(&append, std::ref(letters), 'x'));
@@ -260,8 +260,8 @@ TEST_P(CoroFunctionTest, AGroupKeepsTheFunctionsOfItsTasks) {
     });
     log.push_back("group ended");
   });
-  EXPECT_EQ(sorted_if_shuffled(log), sorted_if_shuffled(Log{"ends with one", "one destroyed", "ends with two",
-                                                            "two destroyed", "group ended"}));
+  EXPECT_EQ(sorted_if_shuffled(log),
+            sorted_if_shuffled(Log{"ends with one", "one destroyed", "ends with two", "two destroyed", "group ended"}));
 }
 
 TEST_P(CoroFunctionTest, AGroupThatIsCancelledRefusesAndDropsIt) {
@@ -273,7 +273,10 @@ TEST_P(CoroFunctionTest, AGroupThatIsCancelledRefusesAndDropsIt) {
           co_await sleep(1h);
         } catch (const CancelledError&) {
         }
-        group.create_task([]() -> Coro<void> { throw std::runtime_error("broken"); co_return; });
+        group.create_task([]() -> Coro<void> {
+          throw std::runtime_error("broken");
+          co_return;
+        });
         try {
           co_await sleep(1h);
         } catch (const CancelledError&) {

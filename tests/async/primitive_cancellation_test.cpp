@@ -1,6 +1,6 @@
-// Every primitive with one of its users cancelled at every point: before it starts, at each of its awaits, between being
-// served and running on, and after its end. What then holds is what the others can see: no item is lost or doubled, no
-// wake-up is lost (the virtual loop reports a deadlock), nothing stays locked.
+// Every primitive with one of its users cancelled at every point: before it starts, at each of its awaits, between
+// being served and running on, and after its end. What then holds is what the others can see: no item is lost or
+// doubled, no wake-up is lost (the virtual loop reports a deadlock), nothing stays locked.
 #include <algorithm>
 #include <numeric>
 #include <set>

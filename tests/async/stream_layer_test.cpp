@@ -14,8 +14,8 @@ namespace {
 
 using detail::UniqueFd;
 
-// Greets with "hello.", and is ready when the peer has done the same; from then on letters are in the other case. '!' asks
-// for an answer, '?' is no speech, and '.' ends a side.
+// Greets with "hello.", and is ready when the peer has done the same; from then on letters are in the other case. '!'
+// asks for an answer, '?' is no speech, and '.' ends a side.
 class OtherCase final : public detail::StreamLayer {
  public:
   bool receive(std::string_view came, std::string& plain, std::string& to_peer) override {

@@ -16,7 +16,6 @@ namespace {
 class TimeoutTest : public InSomeWorld {};
 INSTANTIATE_TEST_SUITE_P(AllWorlds, TimeoutTest, kAllWorlds, world_name);
 
-
 template <class T>
 Coro<bool> times_out(Coro<T> coro) {
   try {

@@ -7,8 +7,13 @@ namespace argiope {
 namespace {
 
 TEST(Base64, WritesAndReadsTheExamplesOfTheStandard) {
-  for (const auto& [bytes, text] : {std::pair{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
-                                    {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}}) {
+  for (const auto& [bytes, text] : {std::pair{"", ""},
+                                    {"f", "Zg=="},
+                                    {"fo", "Zm8="},
+                                    {"foo", "Zm9v"},
+                                    {"foob", "Zm9vYg=="},
+                                    {"fooba", "Zm9vYmE="},
+                                    {"foobar", "Zm9vYmFy"}}) {
     EXPECT_EQ(to_base64(bytes), text);
     EXPECT_EQ(from_base64(text), bytes);
   }

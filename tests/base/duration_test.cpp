@@ -29,8 +29,9 @@ TEST(DurationText, ABareNumberIsSeconds) {
 }
 
 TEST(DurationText, WhatIsNoSpanIsRefused) {
-  for (const char* text : {"", " ", "s", "-5s", "-5", "+5", "1.s", "5 parsecs", "1e9s", "99999999w", "1e12", "1e999", "nan",
-                           "NaN", "inf", "-inf", "infinity", "0x10", "1h-30m", "1,5s", "9999999999999s", "200000d"}) {
+  for (const char* text :
+       {"",      " ",   "s",   "-5s", "-5",   "+5",       "1.s",  "5 parsecs", "1e9s", "99999999w",      "1e12",
+        "1e999", "nan", "NaN", "inf", "-inf", "infinity", "0x10", "1h-30m",    "1,5s", "9999999999999s", "200000d"}) {
     EXPECT_FALSE(parse_duration(text)) << text;
     EXPECT_FALSE(parse_span(text)) << text;
   }

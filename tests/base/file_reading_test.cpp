@@ -85,7 +85,9 @@ TEST_F(FileReadingTest, ASparseFileIsReadUpToItsBoundAlone) {
   EXPECT_EQ(read_file_text(folder.file("a"), 100, FileReading::first).error().code, Errc::too_large);
 }
 
-TEST_F(FileReadingTest, TheNullDeviceIsAnEmptyFile) { EXPECT_EQ(read_file_text("/dev/null", 0, FileReading::first), ""); }
+TEST_F(FileReadingTest, TheNullDeviceIsAnEmptyFile) {
+  EXPECT_EQ(read_file_text("/dev/null", 0, FileReading::first), "");
+}
 
 TEST_F(FileReadingTest, WhatIsNoPlainFileIsNotWaitedForAgain) {
   for (const std::string& path : {pipe(), std::string("/dev/zero"), folder.file("")}) {

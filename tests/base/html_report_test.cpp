@@ -31,27 +31,32 @@ TEST(HtmlReport, HasTablesWhoseCellsNameTheirColumns) {
   table.add({{"y"}, html_number(0, true)});
   table.add({{"z"}, html_number(5, true)});
   EXPECT_EQ(table.rows(), 3u);
-  EXPECT_THAT(table.html(), HasSubstr("<tr><td data-label=\"URL\">x</td><td class=\"n\" data-label=\"Bytes\">1,234,567</td></tr>"));
+  EXPECT_THAT(table.html(),
+              HasSubstr("<tr><td data-label=\"URL\">x</td><td class=\"n\" data-label=\"Bytes\">1,234,567</td></tr>"));
   EXPECT_THAT(table.html(), HasSubstr("data-label=\"Bytes\">0</td>"));
   EXPECT_THAT(table.html(), HasSubstr("<span class=\"warn\">5</span>"));
 }
 
 TEST(HtmlReport, DrawsEachPlotForWideAndForNarrowWindows) {
   const std::string html = on_each_canvas([](const PlotCanvas& canvas) {
-    return plot_bars(canvas, "<bars>", {{0, 0.5, 3, "three <&>"}, {0.5, 1, 0}}, [](int i) { return std::to_string(i); });
+    return plot_bars(canvas, "<bars>", {{0, 0.5, 3, "three <&>"}, {0.5, 1, 0}},
+                     [](int i) { return std::to_string(i); });
   });
   EXPECT_THAT(html, HasSubstr("<svg class=\"wide\""));
   EXPECT_THAT(html, HasSubstr("<svg class=\"narrow\""));
   EXPECT_THAT(html, HasSubstr("aria-label=\"&lt;bars&gt;\""));
   EXPECT_THAT(html, HasSubstr("<title>three &lt;&amp;&gt;</title>"));
-  EXPECT_THAT(plot_area(kPlotCanvases[0], "a", {}, [](int) { return ""; }, true), HasSubstr("class=\"area bad\""));
+  EXPECT_THAT(plot_area(
+                  kPlotCanvases[0], "a", {}, [](int) { return ""; }, true),
+              HasSubstr("class=\"area bad\""));
 }
 
 TEST(XmlText, IsEscapedAndHasOnlyCharactersOfXml) {
   EXPECT_EQ(xml_escaped("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;'");
   EXPECT_EQ(xml_escaped("a\tb\nc\rd"), "a\tb\nc&#13;d");
   EXPECT_EQ(xml_escaped(std::string("\0\x01\x1f\x7f", 4)), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-  EXPECT_EQ(xml_escaped("é\xff\xef\xbf\xbf\xed\xa0\x80"), "é\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(xml_escaped("é\xff\xef\xbf\xbf\xed\xa0\x80"),
+            "é\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }
 
 TEST(Wording, SaysNumbersAsPeopleReadThem) {

@@ -53,7 +53,8 @@ std::string error_of(std::string_view members) {
 
 TEST(JsonMembers, AreReadByTheirNames) {
   const Order order =
-      read_order(R"({"order":{"size":"large","name":"Anna","count":3,"urgent":true,"within":"90s","note":"7"}})").value();
+      read_order(R"({"order":{"size":"large","name":"Anna","count":3,"urgent":true,"within":"90s","note":"7"}})")
+          .value();
   EXPECT_EQ(order.name, "Anna");
   EXPECT_EQ(order.count, 3);
   EXPECT_TRUE(order.urgent);

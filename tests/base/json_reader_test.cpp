@@ -52,7 +52,8 @@ std::string error_of(std::string_view json) {
 
 TEST(JsonReader, ReadsTypedMembers) {
   JsonErrors errors;
-  const Shop shop = read_shop(R"({"name": "Anna", "open": true, "shelves": [{"size": 3, "kind": "cold"}, {"size": 9}]})", errors);
+  const Shop shop =
+      read_shop(R"({"name": "Anna", "open": true, "shelves": [{"size": 3, "kind": "cold"}, {"size": 9}]})", errors);
   EXPECT_FALSE(errors);
   EXPECT_EQ(shop.name, "Anna");
   EXPECT_TRUE(shop.is_open);
@@ -64,15 +65,15 @@ TEST(JsonReader, AnErrorNamesTheMembersThatLeadToIt) {
   EXPECT_EQ(error_of(R"({"open": 1})"), "open 1: true or false");
   EXPECT_EQ(error_of(R"({"shelves": [{"size": 3}, {"size": 10}]})"), "shelves[1].size 10: a whole number from 1 to 9");
   EXPECT_EQ(error_of(R"({"shelves": [{"size": 3.5}]})"), "shelves[0].size 3.5: a whole number from 1 to 9");
-  EXPECT_EQ(error_of(R"({"shelves": [{"kind": "hot"}]})"),
-            R"(shelves[0].kind "hot": "cold", "lukewarm" or "warm")");
+  EXPECT_EQ(error_of(R"({"shelves": [{"kind": "hot"}]})"), R"(shelves[0].kind "hot": "cold", "lukewarm" or "warm")");
   EXPECT_EQ(error_of(R"({"shelves": [{"lamp": 1}]})"), "shelves[0]: there is no lamp");
   EXPECT_EQ(error_of(R"({"shelves": [{"door": 1}]})"), "shelves[0].door: too small");
   EXPECT_EQ(error_of(R"({"street": "x"})"), R"(there is no member "street")");
 }
 
 TEST(JsonReader, TheFirstErrorCounts) {
-  EXPECT_EQ(error_of(R"({"shelves": [{"size": 0}, {"size": "x"}], "open": 7})"), "shelves[0].size 0: a whole number from 1 to 9");
+  EXPECT_EQ(error_of(R"({"shelves": [{"size": 0}, {"size": "x"}], "open": 7})"),
+            "shelves[0].size 0: a whole number from 1 to 9");
 }
 
 TEST(JsonReader, AnErrorIsOneShortLine) {
@@ -142,7 +143,8 @@ TEST(JsonReader, AnErrorMayShowTheNameOrSomethingElse) {
   };
   constexpr std::string_view kText = R"({"a":{"b c":7}})";
   EXPECT_EQ(error(kText, [](const JsonValue& value) { value.complain("0 to 5"); }).message, R"(a.b c "7": 0 to 5)");
-  EXPECT_EQ(error(kText, [](const JsonValue& value) { value.complain_of("x", "a word"); }).message, R"(a.b c "x": a word)");
+  EXPECT_EQ(error(kText, [](const JsonValue& value) { value.complain_of("x", "a word"); }).message,
+            R"(a.b c "x": a word)");
   EXPECT_EQ(error(kText, [](const JsonValue& value) { value.refuse_name("no name"); }).message, R"(a "b c": no name)");
   const Error large = error(kText, [](const JsonValue& value) { value.refuse({Errc::too_large, "too much"}); });
   EXPECT_EQ(large.message, "a.b c: too much");
@@ -158,7 +160,9 @@ TEST(JsonReader, AnObjectIsReadWithinItsBound) {
 }
 
 TEST(JsonReader, RefusesWhatIsNoJson) {
-  for (const char* json : {"", "{", "{} {}", "nonsense", "{\"a\":\"\xff\"}", "{\"a\":1e999}", "{\"a\":NaN}", "{\"a\":18446744073709551616}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\\udc00\"}", "{\"a\":\"\n\"}", "[1,]"}) {
+  for (const char* json :
+       {"", "{", "{} {}", "nonsense", "{\"a\":\"\xff\"}", "{\"a\":1e999}", "{\"a\":NaN}",
+        "{\"a\":18446744073709551616}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\\udc00\"}", "{\"a\":\"\n\"}", "[1,]"}) {
     const auto text = JsonText::parse(json);
     ASSERT_FALSE(text) << json;
     EXPECT_EQ(text.error().code, Errc::invalid_input);

@@ -35,8 +35,8 @@ TEST(JsonWriter, EscapesWhatMustBeEscaped) {
 }
 
 TEST(JsonWriter, WritesControlCharactersByTheirLettersWhereItIsTold) {
-  const std::string line = json_object([](JsonWriter& json) { json.member("\t", std::string_view("\b\f\n\r\t\0\x1f/", 8)); },
-                                       JsonEscapes::letters);
+  const std::string line = json_object(
+      [](JsonWriter& json) { json.member("\t", std::string_view("\b\f\n\r\t\0\x1f/", 8)); }, JsonEscapes::letters);
   EXPECT_EQ(line, R"({"\t":"\b\f\n\r\t\u0000\u001f/"})");
 }
 
@@ -63,9 +63,8 @@ TEST(JsonWriter, AnObjectHasItsMembersInTheOrderTheyAreWritten) {
     });
     json.member("last", false);
   });
-  EXPECT_EQ(line,
-            R"({"id":7,"name":"a \"b\"","retry":{"max_attempts":3,"empty":{}},"waits_for":[1,2],"none":[],)"
-            R"("history":[{"number":1},{"number":2},[true]],"last":false})");
+  EXPECT_EQ(line, R"({"id":7,"name":"a \"b\"","retry":{"max_attempts":3,"empty":{}},"waits_for":[1,2],"none":[],)"
+                  R"("history":[{"number":1},{"number":2},[true]],"last":false})");
 }
 
 TEST(JsonWriter, ATextThatEndsInABracketOrAColonIsFollowedByAComma) {

@@ -1,8 +1,8 @@
+#include "base/internal/set_while.hpp"
+
 #include <gtest/gtest.h>
 
 #include <stdexcept>
-
-#include "base/internal/set_while.hpp"
 
 namespace argiope {
 namespace {
@@ -12,9 +12,7 @@ TEST(SetWhile, AFlagIsAsBeforeHoweverItsTimeEnds) {
   {
     const SetWhile setting(flag);
     EXPECT_TRUE(flag);
-    {
-      const SetWhile again(flag);
-    }
+    { const SetWhile again(flag); }
     EXPECT_TRUE(flag);
   }
   EXPECT_FALSE(flag);

@@ -1,5 +1,5 @@
-// What a command that runs as a job gets, and what becomes of its output, its errors and its end: real processes, so real
-// time.
+// What a command that runs as a job gets, and what becomes of its output, its errors and its end: real processes, so
+// real time.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -92,7 +92,8 @@ TEST_F(CommandJobTest, KnowsTheFindingsOfACrawl) {
 TEST_F(CommandJobTest, ThatACrawlHadNothingToAskIsItsRemark) {
   TemporaryFolder folder;
   const std::string argiope = folder.file("argiope");
-  std::ofstream(argiope) << "#!/bin/sh\necho 'Finished after 0 s: 0 pages'; echo 'argiope: nothing was due, and so on' >&2\n";
+  std::ofstream(argiope)
+      << "#!/bin/sh\necho 'Finished after 0 s: 0 pages'; echo 'argiope: nothing was due, and so on' >&2\n";
   std::filesystem::permissions(argiope, std::filesystem::perms::owner_all);
   EXPECT_EQ(run({.args = {argiope, "crawl"}}).error, "argiope: nothing was due, and so on");
 }

@@ -73,7 +73,8 @@ TEST(HttpCallForm, NamesTheMemberThatIsWrong) {
   EXPECT_THAT(error_of("{}"), HasSubstr("needs a url"));
   EXPECT_THAT(error_of(R"({"url":"ftp://a.org"})"), HasSubstr(R"(url "ftp://a.org": http:// or https://)"));
   // The path of a webhook is its secret.
-  EXPECT_THAT(error_of(R"({"url":"ftp://ann:secret@a.org/secret?secret"})"), HasSubstr(R"(url "ftp://a.org/…": http:// or https://)"));
+  EXPECT_THAT(error_of(R"({"url":"ftp://ann:secret@a.org/secret?secret"})"),
+              HasSubstr(R"(url "ftp://a.org/…": http:// or https://)"));
   EXPECT_THAT(error_of(R"({"url":"htps:a.org/secret"})"), HasSubstr(R"(url "htps:a.org/…": )"));
   EXPECT_THAT(error_of(R"({"url":"no url"})"), HasSubstr(R"(url "no url")"));
   EXPECT_THAT(error_of(R"({"url":7})"), HasSubstr(R"(url "7")"));
@@ -128,7 +129,8 @@ class HttpCallTest : public LoopTest<RealTime> {
       // To its end, or to a retry that is far away.
       engine->add_listener(kAllJobEvents, [&](const JobEvent& event) {
         const bool is_over = event.kind == JobEventKind::done || event.kind == JobEventKind::buried;
-        const bool waits = (event.kind == JobEventKind::retrying || event.kind == JobEventKind::released) && event.due_at - event.at > 1min;
+        const bool waits = (event.kind == JobEventKind::retrying || event.kind == JobEventKind::released) &&
+                           event.due_at - event.at > 1min;
         if (is_over || waits) worker.stop();
       });
       auto worked = co_await worker.run();

@@ -76,7 +76,8 @@ TEST_F(CommandFilesTest, ADatabaseHasFilesBesideIt) {
     files.writes("--output", file("c.db" + ending));
     const auto good = files.check();
     ASSERT_FALSE(good);
-    EXPECT_EQ(good.error().message, "--output " + file("c.db" + ending) + ": DB " + file("c.db") + " has this file for its own");
+    EXPECT_EQ(good.error().message,
+              "--output " + file("c.db" + ending) + ": DB " + file("c.db") + " has this file for its own");
   }
 }
 

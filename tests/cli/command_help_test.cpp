@@ -1,5 +1,5 @@
-// A command's help as facts, and what is made of them: manual pages and completions. The shells and the readers of manual
-// pages themselves are asked by tests/packaging/help_files_test.sh.
+// A command's help as facts, and what is made of them: manual pages and completions. The shells and the readers of
+// manual pages themselves are asked by tests/packaging/help_files_test.sh.
 #include "cli/help/command_help.hpp"
 
 #include <gmock/gmock.h>

@@ -87,7 +87,8 @@ TEST(CrawlArguments, AHeaderFieldThatIsNoneIsRefused) {
   EXPECT_TRUE(refusal({"a.org", "--header", "A B: value"}).contains("not allowed"));
   EXPECT_EQ(refusal({"a.org", "--header", "host: b.org"}),
             "--header \"host: b.org\": host is set by the client itself");
-  EXPECT_TRUE(refusal({"a.org", "--header-for", "*", "Transfer-Encoding: chunked"}).contains("Transfer-Encoding is set by the client itself"));
+  EXPECT_TRUE(refusal({"a.org", "--header-for", "*", "Transfer-Encoding: chunked"})
+                  .contains("Transfer-Encoding is set by the client itself"));
   EXPECT_TRUE(refusal({"a.org", "--header", "A: b\r\nEvil: c"}).contains("not allowed"));
   EXPECT_TRUE(refusal({"a.org", "--user-agent", "a\r\nb"}).starts_with("--user-agent: control characters"));
 }
@@ -112,9 +113,11 @@ TEST(CrawlArguments, APortOfTheWhitelistIsPartOfIt) {
 
 TEST(CrawlArguments, WhatIsLeftOutIsSpelledAsUrlsAndServersSpellIt) {
   const CrawlOptions options =
-      taken({"a.org", "--domain", "--port", "80,8080", "--port", "443", "--include", "/docs/{a,b}/**", "--exclude", "re:x,y",
-             "--path-prefix", "/a b/", "--no-parent", "--accept-type", "Image/*,application/PDF", "--accept-ext", "html,.PHP",
-             "--reject-ext", "*.zip", "--reject-ext", "tar.gz"});
+      taken({"a.org",         "--domain",  "--port",         "80,8080",       "--port",
+             "443",           "--include", "/docs/{a,b}/**", "--exclude",     "re:x,y",
+             "--path-prefix", "/a b/",     "--no-parent",    "--accept-type", "Image/*,application/PDF",
+             "--accept-ext",  "html,.PHP", "--reject-ext",   "*.zip",         "--reject-ext",
+             "tar.gz"});
   EXPECT_TRUE(options.registrable_domains);
   EXPECT_EQ(options.ports, (std::vector<std::uint16_t>{80, 8080, 443}));
   EXPECT_EQ(options.include, std::vector<std::string>{"/docs/{a,b}/**"}) << "a comma belongs to the pattern";
@@ -127,15 +130,22 @@ TEST(CrawlArguments, WhatIsLeftOutIsSpelledAsUrlsAndServersSpellIt) {
 }
 
 TEST(CrawlArguments, WhatIsNoPatternPathTypeOrExtensionIsRefusedWithTheWayOut) {
-  EXPECT_EQ(refusal({"a.org", "--exclude", "/[a"}), "--exclude: pattern \"/[a\": [ without ]; write \\[ for the character");
+  EXPECT_EQ(refusal({"a.org", "--exclude", "/[a"}),
+            "--exclude: pattern \"/[a\": [ without ]; write \\[ for the character");
   EXPECT_TRUE(refusal({"a.org", "--include", "re:("}).starts_with("--include: pattern \"re:(\": missing )"));
-  EXPECT_EQ(refusal({"a.org", "--path-prefix", "docs"}), "--path-prefix \"docs\": a path begins with / and has no query");
-  EXPECT_EQ(refusal({"a.org", "--path-prefix", "https://a.org/docs/"}),
-            "--path-prefix \"https://a.org/docs/\": a path begins with /; --include https://a.org/docs/** names a host, too");
-  EXPECT_EQ(refusal({"a.org", "--accept-type", "pdf"}), "--accept-type \"pdf\": a media type as in application/pdf or image/*");
-  EXPECT_EQ(refusal({"a.org", "--accept-type", ".mp4"}), "--accept-type \".mp4\": a media type as in video/mp4 or image/*");
-  EXPECT_TRUE(refusal({"a.org", "--reject-ext", "/x/*.zip"}).starts_with("--reject-ext \"/x/*.zip\": an extension as in pdf"));
-  for (const char* port : {"0", "65536", "http"}) EXPECT_THROW((void)options_of({"a.org", "--port", port}), CLI::ParseError) << port;
+  EXPECT_EQ(refusal({"a.org", "--path-prefix", "docs"}),
+            "--path-prefix \"docs\": a path begins with / and has no query");
+  EXPECT_EQ(
+      refusal({"a.org", "--path-prefix", "https://a.org/docs/"}),
+      "--path-prefix \"https://a.org/docs/\": a path begins with /; --include https://a.org/docs/** names a host, too");
+  EXPECT_EQ(refusal({"a.org", "--accept-type", "pdf"}),
+            "--accept-type \"pdf\": a media type as in application/pdf or image/*");
+  EXPECT_EQ(refusal({"a.org", "--accept-type", ".mp4"}),
+            "--accept-type \".mp4\": a media type as in video/mp4 or image/*");
+  EXPECT_TRUE(
+      refusal({"a.org", "--reject-ext", "/x/*.zip"}).starts_with("--reject-ext \"/x/*.zip\": an extension as in pdf"));
+  for (const char* port : {"0", "65536", "http"})
+    EXPECT_THROW((void)options_of({"a.org", "--port", port}), CLI::ParseError) << port;
 }
 
 SeedList list_of(const std::string& text) {
@@ -146,7 +156,8 @@ SeedList list_of(const std::string& text) {
 }
 
 TEST(SeedList, IsAUrlALineAndPassesOverWhatIsEmptyOrAComment) {
-  const SeedList list = list_of("\xef\xbb\xbf# where to start\r\nexample.org/a\r\n\n  http://b.org/#x \n\thttps://c.org");
+  const SeedList list =
+      list_of("\xef\xbb\xbf# where to start\r\nexample.org/a\r\n\n  http://b.org/#x \n\thttps://c.org");
   std::vector<std::string> seeds;
   for (const Url& seed : list.seeds) seeds.push_back(seed.href());
   EXPECT_EQ(seeds, (std::vector<std::string>{"https://example.org/a", "http://b.org/", "https://c.org/"}));
@@ -175,7 +186,8 @@ TEST(SeedList, MayBeInUtf16) {
 }
 
 TEST(SeedList, ABadLineIsToldByItsNumberAndSkipped) {
-  const SeedList list = list_of("http://a.org/\nftp://ann:secret@x/\n" + std::string(100'000, 'x') + "\nhttp://b.org/\n");
+  const SeedList list =
+      list_of("http://a.org/\nftp://ann:secret@x/\n" + std::string(100'000, 'x') + "\nhttp://b.org/\n");
   EXPECT_EQ(list.seeds.size(), 2u);
   EXPECT_EQ(list.bad_count, 2u);
   EXPECT_TRUE(list.bad.at(0).starts_with("list:2: URL \"ftp://"));
@@ -219,7 +231,8 @@ TEST(CrawlArguments, ListsOfUrlsAreReadAndASpanBehindTheShortOptionIsStillTheLon
 
 TEST(CrawlArguments, ExportsAreOfTwoKinds) {
   EXPECT_TRUE(options_of({"a.org", "--export", "x.csv", "--export-broken", "y.jsonl"}));
-  EXPECT_EQ(refusal({"a.org", "--export", "x.txt"}), "--export \"x.txt\": the name must end with .jsonl or .csv, or be -");
+  EXPECT_EQ(refusal({"a.org", "--export", "x.txt"}),
+            "--export \"x.txt\": the name must end with .jsonl or .csv, or be -");
   EXPECT_TRUE(options_of({"a.org", "--export", "-"}));
   EXPECT_TRUE(refusal({"a.org", "--export", "-", "--summary", "json"}).starts_with("--export -: --summary json"));
   EXPECT_TRUE(refusal({"a.org", "--export-broken", "y"}).starts_with("--export-broken"));
@@ -347,18 +360,21 @@ TEST(CrawlArguments, NoValueIsTakenForAnother) {
   };
   EXPECT_EQ(why({"--port", "80,,81"}), "--port: \"80,,81\": a part between its commas is empty; write it as a,b");
   EXPECT_NE(why({"--port", ",", "--max-depth", "1"}).find("--port: \",\""), std::string::npos);
-  for (const char* option : {"--accept-type", "--accept-ext", "--reject-ext", "--strip-parameters", "--keep-parameters"}) {
+  for (const char* option :
+       {"--accept-type", "--accept-ext", "--reject-ext", "--strip-parameters", "--keep-parameters"}) {
     EXPECT_NE(why({option, "a/b,,c/d"}).find("is empty"), std::string::npos) << option;
     EXPECT_NE(why({option, ""}).find("it names nothing"), std::string::npos) << option;
   }
-  EXPECT_EQ(taken({"a.org", "--reject-ext", " zip, tar.gz "}).reject_extensions, (std::vector<std::string>{"zip", "tar.gz"}));
+  EXPECT_EQ(taken({"a.org", "--reject-ext", " zip, tar.gz "}).reject_extensions,
+            (std::vector<std::string>{"zip", "tar.gz"}));
   EXPECT_NE(why({"--max-pages", "010"}).find("write it without a 0 in front"), std::string::npos);
   EXPECT_NE(why({"--max-pages", " 5"}), "");
   for (const char* bytes : {"010M", "M", " 5", ""}) EXPECT_NE(why({"--quota", bytes}), "") << bytes;
   for (const char* option : {"--user-agent", "--accept-status", "--check-only", "--adaptive"}) {
     EXPECT_NE(why({option, ""}).find("it names nothing"), std::string::npos) << option;
   }
-  EXPECT_NE(refusal({"a.org", "--check-links", "--accept-status", "200,,300"}).find("--accept-status: \"200,,300\""), std::string::npos);
+  EXPECT_NE(refusal({"a.org", "--check-links", "--accept-status", "200,,300"}).find("--accept-status: \"200,,300\""),
+            std::string::npos);
   for (const char* sitemap : {"foo", "sitemap.xml", "/sitemap.xml", "maps/site.xml", "a.org/"}) {
     EXPECT_NE(refusal({"a.org", "--sitemap", sitemap}).find("write the whole URL"), std::string::npos) << sitemap;
   }

@@ -77,10 +77,15 @@ TEST_F(UsageTest, AMisspeltOptionIsNamedAndNotItsValue) {
   EXPECT_EQ(said_of({"job", "queue", "mail", "--retry-frist", "2"}),
             "argiope job queue has no option --retry-frist; did you mean --retry-first?; "
             "argiope job queue --help lists what there is");
-  EXPECT_EQ(said_of({"job", "queue", "--puase", "mail"}).find("argiope job queue has no option --puase; did you mean --pause?"), 0u);
-  EXPECT_EQ(said_of({"job", "queue", "mail", "--retry-frist=2"}).find("argiope job queue has no option --retry-frist; did"), 0u);
-  EXPECT_EQ(said_of({"job", "queue", "mail", "--colour"}), "argiope job queue has no option --colour; "
-                                                           "argiope job queue --help lists what there is");
+  EXPECT_EQ(said_of({"job", "queue", "--puase", "mail"})
+                .find("argiope job queue has no option --puase; did you mean --pause?"),
+            0u);
+  EXPECT_EQ(
+      said_of({"job", "queue", "mail", "--retry-frist=2"}).find("argiope job queue has no option --retry-frist; did"),
+      0u);
+  EXPECT_EQ(said_of({"job", "queue", "mail", "--colour"}),
+            "argiope job queue has no option --colour; "
+            "argiope job queue --help lists what there is");
 }
 
 TEST_F(UsageTest, AnOptionOfAnotherProgramIsAnsweredWithOurs) {
@@ -92,31 +97,37 @@ TEST_F(UsageTest, AnOptionOfAnotherProgramIsAnsweredWithOurs) {
   EXPECT_EQ(said_of({"crawl", "--resume"}),
             "argiope crawl has no option --resume; the same command goes on where the last run stopped; argiope crawl "
             "--help lists what there is");
-  EXPECT_EQ(said_of({"crawl", "--wait"}), "argiope crawl has no option --wait; argiope crawl --help lists what there is");
+  EXPECT_EQ(said_of({"crawl", "--wait"}),
+            "argiope crawl has no option --wait; argiope crawl --help lists what there is");
 }
 
 TEST_F(UsageTest, WithoutACommandThoseThatThereAreAreListed) {
-  EXPECT_EQ(said_of({}), "  job      \n  explain  \n\nargiope: name one of these commands; argiope COMMAND --help says more");
+  EXPECT_EQ(said_of({}),
+            "  job      \n  explain  \n\nargiope: name one of these commands; argiope COMMAND --help says more");
   EXPECT_EQ(said_of({"job"}).find("  work   \n  queue  \n\nargiope job: name one of these commands"), 0u);
 }
 
 TEST_F(UsageTest, AFlagTakesNoValueButYesOrNo) {
   refuse_values_of_flags(app_);
-  EXPECT_EQ(said_of({"job", "queue", "mail", "--pause=5"}),
-            "argiope job queue: --pause: \"5\": it takes no value; write --pause alone, or --pause=false; argiope job queue "
-            "--help says more");
+  EXPECT_EQ(
+      said_of({"job", "queue", "mail", "--pause=5"}),
+      "argiope job queue: --pause: \"5\": it takes no value; write --pause alone, or --pause=false; argiope job queue "
+      "--help says more");
   EXPECT_EQ(said_of({"job", "queue", "mail", "--pause=false"}), "");
   EXPECT_EQ(said_of({"job", "queue", "mail", "--pause"}), "");
 }
 
 TEST_F(UsageTest, AWordTooManyIsNamed) {
-  EXPECT_EQ(said_of({"job", "queue", "mail", "report", "again"}).find("argiope job queue: \"report\" is one argument too many"), 0u);
+  EXPECT_EQ(said_of({"job", "queue", "mail", "report", "again"})
+                .find("argiope job queue: \"report\" is one argument too many"),
+            0u);
 }
 
 TEST_F(UsageTest, ACommandStandsBehindDashes) {
-  EXPECT_EQ(said_of({"job", "work", "mail", "./send", "--all"}),
-            "argiope job work: \"./send\" is one argument too many; write a command after --, as in: argiope job work … -- "
-            "./send --all; argiope job work --help lists what there is");
+  EXPECT_EQ(
+      said_of({"job", "work", "mail", "./send", "--all"}),
+      "argiope job work: \"./send\" is one argument too many; write a command after --, as in: argiope job work … -- "
+      "./send --all; argiope job work --help lists what there is");
 }
 
 TEST_F(UsageTest, OtherErrorsNameTheCommand) {
@@ -130,7 +141,8 @@ TEST_F(UsageTest, SpansAreReadInOneNotation) {
   for (const char* text : {"nan", "inf", "-1", "-1s", "1x", ""}) {
     EXPECT_NE(said_of({"job", "queue", "--retry-first", text}).find("--retry-first"), std::string::npos) << text;
   }
-  EXPECT_NE(said_of({"job", "queue", "--retry-longest", "2h"}).find("--retry-longest: 2h: from 1s to 1h"), std::string::npos);
+  EXPECT_NE(said_of({"job", "queue", "--retry-longest", "2h"}).find("--retry-longest: 2h: from 1s to 1h"),
+            std::string::npos);
 }
 
 TEST_F(UsageTest, RatesAreFiniteAndMoreThanNothing) {

@@ -64,8 +64,10 @@ TEST_F(FileKindTest, APipeIsNotRead) {
 TEST_F(FileKindTest, OfAScriptInThePlaceOfAProjectTheProjectIsShown) {
   const std::string path = with("my shop.py", "import os\n");
   EXPECT_EQ(with_file_kind({Errc::invalid_input, "syntax"}, path, FileKind::project).message,
-            path + ": this is a script; a project is a TOML file that names it:\n[project]\nname = \"my-shop\"\n"
-                   "processor = [\"python3\", \"-m\", \"argiope.processor\", \"" + path + "\"]");
+            path +
+                ": this is a script; a project is a TOML file that names it:\n[project]\nname = \"my-shop\"\n"
+                "processor = [\"python3\", \"-m\", \"argiope.processor\", \"" +
+                path + "\"]");
   const std::string program = with("shop.mjs", "");
   EXPECT_TRUE(other_kind(program, FileKind::project)->message.ends_with("[\"node\", \"" + program + "\"]"));
 }
@@ -82,7 +84,8 @@ TEST_F(FileKindTest, AnErrorInTomlKeepsItsLine) {
   const std::string project = with("a.toml", "[project]\nname = \"a\"\n");
   EXPECT_EQ(with_file_kind({Errc::invalid_input, "a.toml:1: tables"}, project, FileKind::configuration).message,
             "a.toml:1: tables; it looks like a project: argiope project run FILE takes it");
-  EXPECT_EQ(with_file_kind({Errc::invalid_input, "a.toml:1: tables"}, project, FileKind::project).message, "a.toml:1: tables");
+  EXPECT_EQ(with_file_kind({Errc::invalid_input, "a.toml:1: tables"}, project, FileKind::project).message,
+            "a.toml:1: tables");
 }
 
 }  // namespace

@@ -26,8 +26,9 @@ std::unique_ptr<Read> read(std::vector<std::string> words, std::vector<CrawlFile
   made->arguments.add_to(app);
   words.insert(words.end(), {"--config", "c.toml"});
   app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
-  made->result = made->arguments.host_file.read_file(
-      app, [&](const std::string& path) { return Result<CrawlFile>(CrawlFile{path, std::move(members), {}}); });
+  made->result = made->arguments.host_file.read_file(app, [&](const std::string& path) {
+    return Result<CrawlFile>(CrawlFile{path, std::move(members), {}});
+  });
   return made;
 }
 
@@ -38,13 +39,13 @@ std::string complaint(CrawlFileOption member) {
 
 TEST(HostArgumentsTest, AFileGivesOptionsThatWereNotGiven) {
   const auto made = read({"--max-depth", "2"}, {{"urls", Kind::list, {"http://a.test/", "http://b.test/"}},
-                                               {"max_depth", Kind::number, {"7"}},
-                                               {"rate", Kind::number, {"2.5"}},
-                                               {"max_time", Kind::text, {"1h"}},
-                                               {"check_links", Kind::flag, {"true"}},
-                                               {"no_robots", Kind::flag, {"false"}},
-                                               {"whitelist", Kind::list, {"c.test", "d.test"}},
-                                               {"header_for", Kind::list, {"a.test", "X: 1", "b.test", "Y: 2"}}});
+                                                {"max_depth", Kind::number, {"7"}},
+                                                {"rate", Kind::number, {"2.5"}},
+                                                {"max_time", Kind::text, {"1h"}},
+                                                {"check_links", Kind::flag, {"true"}},
+                                                {"no_robots", Kind::flag, {"false"}},
+                                                {"whitelist", Kind::list, {"c.test", "d.test"}},
+                                                {"header_for", Kind::list, {"a.test", "X: 1", "b.test", "Y: 2"}}});
   ASSERT_TRUE(made->result) << made->result.error().message;
   const auto options = made->arguments.options();
   ASSERT_TRUE(options) << options.error().message;
@@ -60,15 +61,18 @@ TEST(HostArgumentsTest, AFileGivesOptionsThatWereNotGiven) {
 
 TEST(HostArgumentsTest, WhatIsWrongIsToldWithItsLine) {
   EXPECT_EQ(complaint({"max_detph", Kind::number, {"7"}, 3}),
-            "--config c.toml:3: member \"max_detph\": [crawl] has none; did you mean \"max_depth\"?; argiope crawl --help has all options");
-  EXPECT_THAT(complaint({"max_depth", Kind::text, {"seven"}, 3}), testing::StartsWith("--config c.toml:3: crawl.max_depth: "));
+            "--config c.toml:3: member \"max_detph\": [crawl] has none; did you mean \"max_depth\"?; argiope crawl "
+            "--help has all options");
+  EXPECT_THAT(complaint({"max_depth", Kind::text, {"seven"}, 3}),
+              testing::StartsWith("--config c.toml:3: crawl.max_depth: "));
   EXPECT_EQ(complaint({"max_depth", Kind::flag, {"true"}, 4}),
             "--config c.toml:4: crawl.max_depth: a string, a number or a list of them");
   EXPECT_EQ(complaint({"max_pages", Kind::number, {"-1"}, 4}),
             "--config c.toml:4: crawl.max_pages: --max-pages: \"-1\": a whole number, 0 or more");
   EXPECT_EQ(complaint({"check_links", Kind::text, {"yes"}, 5}), "--config c.toml:5: crawl.check_links: true or false");
   EXPECT_EQ(complaint({"max_depth", Kind::list, {"1", "2"}, 6}), "--config c.toml:6: crawl.max_depth: one value");
-  EXPECT_THAT(complaint({"config", Kind::text, {"x"}, 7}), testing::StartsWith("--config c.toml:7: member \"config\": "));
+  EXPECT_THAT(complaint({"config", Kind::text, {"x"}, 7}),
+              testing::StartsWith("--config c.toml:7: member \"config\": "));
 }
 
 TEST(HostArgumentsTest, TheThrottleIsAskedForOrNot) {
@@ -80,7 +84,8 @@ TEST(HostArgumentsTest, TheThrottleIsAskedForOrNot) {
   EXPECT_EQ(options_of({"--no-autothrottle"}).autothrottle, false);
   EXPECT_EQ(options_of({"--autothrottle-target", "2"}).autothrottle, true);
   EXPECT_EQ(options_of({"--autothrottle-target", "2"}).autothrottle_target, 2);
-  for (const char* wrong : {"nan", "0", "1001", "x"}) EXPECT_THROW(options_of({"--autothrottle-target", wrong}), CLI::ParseError) << wrong;
+  for (const char* wrong : {"nan", "0", "1001", "x"})
+    EXPECT_THROW(options_of({"--autothrottle-target", wrong}), CLI::ParseError) << wrong;
 }
 
 }  // namespace

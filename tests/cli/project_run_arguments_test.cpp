@@ -1,12 +1,11 @@
 // From words to what `argiope project run` works with.
-#include "cli/project/run_arguments.hpp"
-
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/project/run_arguments.hpp"
 #include "support/typed_words.hpp"
 
 namespace argiope {
@@ -27,7 +26,8 @@ Result<Taken> taken(std::vector<std::string> words, std::vector<std::string> sta
   type_into(all.arguments, words);
   if (auto good = all.arguments.check(); !good) return std::unexpected(good.error());
   for (const std::string& start : starts) all.options.seeds.push_back(*Url::parse(start));
-  if (auto applied = all.arguments.apply(all.options, all.setup, no_variable); !applied) return std::unexpected(applied.error());
+  if (auto applied = all.arguments.apply(all.options, all.setup, no_variable); !applied)
+    return std::unexpected(applied.error());
   return all;
 }
 
@@ -55,7 +55,8 @@ TEST(ProjectRunArguments, DefaultsArePoliteAndConfined) {
 TEST(ProjectRunArguments, ANumberThatIsNoneIsToldWithWhatIsAllowed) {
   const auto why = [](const std::vector<std::string>& words) { return why_not_parsed<ProjectRunArguments>(words); };
   for (const char* number : {"0", "-1", "257", "two", "1.5", "4294967297"}) {
-    EXPECT_EQ(why({"shop.toml", "--workers", number}), "--workers: \"" + std::string(number) + "\": a whole number from 1 to 256");
+    EXPECT_EQ(why({"shop.toml", "--workers", number}),
+              "--workers: \"" + std::string(number) + "\": a whole number from 1 to 256");
   }
   EXPECT_EQ(why({"shop.toml", "--concurrency", "0"}), "--concurrency: \"0\": a whole number from 1 to 100000");
   EXPECT_EQ(why({"shop.toml", "--workers", "256", "--concurrency", "100000"}), "");
@@ -73,9 +74,37 @@ TEST(ProjectRunArguments, PagesMayTakeLongerThanRobots) {
 }
 
 TEST(ProjectRunArguments, WhatIsDoneAtHostsIsAsOfACrawl) {
-  const auto all = taken({"a.toml", "b.toml", "-d", "x.db", "--rate", "2", "--per-host", "3", "--delay", "1s", "-u", "shop/1", "--header", "A: b",
-                          "--timeout", "5s", "--proxy", "http://127.0.0.1:9", "--allow-private", "-c", "7", "--workers", "4", "--sandbox", "none",
-                          "--no-autothrottle", "-s", "1", "--retry-wait", "2h", "--once"});
+  const auto all = taken({"a.toml",
+                          "b.toml",
+                          "-d",
+                          "x.db",
+                          "--rate",
+                          "2",
+                          "--per-host",
+                          "3",
+                          "--delay",
+                          "1s",
+                          "-u",
+                          "shop/1",
+                          "--header",
+                          "A: b",
+                          "--timeout",
+                          "5s",
+                          "--proxy",
+                          "http://127.0.0.1:9",
+                          "--allow-private",
+                          "-c",
+                          "7",
+                          "--workers",
+                          "4",
+                          "--sandbox",
+                          "none",
+                          "--no-autothrottle",
+                          "-s",
+                          "1",
+                          "--retry-wait",
+                          "2h",
+                          "--once"});
   ASSERT_TRUE(all);
   EXPECT_EQ(all->arguments.files.size(), 2u);
   EXPECT_EQ(all->arguments.database, "x.db");
@@ -100,15 +129,23 @@ TEST(ProjectRunArguments, WhatIsDoneAtHostsIsAsOfACrawl) {
 TEST(ProjectRunArguments, AResultsFileIsOfOneProjectAndNamesItsFormat) {
   EXPECT_EQ(refusal({"a.toml", "--results", "out.csv"}), "");
   EXPECT_EQ(refusal({"a.toml", "--results", "-"}), "");
-  EXPECT_TRUE(refusal({"a.toml", "--results", "out.xml"}).starts_with("--results \"out.xml\": the name must end with .csv, .json or .jsonl"));
+  EXPECT_TRUE(refusal({"a.toml", "--results", "out.xml"})
+                  .starts_with("--results \"out.xml\": the name must end with .csv, .json or .jsonl"));
   EXPECT_TRUE(refusal({"a.toml", "b.toml", "--results", "out.csv"}).starts_with("--results: give one project's FILE"));
   EXPECT_TRUE(refusal({"--results", "out.csv"}).starts_with("--results: give one project's FILE"));
-  EXPECT_TRUE(refusal({"a.toml", "--results", "-", "--summary", "json"}).starts_with("--summary json: results go to standard output"));
+  EXPECT_TRUE(refusal({"a.toml", "--results", "-", "--summary", "json"})
+                  .starts_with("--summary json: results go to standard output"));
 }
 
 TEST(ProjectRunArguments, WhatIsOutOfRangeIsNoOption) {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--sandbox", "loose"}, {"--workers", "0"}, {"-c", "0"}, {"--rate", "0"},
-                                                {"--summary", "xml"}, {"--sync", "often"}, {"--retry-wait", "soon"}, {"--quota", "1M"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--sandbox", "loose"},
+                                                                                     {"--workers", "0"},
+                                                                                     {"-c", "0"},
+                                                                                     {"--rate", "0"},
+                                                                                     {"--summary", "xml"},
+                                                                                     {"--sync", "often"},
+                                                                                     {"--retry-wait", "soon"},
+                                                                                     {"--quota", "1M"}}) {
     ProjectRunArguments arguments;
     EXPECT_THROW(type_into(arguments, words), CLI::ParseError) << words.front();
   }

@@ -103,7 +103,7 @@ TEST_F(SessionArgumentsTest, CookiesAreSavedForNobodyElseToRead) {
   std::ostringstream text;
   text << std::ifstream(arguments.save_cookies).rdbuf();
   EXPECT_EQ(text.str(), "# Netscape HTTP Cookie File\na.test\tFALSE\t/\tFALSE\t0\ta\t1\n");
-  struct stat facts{};
+  struct stat facts {};
   ASSERT_EQ(::stat(arguments.save_cookies.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777u, 0600u);
   arguments.save_cookies = folder.file("no/such/folder.txt");
@@ -114,12 +114,14 @@ TEST_F(SessionArgumentsTest, CookiesAreSavedForNobodyElseToRead) {
 
 TEST_F(SessionArgumentsTest, ANameIsForTheUrlsHostsAndMayGoOverTls) {
   EXPECT_THAT(users({"http://a.test/x", "https://b.test:8443", "--user", "ann:silk & dew:x"}),
-              ElementsAre("http://a.test ann silk & dew:x", "https://a.test ann silk & dew:x", "https://b.test:8443 ann silk & dew:x"));
+              ElementsAre("http://a.test ann silk & dew:x", "https://a.test ann silk & dew:x",
+                          "https://b.test:8443 ann silk & dew:x"));
   EXPECT_THAT(users({"https://a.test", "--user", "ann:"}), ElementsAre("https://a.test ann "));
 }
 
 TEST_F(SessionArgumentsTest, ANameForAnotherHostGoesOverTlsUnlessSaidOtherwise) {
-  EXPECT_THAT(users({"http://a.test:8080", "--user", "a.test=ann:x"}), ElementsAre("https://a.test ann x", "http://a.test:8080 ann x"));
+  EXPECT_THAT(users({"http://a.test:8080", "--user", "a.test=ann:x"}),
+              ElementsAre("https://a.test ann x", "http://a.test:8080 ann x"));
   EXPECT_THAT(users({"http://a.test:8080", "--user", "a.test:8080=ann:x"}),
               ElementsAre("https://a.test:8080 ann x", "http://a.test:8080 ann x"));
   EXPECT_THAT(users({"http://a.test", "--user", "B.test=ann:x"}), ElementsAre("https://b.test ann x"));
@@ -130,8 +132,10 @@ TEST_F(SessionArgumentsTest, ANameForAnotherHostGoesOverTlsUnlessSaidOtherwise) 
 
 TEST_F(SessionArgumentsTest, WhatNamesItsHostCountsMoreAndWhatIsInTheUrlMost) {
   EXPECT_THAT(users({"http://bob:y@a.test:1", "--user", "ann:x", "--user", "a.test=eve:z"}),
-              ElementsAre("http://a.test:1 bob y sent", "https://a.test eve z", "http://a.test:1 eve z", "http://a.test:1 ann x"));
-  EXPECT_THAT(refusal({"a.test", "--user", "ann:x", "--user", "bob:y"}), HasSubstr("--user: two names for the same hosts"));
+              ElementsAre("http://a.test:1 bob y sent", "https://a.test eve z", "http://a.test:1 eve z",
+                          "http://a.test:1 ann x"));
+  EXPECT_THAT(refusal({"a.test", "--user", "ann:x", "--user", "bob:y"}),
+              HasSubstr("--user: two names for the same hosts"));
 }
 
 TEST_F(SessionArgumentsTest, AnEqualsSignInAPasswordNamesNoHost) {
@@ -144,10 +148,12 @@ TEST_F(SessionArgumentsTest, AnEqualsSignInAPasswordNamesNoHost) {
 TEST_F(SessionArgumentsTest, PasswordsAreReadFromFilesAndVariables) {
   environment["PW"] = "of the environment";
   EXPECT_THAT(users({"https://a.test", "--user", "ann:@env:PW"}), ElementsAre("https://a.test ann of the environment"));
-  EXPECT_THAT(users({"https://a.test", "--user", "ann:@" + file("pw", "of a file\r\nand more")}), ElementsAre("https://a.test ann of a file"));
+  EXPECT_THAT(users({"https://a.test", "--user", "ann:@" + file("pw", "of a file\r\nand more")}),
+              ElementsAre("https://a.test ann of a file"));
   EXPECT_THAT(users({"https://a.test", "--user", "ann:@@home"}), ElementsAre("https://a.test ann @home"));
   EXPECT_EQ(refusal({"a.test", "--user", "ann:@env:NONE"}), "--user: there is no variable \"NONE\" in the environment");
-  EXPECT_THAT(refusal({"a.test", "--user", "ann:@/no/where"}), HasSubstr("--user /no/where: No such file or directory; what begins with @"));
+  EXPECT_THAT(refusal({"a.test", "--user", "ann:@/no/where"}),
+              HasSubstr("--user /no/where: No such file or directory; what begins with @"));
   EXPECT_THAT(refusal({"a.test", "--user", "ann:@" + file("empty", "\n")}), HasSubstr("its first line is empty"));
 }
 
@@ -160,44 +166,56 @@ TEST_F(SessionArgumentsTest, WhatIsNoNameAndPasswordIsRefusedWithoutBeingTold) {
 }
 
 TEST_F(SessionArgumentsTest, NetrcIsReadForItsMachinesAndItsDefaultForTheUrls) {
-  const std::string path = file(".netrc", "machine a.test login ann password x\nmachine c.test login cid password z\ndefault login bob password y\n");
-  EXPECT_THAT(users({"http://a.test", "http://b.test:81", "--netrc-file", path}),
-              ElementsAre("https://a.test ann x", "http://a.test ann x", "https://c.test cid z", "http://b.test:81 bob y"));
+  const std::string path =
+      file(".netrc",
+           "machine a.test login ann password x\nmachine c.test login cid password z\ndefault login bob password y\n");
+  EXPECT_THAT(
+      users({"http://a.test", "http://b.test:81", "--netrc-file", path}),
+      ElementsAre("https://a.test ann x", "http://a.test ann x", "https://c.test cid z", "http://b.test:81 bob y"));
   environment["HOME"] = folder.file("");
   EXPECT_THAT(users({"https://a.test", "--netrc"}), ElementsAre("https://a.test ann x", "https://c.test cid z"));
   environment.clear();
   EXPECT_THAT(refusal({"a.test", "--netrc"}), HasSubstr("--netrc: HOME does not say"));
-  EXPECT_THAT(refusal({"a.test", "--netrc-file", folder.file("none")}), HasSubstr("--netrc-file " + folder.file("none")));
-  EXPECT_THAT(refusal({"a.test", "--netrc-file", file("bad", "machine a.test pass secret")}), HasSubstr("bad: line 1: "));
+  EXPECT_THAT(refusal({"a.test", "--netrc-file", folder.file("none")}),
+              HasSubstr("--netrc-file " + folder.file("none")));
+  EXPECT_THAT(refusal({"a.test", "--netrc-file", file("bad", "machine a.test pass secret")}),
+              HasSubstr("bad: line 1: "));
   EXPECT_THROW((void)options_of({"a.test", "--netrc", "--netrc-file", path}), CLI::ParseError);
 }
 
 TEST_F(SessionArgumentsTest, ALoginIsAPageItsFieldsAndHowToTell) {
   environment["PW"] = "secret";
-  const CrawlOptions options = taken({"a.test", "--login", "a.test/login?next=1", "--login-field", "user=ann", "--login-field",
-                                      "password=@env:PW", "--login-check", "Welcome", "--login-check", "cookie:sid"});
+  const CrawlOptions options =
+      taken({"a.test", "--login", "a.test/login?next=1", "--login-field", "user=ann", "--login-field",
+             "password=@env:PW", "--login-check", "Welcome", "--login-check", "cookie:sid"});
   ASSERT_TRUE(options.login);
   EXPECT_EQ(options.login->page.href(), "https://a.test/login?next=1");
-  EXPECT_EQ(options.login->fields, (std::vector<std::pair<std::string, std::string>>{{"user", "ann"}, {"password", "secret"}}));
+  EXPECT_EQ(options.login->fields,
+            (std::vector<std::pair<std::string, std::string>>{{"user", "ann"}, {"password", "secret"}}));
   EXPECT_EQ(options.login->expected_text, "Welcome");
   EXPECT_EQ(options.login->expected_cookie, "sid");
 }
 
 TEST_F(SessionArgumentsTest, ALoginThatCannotBeIsRefusedByName) {
-  EXPECT_THAT(refusal({"a.test", "--login", "a.test"}), HasSubstr("--login: nothing is filled in; --login-field NAME=VALUE"));
+  EXPECT_THAT(refusal({"a.test", "--login", "a.test"}),
+              HasSubstr("--login: nothing is filled in; --login-field NAME=VALUE"));
   EXPECT_EQ(refusal({"a.test", "--login", "ftp://a.test/", "--login-field", "a=b"}),
             "--login \"ftp://a.test/\": scheme \"ftp\" cannot be crawled; use http or https");
-  EXPECT_THAT(refusal({"a.test", "--login", "https://ann:secret@a.test", "--login-field", "a=b"}), HasSubstr("have no place in this URL"));
+  EXPECT_THAT(refusal({"a.test", "--login", "https://ann:secret@a.test", "--login-field", "a=b"}),
+              HasSubstr("have no place in this URL"));
   const std::vector<std::string> login{"a.test", "--login", "a.test"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), login.begin(), login.end());
     return refusal(more);
   };
-  EXPECT_EQ(with({"--login-field", "secret"}), "--login-field: write it as NAME=VALUE, by the name that the form has for the field");
+  EXPECT_EQ(with({"--login-field", "secret"}),
+            "--login-field: write it as NAME=VALUE, by the name that the form has for the field");
   EXPECT_EQ(with({"--login-field", "a=secret", "--login-field", "a=other"}), "--login-field a: given twice");
   EXPECT_EQ(with({"--login-field", "a=@env:NO"}), "--login-field a: there is no variable \"NO\" in the environment");
-  EXPECT_THAT(with({"--login-field", "a=b", "--login-check", "x", "--login-check", "y"}), HasSubstr("--login-check: two texts"));
-  EXPECT_THAT(with({"--login-field", "a=b", "--login-check", "cookie:"}), HasSubstr("--login-check: a text of the page"));
+  EXPECT_THAT(with({"--login-field", "a=b", "--login-check", "x", "--login-check", "y"}),
+              HasSubstr("--login-check: two texts"));
+  EXPECT_THAT(with({"--login-field", "a=b", "--login-check", "cookie:"}),
+              HasSubstr("--login-check: a text of the page"));
   EXPECT_THROW((void)options_of({"a.test", "--login-field", "a=b"}), CLI::ParseError) << "without --login";
 }
 

@@ -9,7 +9,9 @@
 namespace argiope {
 namespace {
 
-std::string difference(std::string_view before, std::string_view after) { return unified_diff(before, after, "a", "b"); }
+std::string difference(std::string_view before, std::string_view after) {
+  return unified_diff(before, after, "a", "b");
+}
 
 TEST(TextDiff, TheSameIsNothing) {
   EXPECT_EQ(difference("", ""), "");

@@ -77,7 +77,8 @@ TEST(WireArguments, WhatIsNoProxyIsRefusedByNameAndWithoutItsPassword) {
 
 TEST(WireArguments, WhatIsNoProxyInTheEnvironmentIsTroubleOfRequestsThatNeedIt) {
   const ProxySettings proxies = taken({}, {{"https_proxy", "gopher://p"}}).proxies;
-  EXPECT_THAT(proxies.trouble_for_https, HasSubstr("https_proxy: proxy \"gopher://p\": scheme \"gopher\" is not known"));
+  EXPECT_THAT(proxies.trouble_for_https,
+              HasSubstr("https_proxy: proxy \"gopher://p\": scheme \"gopher\" is not known"));
   EXPECT_EQ(proxies.trouble_for_http, "");
 }
 

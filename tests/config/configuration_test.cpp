@@ -55,8 +55,9 @@ on = ["failed"]
 }
 
 TEST(Configuration, SaysWhatIsWrongWithWhoIsToldOfTrouble) {
-  EXPECT_EQ(error_of("[[notify]]\nname = \"ops\"\npush = \"https://x.example\"\non = [\n  \"weather\"]"),
-            R"(a.toml:5: notify "ops": on[0] "weather": buried, expired, missed, failed, depth, age, daemon, alarm, paused, findings)");
+  EXPECT_EQ(
+      error_of("[[notify]]\nname = \"ops\"\npush = \"https://x.example\"\non = [\n  \"weather\"]"),
+      R"(a.toml:5: notify "ops": on[0] "weather": buried, expired, missed, failed, depth, age, daemon, alarm, paused, findings)");
   EXPECT_EQ(error_of("[[notify]]\nname = \"ops\""), R"(a.toml:1: notify "ops": it needs a `push` or a `command`)");
   EXPECT_EQ(error_of("[[notify]]\nname = \"a\"\ncommand = [\"true\"]\n[[notify]]\nname = \"a\"\ncommand = [\"true\"]"),
             R"(a.toml:5: notify "a": there is one of that name in line 2)");
@@ -356,8 +357,10 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
             "a.toml:4: serve: listen[1]: address \"b:x\": port \"x\": a whole number, 0 to 65535");
   EXPECT_EQ(error("[serve]\nlisen = 1"), "a.toml:2: serve: member \"lisen\": [serve] has none");
   EXPECT_EQ(error("serve = 1"), "a.toml:1: serve: a table, [serve]");
-  EXPECT_EQ(error("[serve]\nstore = \"mysql:x\""), "a.toml:2: serve: store \"mysql:x\": \"sqlite:FILE\" or \"memory:\" (nothing is kept)");
-  EXPECT_EQ(error("[serve]\nlisten = [\n\"a:1\",\n\"a:1\"]"), "a.toml:4: serve: listen[1] \"a:1\": \"a:1\" is listened at already");
+  EXPECT_EQ(error("[serve]\nstore = \"mysql:x\""),
+            "a.toml:2: serve: store \"mysql:x\": \"sqlite:FILE\" or \"memory:\" (nothing is kept)");
+  EXPECT_EQ(error("[serve]\nlisten = [\n\"a:1\",\n\"a:1\"]"),
+            "a.toml:4: serve: listen[1] \"a:1\": \"a:1\" is listened at already");
   EXPECT_EQ(error("[serve]\norigins = [\n\"https://a\",\n\"*\"]").substr(0, 31), "a.toml:4: serve: origins[1] \"*\"");
   EXPECT_EQ(error("[[queue]]\nname = \"q\"\ncommand = []"),
             "a.toml:3: queue \"q\": command: args: a list of a program and its arguments");
@@ -368,27 +371,33 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
 }
 
 TEST(Configuration, LetsNobodyButTheDaemonFillAndWorkOffItsOwnQueues) {
-  EXPECT_EQ(error_of("[[schedule]]\nname = 's'\ntrigger = '@every 1s'\n[schedule.job]\nqueue = 'argiope.notify.ops'\n"),
-            "a.toml:5: schedule \"s\": job.queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues");
+  EXPECT_EQ(
+      error_of("[[schedule]]\nname = 's'\ntrigger = '@every 1s'\n[schedule.job]\nqueue = 'argiope.notify.ops'\n"),
+      "a.toml:5: schedule \"s\": job.queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues");
   EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.notify.ops'\ncommand = ['cat']\n"),
             "a.toml:3: queue \"argiope.notify.ops\": command: the daemon alone works off its own queues");
   EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.x'\npush = 'https://a.example/'\n"),
             "a.toml:3: queue \"argiope.x\": push: the daemon alone works off its own queues");
-  EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.x'\nworkers = 2\n"), "a.toml:3: queue \"argiope.x\": workers: the daemon alone works off its own queues");
-  EXPECT_EQ(read("[[queue]]\nname = 'argiope.notify.ops'\nmax_attempts = 3\n").queues.size(), 1u) << "its policy is the operator's";
+  EXPECT_EQ(error_of("[[queue]]\nname = 'argiope.x'\nworkers = 2\n"),
+            "a.toml:3: queue \"argiope.x\": workers: the daemon alone works off its own queues");
+  EXPECT_EQ(read("[[queue]]\nname = 'argiope.notify.ops'\nmax_attempts = 3\n").queues.size(), 1u)
+      << "its policy is the operator's";
 }
 
 TEST(Configuration, NamesFilesOfProjects) {
-  const Configuration told = read("[serve]\npages = \"shops.db\"\n[[project]]\nfile = \"shop.toml\"\n[[project]]\nfile = \"news.toml\"\n");
+  const Configuration told =
+      read("[serve]\npages = \"shops.db\"\n[[project]]\nfile = \"shop.toml\"\n[[project]]\nfile = \"news.toml\"\n");
   EXPECT_EQ(told.serve.pages, "shops.db");
   ASSERT_EQ(told.projects.size(), 2u);
   EXPECT_EQ(told.projects[1].file, "news.toml");
   EXPECT_EQ(error_of("[[project]]\n"), "a.toml:1: project: a project needs a file");
   EXPECT_EQ(error_of("[[project]]\nfile = 7\n"), "a.toml:2: project: file 7: the name of a project's file");
   EXPECT_EQ(error_of("[[project]]\nfiles = \"a\"\n"), "a.toml:2: project: member \"files\": [[project]] has none");
-  EXPECT_EQ(error_of("[[project]]\nfile = \"a\"\n[[project]]\nfile = \"a\"\n"), "a.toml:4: project: file \"a\": it is there already");
+  EXPECT_EQ(error_of("[[project]]\nfile = \"a\"\n[[project]]\nfile = \"a\"\n"),
+            "a.toml:4: project: file \"a\": it is there already");
   EXPECT_EQ(error_of("[project]\nname = \"shop\"\n"), "a.toml:1: project: tables, each under [[project]]");
-  const Configuration visits = read("[projects]\nrate = 2\nheader = [\"X: 1\"]\n[[projects.host]]\nmatch = \"a.test\"\nper_host = 3\n");
+  const Configuration visits =
+      read("[projects]\nrate = 2\nheader = [\"X: 1\"]\n[[projects.host]]\nmatch = \"a.test\"\nper_host = 3\n");
   ASSERT_EQ(visits.visits.options.size(), 2u);
   const auto rate = std::ranges::find(visits.visits.options, "rate", &CrawlFileOption::name);
   ASSERT_NE(rate, visits.visits.options.end());
@@ -455,20 +464,25 @@ TEST(Configuration, SaysWhichSchedulesCallWhatNobodyRuns) {
 }
 
 TEST(Configuration, SaysWhichPushesNeedPrivateAddresses) {
-  const auto found = private_pushes(read("[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/x'\n[[queue]]\nname = 'b'\n"
-                                         "push = { url = 'http://10.0.0.1/', allow_private = true }\n[[queue]]\nname = 'c'\n"
-                                         "push = 'https://shop.example/'\n[[notify]]\nname = 'n'\npush = 'http://localhost/'\n"
-                                         "[[notify]]\nname = 'm'\nallow_private = true\npush = 'http://localhost/'\n"));
+  const auto found =
+      private_pushes(read("[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/x'\n[[queue]]\nname = 'b'\n"
+                          "push = { url = 'http://10.0.0.1/', allow_private = true }\n[[queue]]\nname = 'c'\n"
+                          "push = 'https://shop.example/'\n[[notify]]\nname = 'n'\npush = 'http://localhost/'\n"
+                          "[[notify]]\nname = 'm'\nallow_private = true\npush = 'http://localhost/'\n"));
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].substr(0, 36), R"(a.toml:3: queue "a": push: 10.0.0.1 )");
   EXPECT_EQ(found[1].substr(0, 38), R"(a.toml:12: notify "n": push: localhost)");
-  EXPECT_TRUE(private_pushes(read("[serve]\nallow_private = true\n[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/'\n")).empty());
+  EXPECT_TRUE(private_pushes(read("[serve]\nallow_private = true\n[[queue]]\nname = 'a'\npush = 'http://10.0.0.1/'\n"))
+                  .empty());
 }
 
 TEST(Configuration, SaysWhichSchedulesNeedPrivateAddresses) {
-  const std::string text = "[[schedule]]\nname = 'a'\ntrigger = '@every 1h'\njob = { function = 'http', payload = { url = 'http://10.0.0.1/x' } }\n"
-                           "[[schedule]]\nname = 'b'\ntrigger = '@every 1h'\njob = { function = 'http', payload = { url = 'https://shop.example/' } }\n"
-                           "[[schedule]]\nname = 'c'\ntrigger = '@every 1h'\njob = { queue = 'mail', payload = 'http://10.0.0.1/' }\n";
+  const std::string text =
+      "[[schedule]]\nname = 'a'\ntrigger = '@every 1h'\njob = { function = 'http', payload = { url = "
+      "'http://10.0.0.1/x' } }\n"
+      "[[schedule]]\nname = 'b'\ntrigger = '@every 1h'\njob = { function = 'http', payload = { url = "
+      "'https://shop.example/' } }\n"
+      "[[schedule]]\nname = 'c'\ntrigger = '@every 1h'\njob = { queue = 'mail', payload = 'http://10.0.0.1/' }\n";
   const auto found = private_calls(read(text));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].substr(0, 33), R"(a.toml:4: schedule "a": 10.0.0.1 )");
@@ -486,7 +500,8 @@ TEST(Configuration, ReadsFilesAndSaysWhichCannotBeRead) {
   std::ofstream(path) << "[[queue]]\nname = 7\n";
   EXPECT_EQ(read_configuration(path).error().message, path + ":2: name 7: a string of 1 to 512 bytes");
   EXPECT_EQ(parse_configuration(std::string(kMostConfigurationBytes + 1, ' '), "a").error().code, Errc::too_large);
-  EXPECT_EQ(read_configuration("/dev/null", FileReading::again).error().message, "/dev/null: is not a plain file: it cannot be read again");
+  EXPECT_EQ(read_configuration("/dev/null", FileReading::again).error().message,
+            "/dev/null: is not a plain file: it cannot be read again");
   EXPECT_TRUE(read_configuration("/dev/null"));
 }
 

@@ -93,13 +93,17 @@ delay = "1m30s"
 TEST(CrawlFileTest, TellsWhatIsWrongAndWhere) {
   EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a.test\"\nraet = 1"),
             "c.toml:3: host[0]: member \"raet\": a host has none; did you mean \"rate\"?");
-  EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a.test\"\nrate = 0"), "c.toml:3: host[0].rate \"0\": a number above 0");
-  EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a.test\"\nexclude = [\"a\", \"re:(\"]").substr(0, 26), "c.toml:3: host[0].exclude[");
+  EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a.test\"\nrate = 0"),
+            "c.toml:3: host[0].rate \"0\": a number above 0");
+  EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a.test\"\nexclude = [\"a\", \"re:(\"]").substr(0, 26),
+            "c.toml:3: host[0].exclude[");
   EXPECT_EQ(wrong_crawl_file("[[host]]\nrate = 1"),
             "c.toml:1: host[0]: a host needs match: whose settings these are, as in match = \"example.org\"");
-  EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a/b\""),
-            "c.toml:2: host[0].match: \"a/b\": a host, HOST:PORT, http://HOST, *.DOMAIN for its subdomains, or * for all");
-  EXPECT_EQ(wrong_crawl_file("[hosts]\n"), "c.toml:1: member \"hosts\": there are [crawl] and [[host]]; did you mean \"host\"?");
+  EXPECT_EQ(
+      wrong_crawl_file("[[host]]\nmatch = \"a/b\""),
+      "c.toml:2: host[0].match: \"a/b\": a host, HOST:PORT, http://HOST, *.DOMAIN for its subdomains, or * for all");
+  EXPECT_EQ(wrong_crawl_file("[hosts]\n"),
+            "c.toml:1: member \"hosts\": there are [crawl] and [[host]]; did you mean \"host\"?");
   EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a.test\"\nheaders = { \"X Y\" = \"1\" }"),
             "c.toml:3: host[0].headers.X Y: control characters, and spaces or colons in the name, are not allowed");
   EXPECT_EQ(wrong_crawl_file("[[host]]\nmatch = \"a.test\"\nheaders = { \"Content-Length\" = \"1\" }"),

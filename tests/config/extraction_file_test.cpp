@@ -54,10 +54,13 @@ fields = { title = "page:title" }
 TEST(ExtractionRuleFile, TellsWhatIsWrongAndWhere) {
   EXPECT_EQ(wrong_rules("[[rule]]\nfields = { a = \"css:h1 >\" }"),
             "a.toml:2: field \"a\": css \"h1 >\": a selector is missing behind the combinator, at character 5");
-  EXPECT_EQ(wrong_rules("[[rule]]\nname = \"x\"\n[rule.fields]\nb = \"css:p\"\n[rule.fields.a]\ncss = \"p\"\ntype = \"word\""),
-            "a.toml:7: rule[0].fields.a.type \"word\": text, lines, raw, html, inner_html, number, integer, boolean, date, url or json");
+  EXPECT_EQ(wrong_rules(
+                "[[rule]]\nname = \"x\"\n[rule.fields]\nb = \"css:p\"\n[rule.fields.a]\ncss = \"p\"\ntype = \"word\""),
+            "a.toml:7: rule[0].fields.a.type \"word\": text, lines, raw, html, inner_html, number, integer, boolean, "
+            "date, url or json");
   EXPECT_EQ(wrong_rules("[[rule]]\nname = \"x\"\n[rule.fields]\nb = \"css:p\"\na = \"p\""),
-            "a.toml:5: rule \"x\": field \"a\": \"p\": begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, json:, readable: or page:");
+            "a.toml:5: rule \"x\": field \"a\": \"p\": begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, "
+            "json:, readable: or page:");
   EXPECT_EQ(wrong_rules("[[rules]]"), "a.toml:1: member \"rules\": rules are under [[rule]]");
   EXPECT_EQ(wrong_rules("[[rule]]\nname = \"x\""), "a.toml:1: rule[0]: a rule needs fields");
   EXPECT_TRUE(wrong_rules("[[rule]\n").starts_with("a.toml:1: "));

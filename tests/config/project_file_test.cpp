@@ -90,15 +90,19 @@ secret_file = "password"
 )";
 
 TEST(ProjectFileTest, HasWhoReadsItsPagesAndWhatIsSecret) {
-  const auto hook = parse_project_file("[project]\nname = \"a\"\nprocessor = { webhook = \"http://127.0.0.1:9000/a#b\", secret_env = \"A_HOOK\" }\n", "a.toml");
+  const auto hook = parse_project_file(
+      "[project]\nname = \"a\"\nprocessor = { webhook = \"http://127.0.0.1:9000/a#b\", secret_env = \"A_HOOK\" }\n",
+      "a.toml");
   ASSERT_TRUE(hook) << hook.error().message;
   EXPECT_FALSE(hook->processor.empty());
   EXPECT_EQ(hook->processor.webhook, "http://127.0.0.1:9000/a");
   EXPECT_EQ(hook->processor.secret_variable, "A_HOOK");
-  const auto named = parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\nsecrets = [\"A\", \"_B2\"]\n", "a.toml");
+  const auto named =
+      parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\nsecrets = [\"A\", \"_B2\"]\n", "a.toml");
   ASSERT_TRUE(named) << named.error().message;
   EXPECT_THAT(named->processor.secrets, ElementsAre(ProjectSecret{"A", ""}, ProjectSecret{"_B2", ""}));
-  const auto filed = parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\n[project.secrets]\nA = \"secrets/a\"\n", "a.toml");
+  const auto filed = parse_project_file(
+      "[project]\nname = \"a\"\nprocessor = [\"./a\"]\n[project.secrets]\nA = \"secrets/a\"\n", "a.toml");
   ASSERT_TRUE(filed) << filed.error().message;
   EXPECT_THAT(filed->processor.secrets, ElementsAre(ProjectSecret{"A", "secrets/a"}));
   EXPECT_NE(named->processor, filed->processor);
@@ -176,32 +180,40 @@ TEST(ProjectFileTest, HasWhatItSays) {
 
 TEST(ProjectFileTest, TakesSizesAsPeopleWriteThem) {
   const auto read_size = [](std::string_view size) {
-    const auto read = parse_project_file("[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"r\"\n[[sink]]\nfile = \"a\"\n"
-                                         "rotate_size = " + std::string(size) + "\n", "a.toml");
+    const auto read = parse_project_file(
+        "[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"r\"\n[[sink]]\nfile = \"a\"\n"
+        "rotate_size = " +
+            std::string(size) + "\n",
+        "a.toml");
     return read ? read->sinks.at(0).rotate_bytes : std::nullopt;
   };
   EXPECT_EQ(read_size("5000"), 5'000u);
   EXPECT_EQ(read_size("\"64KB\""), 64'000u);
   EXPECT_EQ(read_size("\"100mb\""), 100'000'000u);
   EXPECT_EQ(read_size("\"2GiB\""), 2ULL << 30);
-  for (const char* wrong : {"\"\"", "\"MB\"", "\"-1MB\"", "\"5 PB\"", "\"1e9\"", "999", "true", "\"99999999999TB\"", "\"nan\""}) {
+  for (const char* wrong :
+       {"\"\"", "\"MB\"", "\"-1MB\"", "\"5 PB\"", "\"1e9\"", "999", "true", "\"99999999999TB\"", "\"nan\""}) {
     EXPECT_FALSE(read_size(wrong)) << wrong;
   }
 }
 
 TEST(ProjectFileTest, TakesRulesThatAScriptNames) {
-  EXPECT_TRUE(parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\n[[sink]]\nqueue = \"q\"\nrules = [\"detail_page\"]\n", "a.toml"));
+  EXPECT_TRUE(parse_project_file(
+      "[project]\nname = \"a\"\nprocessor = [\"./a\"]\n[[sink]]\nqueue = \"q\"\nrules = [\"detail_page\"]\n",
+      "a.toml"));
 }
 
 TEST(ProjectFileTest, NeedsLittle) {
-  const auto read = parse_project_file("[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"all\"\n", "a.toml");
+  const auto read =
+      parse_project_file("[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"all\"\n", "a.toml");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->status, ProjectStatus::running);
   EXPECT_TRUE(read->rules[0].follow);
   EXPECT_EQ(read->rules[0].terms.age, kNeverOld);
   EXPECT_EQ(read->rules[0].terms.tag, 0u);
   EXPECT_TRUE(parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\n", "a.toml"));
-  EXPECT_TRUE(parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\nschedule = \"0 6 * * *\"\n", "a.toml"));
+  EXPECT_TRUE(
+      parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\nschedule = \"0 6 * * *\"\n", "a.toml"));
 }
 
 TEST(ProjectFileTest, HasWhatItsRequestsSay) {
@@ -232,10 +244,12 @@ accept = "text/html"
 
 [[rule]]
 name = "rest"
-)", "a.toml");
+)",
+                                           "a.toml");
   ASSERT_TRUE(source) << source.error().message;
   const ProjectDefinition& read = source->definition;
-  EXPECT_EQ(stored({.request = read.request}), R"({"request":{"headers":{"User-Agent":"shop"},"connect_timeout_ms":500}})");
+  EXPECT_EQ(stored({.request = read.request}),
+            R"({"request":{"headers":{"User-Agent":"shop"},"connect_timeout_ms":500}})");
   const RequestSettings& item = read.rules[0].request;
   EXPECT_EQ(item.method.value, "POST");
   EXPECT_EQ(item.body.value, "a=b");
@@ -260,7 +274,8 @@ name = "rest"
 }
 
 TEST(ProjectFileTest, TakesBackAsJsonWhatTomlCannot) {
-  const auto read = parse_project_json(R"({"project":{"name":"a","start":"http://a.test/","request":{"headers":{"A":"b"}}},
+  const auto read =
+      parse_project_json(R"({"project":{"name":"a","start":"http://a.test/","request":{"headers":{"A":"b"}}},
     "rule":[{"name":"none","match":"/x","request":null},{"name":"r","request":{"headers":{"A":null},"render":null}}]})");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_TRUE(settled(file_settings(read->rules[0].request, read->request)).is_empty());
@@ -268,16 +283,21 @@ TEST(ProjectFileTest, TakesBackAsJsonWhatTomlCannot) {
 }
 
 TEST(ProjectFileTest, TellsWhatIsWrongWithARequestAndKeepsItsValues) {
-  constexpr std::string_view kBefore = "[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"r\"\n[rule.request]\n";  // six lines
+  constexpr std::string_view kBefore =
+      "[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"r\"\n[rule.request]\n";  // six lines
   const std::pair<std::string_view, std::string_view> wrong[] = {
       {"metod = \"GET\"", "a.toml:7: rule[0].request: member \"metod\": a request has none; did you mean \"method\"?"},
       {"method = \"TRACE\"", "a.toml:7: rule[0].request.method \"TRACE\": GET, HEAD"},
       {"method = 1", "a.toml:7: rule[0].request.method 1: "},
       {"headers = [\"a\"]", "a.toml:7: rule[0].request.headers"},
-      {"[rule.request.headers]\nA = \"b\"\n\"C D\" = \"e\"", "a.toml:9: rule[0].request.headers \"C D\": no name of a header"},
-      {"[rule.request.headers]\nA = \"b\"\nAuthorization = \"geheim\\n\"", "a.toml:9: rule[0].request.headers.Authorization: a string without"},
-      {"[rule.request.headers]\nAuthorization = [\"geheim\"]", "a.toml:8: rule[0].request.headers.Authorization: a string"},
-      {"[rule.request.headers]\nA = \"b\"\nhost = \"c\"", "a.toml:9: rule[0].request.headers \"host\": only Argiope can say it"},
+      {"[rule.request.headers]\nA = \"b\"\n\"C D\" = \"e\"",
+       "a.toml:9: rule[0].request.headers \"C D\": no name of a header"},
+      {"[rule.request.headers]\nA = \"b\"\nAuthorization = \"geheim\\n\"",
+       "a.toml:9: rule[0].request.headers.Authorization: a string without"},
+      {"[rule.request.headers]\nAuthorization = [\"geheim\"]",
+       "a.toml:8: rule[0].request.headers.Authorization: a string"},
+      {"[rule.request.headers]\nA = \"b\"\nhost = \"c\"",
+       "a.toml:9: rule[0].request.headers \"host\": only Argiope can say it"},
       {"cookies = { \"a=b\" = \"c\" }", "a.toml:7: rule[0].request.cookies \"a=b\": no name of a cookie"},
       {"cookies = { a = \"geheim; d\" }", "a.toml:7: rule[0].request.cookies.a: a string without"},
       {"body = 1", "a.toml:7: rule[0].request.body"},
@@ -292,7 +312,8 @@ TEST(ProjectFileTest, TellsWhatIsWrongWithARequestAndKeepsItsValues) {
       {"etag = 1", "a.toml:7: rule[0].request.etag 1: "},
       {"robots = 0", "a.toml:7: rule[0].request.robots 0: true or false"},
       {"render = true", "a.toml:7: rule[0].request.render true: an object"},
-      {"render = { widht = 5 }", "a.toml:7: rule[0].request.render: member \"widht\": render has none; did you mean \"width\"?"},
+      {"render = { widht = 5 }",
+       "a.toml:7: rule[0].request.render: member \"widht\": render has none; did you mean \"width\"?"},
       {"[rule.request.render]\nrun_at = \"now\"", "a.toml:8: rule[0].request.render.run_at \"now\": "},
   };
   for (const auto& [text, said] : wrong) {
@@ -301,10 +322,14 @@ TEST(ProjectFileTest, TellsWhatIsWrongWithARequestAndKeepsItsValues) {
     EXPECT_THAT(read.error().message, HasSubstr(said)) << text;
     EXPECT_THAT(read.error().message, Not(HasSubstr("geheim"))) << text;
   }
-  const auto of_all = parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\n[project.request]\nredirect = 1\n", "a.toml");
+  const auto of_all =
+      parse_project_file("[project]\nname = \"a\"\nprocessor = [\"./a\"]\n[project.request]\nredirect = 1\n", "a.toml");
   ASSERT_FALSE(of_all);
-  EXPECT_THAT(of_all.error().message, HasSubstr("a.toml:5: project.request: member \"redirect\": a request has none; did you mean \"redirects\"?"));
-  const auto no_table = parse_project_file("[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"r\"\nrequest = 5\n", "a.toml");
+  EXPECT_THAT(
+      of_all.error().message,
+      HasSubstr("a.toml:5: project.request: member \"redirect\": a request has none; did you mean \"redirects\"?"));
+  const auto no_table = parse_project_file(
+      "[project]\nname = \"a\"\nstart = \"http://a.test/\"\n[[rule]]\nname = \"r\"\nrequest = 5\n", "a.toml");
   ASSERT_FALSE(no_table);
   EXPECT_THAT(no_table.error().message, HasSubstr("a.toml:6: rule[0].request 5: an object"));
 }
@@ -315,7 +340,7 @@ struct WrongFile {
 
 TEST(ProjectFileTest, TellsWhatIsWrongAndWhere) {
   constexpr std::string_view kProject = "[project]\nname = \"a\"\nstart = \"http://a.test/\"\n";  // three lines
-  constexpr std::string_view kRule = "[[rule]]\nname = \"r\"\n";                                   // lines 4 and 5
+  constexpr std::string_view kRule = "[[rule]]\nname = \"r\"\n";                                  // lines 4 and 5
   const WrongFile of_rules[] = {
       {"aeg = \"1d\"", "a.toml:6: rule[0]: member \"aeg\": a rule has none; did you mean \"age\"?"},
       {"age = \"soon\"", "a.toml:6: rule[0].age \"soon\": a time such as"},
@@ -325,7 +350,8 @@ TEST(ProjectFileTest, TellsWhatIsWrongAndWhere) {
       {"match = [\"/a\", \"re:[\"]", "a.toml:6: rule[0].match[1]: "},
       {"follow = 1", "a.toml:6: rule[0].follow \"1\": true, false, or patterns"},
       {"follow = []", "a.toml:6: rule[0].follow: no pattern is there"},
-      {"revisit = \"often\"", "a.toml:6: rule[0].revisit: \"often\": it has no \"..\"; write it as MIN..MAX, as in 10m..7d; or \"adaptive\""},
+      {"revisit = \"often\"",
+       "a.toml:6: rule[0].revisit: \"often\": it has no \"..\"; write it as MIN..MAX, as in 10m..7d; or \"adaptive\""},
       {"auto_recrawl = true", "a.toml:4: rule[0]: auto_recrawl needs an age above 0"},
       {"auto_recrawl = true\nage = 0", "a.toml:4: rule[0]: auto_recrawl needs an age above 0"},
       {"retries = 1001", "a.toml:6: rule[0].retries \"1001\": a whole number, 0 to 1000"},
@@ -333,43 +359,61 @@ TEST(ProjectFileTest, TellsWhatIsWrongAndWhere) {
       {"retry_delay = [\"1m\", \"x\"]", "a.toml:6: rule[0].retry_delay[1]: duration \"x\": "},
       {"priority = 1.5", "a.toml:6: rule[0].priority \"1.5\": a whole number"},
       {"each = \"css:p\"", "a.toml:4: rule[0]: each is for records, and there are no fields"},
-      {"part = \"a\"\nfields = { a = \"css:p\" }", "a.toml:6: rule[0].part: it tells records of one page apart, and there is no each"},
-      {"each = \"css:p\"\npart = \"b\"\nfields = { a = \"css:p\" }", "a.toml:7: rule[0].part: \"b\": no field of the rule has that name"},
-      {"each = \"css:p\"\npart = \"a\"\nfields = { a = { css = \"p\", all = true } }", "a.toml:7: rule[0].part \"a\": the field is a list"},
+      {"part = \"a\"\nfields = { a = \"css:p\" }",
+       "a.toml:6: rule[0].part: it tells records of one page apart, and there is no each"},
+      {"each = \"css:p\"\npart = \"b\"\nfields = { a = \"css:p\" }",
+       "a.toml:7: rule[0].part: \"b\": no field of the rule has that name"},
+      {"each = \"css:p\"\npart = \"a\"\nfields = { a = { css = \"p\", all = true } }",
+       "a.toml:7: rule[0].part \"a\": the field is a list"},
       {"call = true", "a.toml:4: rule[0]: it has call, and the project has no processor"},
       {"fields = { a = \"css:h1 >\" }", "a.toml:6: rule \"r\": field \"a\": css \"h1 >\": a selector is missing"},
-      {"fields = { a = { css = \"p\", typ = \"text\" } }", "a.toml:6: rule[0].fields.a: member \"typ\": a field has none"},
+      {"fields = { a = { css = \"p\", typ = \"text\" } }",
+       "a.toml:6: rule[0].fields.a: member \"typ\": a field has none"},
       {"[[rule]]\nname = \"r\"", "a.toml:6: rule[1]: there is a rule \"r\" already"},
-      {"[[rule]]\nname = \"s\"", "a.toml:6: rule[1]: no page gets it: rule \"r\" before it has no match, and takes all"},
-      {"[[rule]]\nname = \"a\\\"b\"", "a.toml:7: rule[1].name \"a\"b\": quotes, backslashes and control characters are not allowed"},
+      {"[[rule]]\nname = \"s\"",
+       "a.toml:6: rule[1]: no page gets it: rule \"r\" before it has no match, and takes all"},
+      {"[[rule]]\nname = \"a\\\"b\"",
+       "a.toml:7: rule[1].name \"a\"b\": quotes, backslashes and control characters are not allowed"},
       {"[[rule]]\nmatch = \"/\"", "a.toml:6: rule[1]: a rule needs a name"},
       {"match = \"/list/*\"", "a.toml:3: project.start \"http://a.test/\": no rule matches it"},
-      {"fields = { a = \"css:p\" }\n[alarm]\ncoverage = { b = 0.5 }", "a.toml:8: alarm.coverage.b: \"b\": no field has that name"},
+      {"fields = { a = \"css:p\" }\n[alarm]\ncoverage = { b = 0.5 }",
+       "a.toml:8: alarm.coverage.b: \"b\": no field has that name"},
       {"[alarm]\nmost_failures = 5", "a.toml:7: alarm.most_failures \"5\": a share from 0 to 1"},
       {"[[alarm]]", "a.toml:6: alarm \"[{}]\": a table: [alarm]"},
       {"[[sink]]", "a.toml:6: sink[0]: a sink has one of file, webhook, command, queue and postgresql"},
-      {"[[sink]]\nfile = \"a\"\nqueue = \"b\"", "a.toml:6: sink[0]: a sink has one of file, webhook, command, queue and postgresql"},
+      {"[[sink]]\nfile = \"a\"\nqueue = \"b\"",
+       "a.toml:6: sink[0]: a sink has one of file, webhook, command, queue and postgresql"},
       {"[[sink]]\nwebhook = \"ftp://a.test/\"", "a.toml:7: sink[0].webhook: \"ftp://a.test/\": neither http nor https"},
       {"[[sink]]\nfile = \"a\"\nrules = [\"x\"]", "a.toml:8: sink[0].rules: \"x\": no rule has that name"},
-      {"[[sink]]\nfile = \"a\"\nformt = \"csv\"", "a.toml:8: sink[0]: member \"formt\": a sink has none; did you mean \"format\"?"},
+      {"[[sink]]\nfile = \"a\"\nformt = \"csv\"",
+       "a.toml:8: sink[0]: member \"formt\": a sink has none; did you mean \"format\"?"},
       {"[[sink]]\nfile = \"a\"\nformat = \"xml\"", "a.toml:8: sink[0].format \"xml\": jsonl, csv"},
       {"[[sink]]\nfile = \"a\"\nrotate_size = \"much\"", "a.toml:8: sink[0].rotate_size \"much\": bytes, as in"},
       {"[[sink]]\nfile = \"a\"\nrotate_size = \"1B\"", "a.toml:8: sink[0].rotate_size \"1B\": at least 1000 bytes"},
       {"[[sink]]\nfile = \"a\"\nrotate_every = \"1s\"", "a.toml:8: sink[0].rotate_every \"1s\": at least a minute"},
-      {"[[sink]]\nfile = \"a\"\nsecret_env = \"A\"", "a.toml:8: sink[0].secret_env: only a sink with webhook or postgresql has it"},
-      {"[[sink]]\nqueue = \"a\"\ntime_limit = \"1m\"", "a.toml:8: sink[0].time_limit: only a sink with webhook or command or postgresql has it"},
-      {"[[sink]]\nwebhook = \"http://a.test\"\nsecret_env = \"A=B\"", "a.toml:8: sink[0].secret_env \"A=B\": no name of a variable"},
-      {"[[sink]]\nwebhook = \"http://a.test\"\nsecret_file = \"a\"\nsecret_env = \"A\"", "a.toml:9: sink[0].secret_env: it has secret_file already"},
-      {"[[sink]]\nwebhook = \"http://a.test\"\ntime_limit = \"2d\"", "a.toml:8: sink[0].time_limit \"2d\": at most a day"},
+      {"[[sink]]\nfile = \"a\"\nsecret_env = \"A\"",
+       "a.toml:8: sink[0].secret_env: only a sink with webhook or postgresql has it"},
+      {"[[sink]]\nqueue = \"a\"\ntime_limit = \"1m\"",
+       "a.toml:8: sink[0].time_limit: only a sink with webhook or command or postgresql has it"},
+      {"[[sink]]\nwebhook = \"http://a.test\"\nsecret_env = \"A=B\"",
+       "a.toml:8: sink[0].secret_env \"A=B\": no name of a variable"},
+      {"[[sink]]\nwebhook = \"http://a.test\"\nsecret_file = \"a\"\nsecret_env = \"A\"",
+       "a.toml:9: sink[0].secret_env: it has secret_file already"},
+      {"[[sink]]\nwebhook = \"http://a.test\"\ntime_limit = \"2d\"",
+       "a.toml:8: sink[0].time_limit \"2d\": at most a day"},
       {"[[sink]]\npostgresql = \"dbname=a\"", "a.toml:6: sink[0]: a sink with postgresql needs a table"},
       {"[[sink]]\npostgresql = \"\"\ntable = \"A; drop\"", "a.toml:7: sink[0].postgresql"},
-      {"[[sink]]\npostgresql = \"dbname=a\"\ntable = \"A; drop\"", "a.toml:8: sink[0].table \"A; drop\": small letters"},
-      {"[[sink]]\nqueue = \"a\"\n[[sink]]\nqueue = \"a\"", "a.toml:8: sink[1]: there is a sink \"queue a\" already: give it a name of its own"},
-      {"[[sink]]\nfile = \"a\"\nname = \"x\"\n[[sink]]\nfile = \"a\"", "a.toml:9: sink[1]: there is a sink with file \"a\" already"},
+      {"[[sink]]\npostgresql = \"dbname=a\"\ntable = \"A; drop\"",
+       "a.toml:8: sink[0].table \"A; drop\": small letters"},
+      {"[[sink]]\nqueue = \"a\"\n[[sink]]\nqueue = \"a\"",
+       "a.toml:8: sink[1]: there is a sink \"queue a\" already: give it a name of its own"},
+      {"[[sink]]\nfile = \"a\"\nname = \"x\"\n[[sink]]\nfile = \"a\"",
+       "a.toml:9: sink[1]: there is a sink with file \"a\" already"},
       {"[rules]", "a.toml:6: member \"rules\": a project's file has none; did you mean \"rule\"?"},
   };
   for (const WrongFile& one : of_rules) {
-    const auto read = parse_project_file(std::string(kProject) + std::string(kRule) + std::string(one.text) + "\n", "a.toml");
+    const auto read =
+        parse_project_file(std::string(kProject) + std::string(kRule) + std::string(one.text) + "\n", "a.toml");
     ASSERT_FALSE(read) << one.text;
     EXPECT_THAT(read.error().message, HasSubstr(one.said)) << one.text;
     EXPECT_TRUE(read.error().message.starts_with(one.said.substr(0, 9))) << read.error().message;
@@ -382,28 +426,39 @@ TEST(ProjectFileTest, TellsWhatIsWrongAndWhere) {
       {"[project]\nnam = \"a\"", "a.toml:2: project: member \"nam\": [project] has none; did you mean \"name\"?"},
       {"[project]\nname = \"a\"\nstatus = \"RUNING\"", "a.toml:3: project.status \"RUNING\": "},
       {"[project]\nname = \"a\"\nstart = \"a.test\"", "a.toml:3: project.start: \"a.test\": "},
-      {"[project]\nname = \"a\"\nstart = [\"http://a.test/\", \"data:,x\"]", "a.toml:3: project.start[1]: \"data:,x\": scheme \"data\""},
+      {"[project]\nname = \"a\"\nstart = [\"http://a.test/\", \"data:,x\"]",
+       "a.toml:3: project.start[1]: \"data:,x\": scheme \"data\""},
       {"[project]\nname = \"a\"\nevery = \"0s\"", "a.toml:3: project.every: duration \"0s\": "},
-      {"[project]\nname = \"a\"\nevery = \"1d\"\nschedule = \"0 6 * * *\"", "a.toml:4: project.schedule: it has `every` already"},
+      {"[project]\nname = \"a\"\nevery = \"1d\"\nschedule = \"0 6 * * *\"",
+       "a.toml:4: project.schedule: it has `every` already"},
       {"[project]\nname = \"a\"\nschedule = \"0 6 31 2 *\"", "a.toml:3: project.schedule"},
       {"[project]\nname = \"a\"\nrate = 0", "a.toml:3: project.rate \"0\": a number above 0"},
       {"[project]\nname = \"a\"\nburst = 0", "a.toml:3: project.burst \"0\": a whole number"},
       {"[project]\nname = \"a\"\npause_after = -1", "a.toml:3: project.pause_after \"-1\": a whole number"},
-      {"[project]\nname = \"a\"\nprocessor = [\"./a\"]\nreadable = \"/opt\"", "a.toml:4: project.readable \"/opt\": folders and files"},
-      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\" }\nreadable = [\"/opt\"]", "a.toml:4: project.readable: they are for a script"},
+      {"[project]\nname = \"a\"\nprocessor = [\"./a\"]\nreadable = \"/opt\"",
+       "a.toml:4: project.readable \"/opt\": folders and files"},
+      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\" }\nreadable = [\"/opt\"]",
+       "a.toml:4: project.readable: they are for a script"},
       {"[project]\nname = \"a\"\nweight = 0", "a.toml:3: project.weight \"0\": a whole number"},
       {"[project]\nname = \"a\"\nweight = 101", "a.toml:3: project.weight \"101\": a whole number"},
-      {"[project]\nname = \"a\"\nprocessor = \"./a\"", "a.toml:3: project.processor \"./a\": a program and its arguments"},
+      {"[project]\nname = \"a\"\nprocessor = \"./a\"",
+       "a.toml:3: project.processor \"./a\": a program and its arguments"},
       {"[project]\nname = \"a\"\nprocessor = {}", "a.toml:3: project.processor: as a table it needs webhook"},
       {"[project]\nname = \"a\"\nprocessor = { webhok = \"http://a.test/\" }", "a.toml:3: project.processor"},
       {"[project]\nname = \"a\"\nprocessor = { webhook = \"ftp://a.test/\" }", "a.toml:3: project.processor.webhook: "},
-      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://u:p@a.test/\" }", "a.toml:3: project.processor.webhook: it has a name or password"},
-      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\", secret_env = \"../A\" }", "a.toml:3: project.processor.secret_env"},
-      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\", secret_file = \"a\", secret_env = \"A\" }", "a.toml:3: project.processor.secret_env: it has secret_file"},
-      {"[project]\nname = \"a\"\nprocessor = [\"./a\"]\nsecrets = \"A\"", "a.toml:4: project.secrets \"A\": names of variables"},
+      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://u:p@a.test/\" }",
+       "a.toml:3: project.processor.webhook: it has a name or password"},
+      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\", secret_env = \"../A\" }",
+       "a.toml:3: project.processor.secret_env"},
+      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\", secret_file = \"a\", secret_env = \"A\" }",
+       "a.toml:3: project.processor.secret_env: it has secret_file"},
+      {"[project]\nname = \"a\"\nprocessor = [\"./a\"]\nsecrets = \"A\"",
+       "a.toml:4: project.secrets \"A\": names of variables"},
       {"[project]\nname = \"a\"\nprocessor = [\"./a\"]\nsecrets = [\"A-B\"]", "a.toml:4: project.secrets"},
-      {"[project]\nname = \"a\"\nprocessor = [\"./a\"]\nsecrets = [\"A\", \"A\"]", "a.toml:4: project.secrets[1]: \"A\" is there already"},
-      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\" }\nsecrets = [\"A\"]", "a.toml:4: project.secrets: they are for a script"},
+      {"[project]\nname = \"a\"\nprocessor = [\"./a\"]\nsecrets = [\"A\", \"A\"]",
+       "a.toml:4: project.secrets[1]: \"A\" is there already"},
+      {"[project]\nname = \"a\"\nprocessor = { webhook = \"http://a.test/\" }\nsecrets = [\"A\"]",
+       "a.toml:4: project.secrets: they are for a script"},
       {"[project]\nname = \"a\"\n[[rule]]\nname = \"r\"", "a.toml:1: project: a project needs start"},
       {"[project]\nname = \"a\"\nstart = \"http://a.test/\"\nscope = \"b.test\"\n[[rule]]\nname = \"r\"",
        "a.toml:3: project.start \"http://a.test/\": it is out of the project's scope"},
@@ -428,23 +483,29 @@ TEST(ProjectFileTest, IsBoundedAndNamed) {
     return all;
   };
   const std::string deep = times(500'000, "a.") + "a";
-  for (const std::string& text : {deep + " = 1", "[" + deep + "]", "[[" + deep + "]]", "x = { y = \"\"\"#\\\"\"\"\"\"\", " + deep + " = 1 }", "x = '#'\n" + deep + " = 1",
-                                  times(200, "a.a.a.a.a = { ") + "b = 1" + times(200, " }")}) {
+  for (const std::string& text :
+       {deep + " = 1", "[" + deep + "]", "[[" + deep + "]]", "x = { y = \"\"\"#\\\"\"\"\"\"\", " + deep + " = 1 }",
+        "x = '#'\n" + deep + " = 1", times(200, "a.a.a.a.a = { ") + "b = 1" + times(200, " }")}) {
     const auto read = parse_project_file(text, "deep");
     ASSERT_FALSE(read);
     EXPECT_THAT(read.error().message, HasSubstr("nested deeper than 256 levels")) << text.substr(0, 100);
-    EXPECT_THAT(parse_configuration(text.substr(0, 100'000), "deep").error().message, HasSubstr("nested deeper than 256 levels"));
+    EXPECT_THAT(parse_configuration(text.substr(0, 100'000), "deep").error().message,
+                HasSubstr("nested deeper than 256 levels"));
   }
-  EXPECT_THAT(parse_project_file("x = [" + times(1'000, "1.5, ") + "]\n# " + deep, "flat").error().message, HasSubstr("\"x\""));
+  EXPECT_THAT(parse_project_file("x = [" + times(1'000, "1.5, ") + "]\n# " + deep, "flat").error().message,
+              HasSubstr("\"x\""));
   EXPECT_EQ(read_project_file("/nowhere/a.toml").error().message, "/nowhere/a.toml: No such file or directory");
-  EXPECT_EQ(read_project_source("/dev/null", FileReading::again).error().message, "/dev/null: is not a plain file: it cannot be read again");
+  EXPECT_EQ(read_project_source("/dev/null", FileReading::again).error().message,
+            "/dev/null: is not a plain file: it cannot be read again");
   const TemporaryFolder folder;
   std::ofstream(folder.file("a.toml")) << kShop;
   EXPECT_TRUE(read_project_file(folder.file("a.toml")));
   std::ofstream(folder.file("b.toml")) << "[[sink]]\nqueue = \"argiope.notify.ops\"\n" << kShop;
   const auto forged = read_project_source(folder.file("b.toml"));
   ASSERT_FALSE(forged);
-  EXPECT_THAT(forged.error().message, HasSubstr("b.toml:2: sink[0].queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues"));
+  EXPECT_THAT(
+      forged.error().message,
+      HasSubstr("b.toml:2: sink[0].queue \"argiope.notify.ops\": the daemon alone puts jobs into its own queues"));
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ TEST(SettingsChanges, OfAnotherSecretSayOnlyWhoseItIs) {
 TEST(SettingsChanges, NameTokensHostsAndWhenTheCertificateExpires) {
   const Configuration same;
   const std::vector<Token> old{{.name = "ann", .digest = "aa"}, {.name = "bob", .digest = "bb"}};
-  const std::vector<Token> now{{.name = "bob", .digest = "bb", .scope = TokenScope::admin}, {.name = "eve", .digest = "ee"}};
+  const std::vector<Token> now{{.name = "bob", .digest = "bb", .scope = TokenScope::admin},
+                               {.name = "eve", .digest = "ee"}};
   const std::vector<std::string> none, hosts{"jobs.example"};
   EXPECT_EQ(changes_between({same, old, none}, {same, now, hosts, WallTime{std::chrono::seconds{1'790'000'000}}}),
             R"({"tokens":{"added":["eve"],"changed":["bob"],"removed":["ann"]},"hosts":["jobs.example"],)"

@@ -28,7 +28,9 @@ TEST(AddressGateTest, CallsWhoHasWaitedLongest) {
 TEST(AddressGateTest, APlaceOfWhoHasGoneIsTheNextOnes) {
   AddressGate gate(2);
   std::string called;
-  const auto waker = [&](char name, bool is_there) { return [&called, name, is_there] { return called += name, is_there; }; };
+  const auto waker = [&](char name, bool is_there) {
+    return [&called, name, is_there] { return called += name, is_there; };
+  };
   EXPECT_TRUE(gate.enter(kGateAddress, waker('-', true)));
   EXPECT_TRUE(gate.enter(kGateAddress, waker('-', true)));
   for (const char name : {'a', 'b'}) EXPECT_FALSE(gate.enter(kGateAddress, waker(name, false)));

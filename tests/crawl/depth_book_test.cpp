@@ -34,7 +34,8 @@ TEST(DepthBook, ARedirectIsNoLinkAndUnknownUrlsArePassedOver) {
   EXPECT_EQ(book.recount().at(7), 0u) << "what is found again is there already";
 }
 
-// What is found late is passed on against the order in which links were met: each link is followed once, and not once a round.
+// What is found late is passed on against the order in which links were met: each link is followed once, and not once a
+// round.
 TEST(DepthBook, ALongWayBackIsCountedAtOnce) {
   constexpr std::uint64_t kUrls = 50'000;
   DepthBook book;

@@ -37,7 +37,8 @@ std::string told(const FieldValue& value) {
   for (const FieldValue& entry : value.list) all += (all.size() > 1 ? "|" : "") + told(entry);
   return all + "]";
 }
-ExtractedRecords extracted(const ExtractionRules& rules, std::string_view html, std::string_view type = "text/html; charset=utf-8") {
+ExtractedRecords extracted(const ExtractionRules& rules, std::string_view html,
+                           std::string_view type = "text/html; charset=utf-8") {
   const auto extractor = Extractor::compile(rules);
   EXPECT_TRUE(extractor) << extractor.error().message;
   ExtractedPage page{kPageUrl, html, type};
@@ -77,45 +78,59 @@ TEST(Extraction, TakesTextInOneLineByCssAndXPath) {
 }
 
 TEST(Extraction, ConvertsToEachType) {
-  EXPECT_THAT(values({"n:number=css:.price", "s:boolean=css:.stock", "u:url=css:a.more", "d:date=css:time", "i:integer=xpath:count(//li)",
-                      "h:html=css:h1", "in:inner_html=css:h1", "l:lines=css:ul", "img:url=css:img", "m:number=css:meta[itemprop=price]"},
-                     kShop),
-              ElementsAre("1234.50", "true", "https://shop.example/shop/more?a=1&b=2", "2026-03-12T14:30:00Z", "3",
-                          "<h1>Lamp <b>X</b></h1>", "Lamp <b>X</b>", "a\nb", "https://shop.example/shop/l.png", "9.50"));
+  EXPECT_THAT(
+      values({"n:number=css:.price", "s:boolean=css:.stock", "u:url=css:a.more", "d:date=css:time",
+              "i:integer=xpath:count(//li)", "h:html=css:h1", "in:inner_html=css:h1", "l:lines=css:ul",
+              "img:url=css:img", "m:number=css:meta[itemprop=price]"},
+             kShop),
+      ElementsAre("1234.50", "true", "https://shop.example/shop/more?a=1&b=2", "2026-03-12T14:30:00Z", "3",
+                  "<h1>Lamp <b>X</b></h1>", "Lamp <b>X</b>", "a\nb", "https://shop.example/shop/l.png", "9.50"));
 }
 
 TEST(Extraction, TakesListsWithoutEmptyValues) {
-  EXPECT_THAT(values({"all[]=css:li", "none[]=css:h6", "hrefs[]=css:a::attr(href)"}, kShop), ElementsAre("[a|b]", "none", "[more?a=1&b=2]"));
+  EXPECT_THAT(values({"all[]=css:li", "none[]=css:h6", "hrefs[]=css:a::attr(href)"}, kShop),
+              ElementsAre("[a|b]", "none", "[more?a=1&b=2]"));
 }
 
 TEST(Extraction, TakesWhatPagesSayOfThemselves) {
-  EXPECT_THAT(values({"a=meta:description", "b=og:title", "c=jsonld:Product$.name", "d:number=jsonld:$.offers.price", "e=jsonld:$.offers"}, kShop),
+  EXPECT_THAT(values({"a=meta:description", "b=og:title", "c=jsonld:Product$.name", "d:number=jsonld:$.offers.price",
+                      "e=jsonld:$.offers"},
+                     kShop),
               ElementsAre("A lamp", "The Lamp", "L", "9.5", "{\"price\":9.5}"));
-  EXPECT_THAT(values({"a=page:title", "b=page:canonical", "c=page:language", "d=page:description", "e=page:headings", "f=page:url",
-                      "g:integer=page:status", "h:integer=page:depth", "i=page:fetched_at", "j=page:content_type"},
+  EXPECT_THAT(values({"a=page:title", "b=page:canonical", "c=page:language", "d=page:description", "e=page:headings",
+                      "f=page:url", "g:integer=page:status", "h:integer=page:depth", "i=page:fetched_at",
+                      "j=page:content_type"},
                      kShop),
               ElementsAre("Lamp & more", "https://shop.example/item/7", "en", "A lamp",
-                          R"json([{"level":1,"text":"Lamp X"},{"level":2,"text":"Size"}])json", "https://shop.example/item/7?x=1", "200", "3",
-                          "2026-03-12T14:30:00.000Z", "text/html; charset=utf-8"));
+                          R"json([{"level":1,"text":"Lamp X"},{"level":2,"text":"Size"}])json",
+                          "https://shop.example/item/7?x=1", "200", "3", "2026-03-12T14:30:00.000Z",
+                          "text/html; charset=utf-8"));
 }
 
 TEST(Extraction, ReadsANumberThatIsRaisedOrStruckOutApart) {
   constexpr std::string_view kPrices =
-      "<p id=a>$12<sup>99</sup></p><p id=b>10<sup>2</sup> kg</p><p id=c><s>15</s><b>12</b></p><p id=d>12<span>34</span></p><p id=e>85 m<sup>2</sup></p>";
-  EXPECT_THAT(values({"a:number=css:#a", "c:number=css:#c", "d:number=css:#d", "e:number=css:#e"}, kPrices), ElementsAre("12.99", "15", "1234", "85"));
+      "<p id=a>$12<sup>99</sup></p><p id=b>10<sup>2</sup> kg</p><p id=c><s>15</s><b>12</b></p><p "
+      "id=d>12<span>34</span></p><p id=e>85 m<sup>2</sup></p>";
+  EXPECT_THAT(values({"a:number=css:#a", "c:number=css:#c", "d:number=css:#d", "e:number=css:#e"}, kPrices),
+              ElementsAre("12.99", "15", "1234", "85"));
   EXPECT_EQ(extracted(rules_of_fields({"b:number=css:#b"}), kPrices).troubles.size(), 1u) << "a power";
 }
 
 TEST(Extraction, ReadsBrokenLinkedDataAndItemsWithinItems) {
   constexpr std::string_view kScript = "<script type=application/ld+json>";
-  const std::string within = std::string(kScript) + R"({"@type":"ItemList","itemListElement":[{"item":{"@type":"https://schema.org/Product/","name":"P"}}]})" + "</script>";
+  const std::string within =
+      std::string(kScript) +
+      R"({"@type":"ItemList","itemListElement":[{"item":{"@type":"https://schema.org/Product/","name":"P"}}]})" +
+      "</script>";
   EXPECT_THAT(values({"a=jsonld:Product$.name"}, within), ElementsAre("P"));
-  const std::string broken = std::string(kScript) + R"(var x = {"@type":"Product","size":"24" TV",'name':"P" "b":[1)" + "</script>";
+  const std::string broken =
+      std::string(kScript) + R"(var x = {"@type":"Product","size":"24" TV",'name':"P" "b":[1)" + "</script>";
   EXPECT_THAT(values({"a=jsonld:Product$.name", "b=jsonld:Product$.size"}, broken), ElementsAre("P", "24\" TV"));
 }
 
 TEST(Extraction, SearchesThePageByPatterns) {
-  EXPECT_THAT(values({"price:number=re:EUR ([0-9.,]+)", "all[]=re:<li>(\\w+)", "whole=re:EUR \\d"}, kShop), ElementsAre("1234.50", "[a|b]", "EUR 1"));
+  EXPECT_THAT(values({"price:number=re:EUR ([0-9.,]+)", "all[]=re:<li>(\\w+)", "whole=re:EUR \\d"}, kShop),
+              ElementsAre("1234.50", "[a|b]", "EUR 1"));
 }
 
 TEST(Extraction, CutsValuesByPatterns) {
@@ -129,7 +144,8 @@ TEST(Extraction, CutsValuesByPatterns) {
 }
 
 TEST(Extraction, TakesTheFirstSourceThatHasAValue) {
-  const auto rules = rules_of_json(R"json({"rule":[{"fields":{"t":["css:h6","og:title","css:h1"],"u":{"css":["h6","h2"],"meta":"description"},
+  const auto rules = rules_of_json(
+      R"json({"rule":[{"fields":{"t":["css:h6","og:title","css:h1"],"u":{"css":["h6","h2"],"meta":"description"},
     "d":{"css":"h6","default":"nothing"},"n":{"css":"h6","type":"number","default":0},"c":{"css":"a.more","attribute":"href"}}}]})json");
   const auto records = extracted(rules, kShop).records;
   ASSERT_EQ(records.size(), 1u);
@@ -150,7 +166,8 @@ TEST(Extraction, TakesTheFirstMatchThatHasAValue) {
 
 TEST(Extraction, MakesARecordOfEachElement) {
   constexpr std::string_view html =
-      "<title>T</title><div class=i><b>1</b><a href=x>p</a></div><div class=i><b>2</b></div><div class=i></div><b>3</b>";
+      "<title>T</title><div class=i><b>1</b><a href=x>p</a></div><div class=i><b>2</b></div><div "
+      "class=i></div><b>3</b>";
   auto rules = rules_of_fields({"n:integer=css:b", "u:url=css:a", "t=page:title"}, "css:.i");
   auto records = extracted(rules, html).records;
   ASSERT_EQ(records.size(), 3u) << "the title is a value, also of the third";
@@ -205,10 +222,12 @@ TEST(Extraction, GoesByTheFirstRuleThatMatches) {
 
 TEST(Extraction, ReadsXml) {
   const auto records =
-      extracted(rules_of_fields({"t=css:title", "m:url=css:media|thumbnail::attr(url)", "d:date=css:pubDate"}, "css:item"),
-                "<?xml version='1.0'?><rss xmlns:media='m'><channel><title>no</title><item><title>A</title><media:thumbnail url='t.png'/>"
-                "<pubDate>Thu, 12 Mar 2026 14:30:00 GMT</pubDate></item></channel></rss>",
-                "application/rss+xml")
+      extracted(
+          rules_of_fields({"t=css:title", "m:url=css:media|thumbnail::attr(url)", "d:date=css:pubDate"}, "css:item"),
+          "<?xml version='1.0'?><rss xmlns:media='m'><channel><title>no</title><item><title>A</title><media:thumbnail "
+          "url='t.png'/>"
+          "<pubDate>Thu, 12 Mar 2026 14:30:00 GMT</pubDate></item></channel></rss>",
+          "application/rss+xml")
           .records;
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(told(records[0].values[0]), "A");
@@ -231,42 +250,56 @@ std::vector<std::string> json_values(const std::vector<std::string>& fields, std
 }
 
 TEST(ExtractionOfJson, GoesByPointers) {
-  EXPECT_THAT(json_values({"a=json:/shop", "b=json:/items/1/name", "c=json:/a~1b/~0", "d=json:/items/2/name", "e=json:/items/01/name",
-                           "f=json:/shop/x", "g=json:/items/name", "h=json:/items/0/none", "i=json:/n", "j=json:/*"}),
+  EXPECT_THAT(json_values({"a=json:/shop", "b=json:/items/1/name", "c=json:/a~1b/~0", "d=json:/items/2/name",
+                           "e=json:/items/01/name", "f=json:/shop/x", "g=json:/items/name", "h=json:/items/0/none",
+                           "i=json:/n", "j=json:/*"}),
               ElementsAre("S", "Bulb", "odd", "none", "none", "none", "none", "none", "12345678901234", "7"));
 }
 
 TEST(ExtractionOfJson, KeepsKindsAndConvertsToOthers) {
-  const auto records = extracted(rules_of_fields({"a=json:/items/0/price", "b=json:/items/0/new", "c:raw=json:/items/0/price", "d:json=json:/items/0/name",
-                                                  "e=json:/items/0/more", "f:json=json:/items/0/more", "g:number=json:/items/1/price"}),
-                                 kItemsJson, "application/json; charset=utf-8")
-                           .records;
+  const auto records =
+      extracted(rules_of_fields({"a=json:/items/0/price", "b=json:/items/0/new", "c:raw=json:/items/0/price",
+                                 "d:json=json:/items/0/name", "e=json:/items/0/more", "f:json=json:/items/0/more",
+                                 "g:number=json:/items/1/price"}),
+                kItemsJson, "application/json; charset=utf-8")
+          .records;
   ASSERT_EQ(records.size(), 1u);
   using Kind = FieldValue::Kind;
-  EXPECT_THAT(records[0].values, ElementsAre(FieldValue{Kind::number, "9.5", {}}, FieldValue{Kind::boolean, "true", {}}, FieldValue{Kind::text, "9.5", {}},
-                                             FieldValue{Kind::json, "\" Lamp \"", {}}, FieldValue{Kind::json, "{\"n\":1}", {}},
-                                             FieldValue{Kind::json, "{\"n\":1}", {}}, FieldValue{Kind::number, "3.50", {}}));
-  EXPECT_THAT(json_values({"a=json:/items/0/name", "b:date=json:/items/0/at", "c:url=json:/items/0/link", "d:number=json:/items/0/text",
-                           "e:boolean=json:/items/0/new", "f:integer=json:/items/0/price", "g=re:EUR ([0-9.,]+)", "h=page:url"}),
-              ElementsAre("Lamp", "2026-03-12", "https://shop.example/l?a", "1234.50", "true", "none", "1.234,50", "https://shop.example/item/7?x=1"));
+  EXPECT_THAT(records[0].values,
+              ElementsAre(FieldValue{Kind::number, "9.5", {}}, FieldValue{Kind::boolean, "true", {}},
+                          FieldValue{Kind::text, "9.5", {}}, FieldValue{Kind::json, "\" Lamp \"", {}},
+                          FieldValue{Kind::json, "{\"n\":1}", {}}, FieldValue{Kind::json, "{\"n\":1}", {}},
+                          FieldValue{Kind::number, "3.50", {}}));
+  EXPECT_THAT(json_values({"a=json:/items/0/name", "b:date=json:/items/0/at", "c:url=json:/items/0/link",
+                           "d:number=json:/items/0/text", "e:boolean=json:/items/0/new",
+                           "f:integer=json:/items/0/price", "g=re:EUR ([0-9.,]+)", "h=page:url"}),
+              ElementsAre("Lamp", "2026-03-12", "https://shop.example/l?a", "1234.50", "true", "none", "1.234,50",
+                          "https://shop.example/item/7?x=1"));
 }
 
 TEST(ExtractionOfJson, TakesLists) {
-  EXPECT_THAT(json_values({"a[]=json:/items/0/tags", "b=json:/items/0/tags", "c[]=json:/items/*/name", "d[]=json:/matrix/*/*", "e[]=json:/matrix",
-                           "f=json:/matrix/*/0", "g[]=json:/shop"}),
+  EXPECT_THAT(json_values({"a[]=json:/items/0/tags", "b=json:/items/0/tags", "c[]=json:/items/*/name",
+                           "d[]=json:/matrix/*/*", "e[]=json:/matrix", "f=json:/matrix/*/0", "g[]=json:/shop"}),
               ElementsAre("[x|y]", "[\"x\",\"y\",null,\"\"]", "[Lamp|Bulb]", "[1|2|3]", "[[1,2]|[3]]", "1", "[S]"));
 }
 
 TEST(ExtractionOfJson, MakesARecordOfEachEntry) {
-  auto found = extracted(rules_of_fields({"n=json:/name", "p:number=json:/price", "u=page:url"}, "json:/items"), kItemsJson, "application/json");
+  auto found = extracted(rules_of_fields({"n=json:/name", "p:number=json:/price", "u=page:url"}, "json:/items"),
+                         kItemsJson, "application/json");
   ASSERT_EQ(found.records.size(), 2u);
   EXPECT_EQ(told(found.records[1].values[0]), "Bulb");
   EXPECT_EQ(told(found.records[1].values[1]), "3.50");
-  EXPECT_EQ(extracted(rules_of_fields({"n=json:/0"}, "json:/matrix"), kItemsJson, "application/json").records.size(), 2u);
-  EXPECT_EQ(extracted(rules_of_fields({"n=json:"}, "json:/matrix/*"), kItemsJson, "application/json").records.size(), 3u);
-  EXPECT_EQ(extracted(rules_of_fields({"n=json:/n"}, "json:/items/*/more"), kItemsJson, "application/json").records.size(), 1u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:/0"}, "json:/matrix"), kItemsJson, "application/json").records.size(),
+            2u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:"}, "json:/matrix/*"), kItemsJson, "application/json").records.size(),
+            3u);
+  EXPECT_EQ(
+      extracted(rules_of_fields({"n=json:/n"}, "json:/items/*/more"), kItemsJson, "application/json").records.size(),
+      1u);
   EXPECT_EQ(extracted(rules_of_fields({"n=json:"}, "json:/shop"), kItemsJson, "application/json").records.size(), 0u);
-  EXPECT_EQ(extracted(rules_of_fields({"n=json:/a"}, "json:"), "[{\"a\":1},{\"b\":1},{\"a\":2}]", "application/json").records.size(), 2u);
+  EXPECT_EQ(extracted(rules_of_fields({"n=json:/a"}, "json:"), "[{\"a\":1},{\"b\":1},{\"a\":2}]", "application/json")
+                .records.size(),
+            2u);
   EXPECT_EQ(extracted(rules_of_fields({"n=json:/name"}, "json:/items"), "<p>x</p>").records.size(), 0u) << "no JSON";
 }
 
@@ -307,7 +340,8 @@ TEST(ExtractionOfJson, ThatIsNoneIsAnError) {
     ASSERT_FALSE(records) << text.substr(0, 20);
     EXPECT_EQ(records.error().code, Errc::invalid_input);
   }
-  EXPECT_EQ(extractor->extract({kPageUrl, std::string(11 << 20, ' '), "application/json"}).error().code, Errc::too_large);
+  EXPECT_EQ(extractor->extract({kPageUrl, std::string(11 << 20, ' '), "application/json"}).error().code,
+            Errc::too_large);
 }
 
 TEST(ExtractionOfJson, IsBoundedInWork) {
@@ -333,7 +367,8 @@ TEST(Extraction, CountsWhatWasFoundInDroppedRecordsToo) {
   auto rules = rules_of_fields({"n:integer=css:b", "a=css:a", "d=css:u"}, "css:.i");
   rules.rules[0].fields[1].required = true;
   rules.rules[0].fields[2].fallback = "x";
-  const auto found = extracted(rules, "<div class=i><b>1</b><a>x</a></div><div class=i><b>2</b></div><div class=i></div>");
+  const auto found =
+      extracted(rules, "<div class=i><b>1</b><a>x</a></div><div class=i><b>2</b></div><div class=i></div>");
   EXPECT_EQ(found.records.size(), 1u);
   EXPECT_THAT(found.found, ElementsAre(2, 1, 0));
 }
@@ -378,17 +413,24 @@ TEST(ExtractionMistake, InAFieldIsTold) {
   EXPECT_THAT(mistake_in("css:h1"), HasSubstr("write it as NAME=css:SELECTOR"));
   EXPECT_THAT(mistake_in("=css:h1"), HasSubstr("write it as NAME=css:SELECTOR"));
   EXPECT_THAT(mistake_in("a:word=css:h1"), HasSubstr("the types are text, lines, raw"));
-  EXPECT_EQ(mistake_in("a=h1"), "field \"a\": \"h1\": begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, json:, readable: or page:");
-  EXPECT_EQ(mistake_in("a=css:h1 >"), "field \"a\": css \"h1 >\": a selector is missing behind the combinator, at character 5");
+  EXPECT_EQ(
+      mistake_in("a=h1"),
+      "field \"a\": \"h1\": begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, json:, readable: or page:");
+  EXPECT_EQ(mistake_in("a=css:h1 >"),
+            "field \"a\": css \"h1 >\": a selector is missing behind the combinator, at character 5");
   EXPECT_EQ(mistake_in("a=xpath://a["), "field \"a\": xpath \"//a[\": a step is missing, at character 5");
   EXPECT_EQ(mistake_in("a=re:("), "field \"a\": re \"(\": missing ): (");
-  EXPECT_EQ(mistake_in("a=page:name"), "field \"a\": \"page:name\": there is url, status, depth, content_type, size, fetched_at, title, canonical, "
-                                       "language, description, headings, text, html");
-  EXPECT_EQ(mistake_in("a=jsonld:name"), "field \"a\": jsonld \"name\": write it as $.name or Product$.name, at character 1");
+  EXPECT_EQ(
+      mistake_in("a=page:name"),
+      "field \"a\": \"page:name\": there is url, status, depth, content_type, size, fetched_at, title, canonical, "
+      "language, description, headings, text, html");
+  EXPECT_EQ(mistake_in("a=jsonld:name"),
+            "field \"a\": jsonld \"name\": write it as $.name or Product$.name, at character 1");
   EXPECT_THAT(mistake_in("url=css:h1"), HasSubstr("every record has a member of this name"));
   EXPECT_THAT(mistake_in("a=meta:"), HasSubstr("a name is missing"));
   EXPECT_EQ(mistake_in("a=json:items"), "field \"a\": json \"items\": begin it with a slash, as in /items/0/price");
-  EXPECT_EQ(mistake_in("a=json:/a~2"), "field \"a\": json \"/a~2\": behind \"~\" there is 0 or 1: \"~0\" stands for \"~\", \"~1\" for \"/\"");
+  EXPECT_EQ(mistake_in("a=json:/a~2"),
+            "field \"a\": json \"/a~2\": behind \"~\" there is 0 or 1: \"~0\" stands for \"~\", \"~1\" for \"/\"");
   EXPECT_THAT(mistake_in("a=json:/a~"), HasSubstr("behind \"~\""));
   EXPECT_THAT(mistake_in("a=json:/" + std::string(9'000, 'x')), HasSubstr("more than 8192 bytes"));
 }
@@ -398,7 +440,8 @@ TEST(ExtractionMistake, InARuleIsTold) {
   EXPECT_EQ(mistake({{ExtractionRule{.name = "x"}}}), "rule \"x\": it has no fields");
   EXPECT_EQ(mistake(rules_of_fields({"a=css:h1", "a=css:h2"})), "field \"a\": it is there twice");
   EXPECT_EQ(mistake(rules_of_fields({"a=css:h1"}, "h1")), "each: \"h1\": begin it with css:, xpath: or json:");
-  EXPECT_THAT(mistake(rules_of_fields({"a=json:/a"}, "json:items")), HasSubstr("each: json \"items\": begin it with a slash"));
+  EXPECT_THAT(mistake(rules_of_fields({"a=json:/a"}, "json:items")),
+              HasSubstr("each: json \"items\": begin it with a slash"));
   EXPECT_EQ(mistake(rules_of_fields({"a=json:/a", "b=css:h1"}, "json:/items")),
             "field \"b\": \"css:h1\": there is no such thing within each record, which is JSON");
   EXPECT_EQ(mistake(rules_of_fields({"a=json:/a"}, "css:.i")),
@@ -415,7 +458,8 @@ TEST(ExtractionMistake, InARuleIsTold) {
 }
 
 TEST(ExtractionJson, KeepsTheOrderOfFieldsAndSources) {
-  const auto rules = rules_of_json(R"json({"rule":[{"fields":{"z":"css:a","a":{"meta":"x","css":["b","c"],"json":"/d","from":"page:url"}}}]})json");
+  const auto rules = rules_of_json(
+      R"json({"rule":[{"fields":{"z":"css:a","a":{"meta":"x","css":["b","c"],"json":"/d","from":"page:url"}}}]})json");
   EXPECT_EQ(rules.rules[0].fields[0].name, "z");
   EXPECT_THAT(rules.rules[0].fields[1].sources, ElementsAre("meta:x", "css:b", "css:c", "json:/d", "page:url"));
 }
@@ -428,9 +472,11 @@ TEST(ExtractionJson, RefusesWhatIsUnknownOrOfAnotherType) {
     return errors ? errors.error().message : std::string("no mistake");
   };
   EXPECT_THAT(wrong(R"json({"rules":[]})json"), HasSubstr("[[rule]]"));
-  EXPECT_THAT(wrong(R"json({"rule":[{"fields":{"a":{"css":"b","requird":true}}}]})json"), HasSubstr("member \"requird\": a field has none"));
+  EXPECT_THAT(wrong(R"json({"rule":[{"fields":{"a":{"css":"b","requird":true}}}]})json"),
+              HasSubstr("member \"requird\": a field has none"));
   EXPECT_THAT(wrong(R"json({"rule":[{"fields":{"a":5}}]})json"), HasSubstr("rule[0].fields.a \"5\": a string"));
-  EXPECT_THAT(wrong(R"json({"rule":[{"fields":{"a":{"css":"b","type":"word"}}}]})json"), HasSubstr("fields.a.type \"word\": text, lines"));
+  EXPECT_THAT(wrong(R"json({"rule":[{"fields":{"a":{"css":"b","type":"word"}}}]})json"),
+              HasSubstr("fields.a.type \"word\": text, lines"));
   EXPECT_THAT(wrong(R"json({"rule":[{"fields":{"a":{"css":"b","default":[1]}}}]})json"), HasSubstr("default"));
   EXPECT_THAT(wrong(R"json({"rule":[{"name":"x"}]})json"), HasSubstr("a rule needs fields"));
   EXPECT_THAT(wrong(R"json({"rule":[{"fields":{},"path":"x"}]})json"), HasSubstr("a rule has none"));
@@ -438,10 +484,11 @@ TEST(ExtractionJson, RefusesWhatIsUnknownOrOfAnotherType) {
 
 TEST(ExtractionRules, ATextIsInOneLineWhateverItsSource) {
   const std::string page =
-      "<meta name=description content='two\n   lines'><script type='application/ld+json'>{\"@type\":\"A\",\"n\":\"two\\n  lines\"}</script>"
+      "<meta name=description content='two\n   lines'><script "
+      "type='application/ld+json'>{\"@type\":\"A\",\"n\":\"two\\n  lines\"}</script>"
       "<p title='two\n  lines'>two\n   lines</p><data value=' two\tlines '>2</data>";
-  EXPECT_THAT(values({"a=css:p", "b=css:p::attr(title)", "c=xpath://p/@title", "d=meta:description", "e=jsonld:A$.n", "f=re:<p[^>]*>([^<]*)",
-                      "g=css:data", "h=page:description"},
+  EXPECT_THAT(values({"a=css:p", "b=css:p::attr(title)", "c=xpath://p/@title", "d=meta:description", "e=jsonld:A$.n",
+                      "f=re:<p[^>]*>([^<]*)", "g=css:data", "h=page:description"},
                      page),
               testing::Each("two lines"));
   EXPECT_THAT(values({"a:lines=meta:description", "b:raw=re:<p[^>]*>([^<]*)"}, page), testing::Each("two\n   lines"));

@@ -66,10 +66,14 @@ TEST(ExtractionFile, HasARecordOfEachPageWhenItIsKept) {
   const TemporaryFolder folder;
   const auto file = folder.file("a.jsonl");
   const auto sink = sink_to(options_to(file, {"t=css:h1", "n:number=css:b", "l[]=css:i", "o=jsonld:$.a"}));
-  ASSERT_TRUE(show_page(*sink, {.body = "<h1>\"A\"</h1><b>1,5</b><i>x</i><i>y</i><script type=application/ld+json>{\"a\":{\"b\":1}}</script>"}));
+  ASSERT_TRUE(show_page(
+      *sink,
+      {.body = "<h1>\"A\"</h1><b>1,5</b><i>x</i><i>y</i><script type=application/ld+json>{\"a\":{\"b\":1}}</script>"}));
   ASSERT_TRUE(sink->keep());
   EXPECT_EQ(contents(file),
-            "{\"url\":\"http://h/a\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"t\":\"\\\"A\\\"\",\"n\":1.5,\"l\":[\"x\",\"y\"],\"o\":{\"b\":1}}\n");
+            "{\"url\":\"http://h/"
+            "a\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"t\":\"\\\"A\\\"\",\"n\":1.5,\"l\":[\"x\",\"y\"],\"o\":{"
+            "\"b\":1}}\n");
   EXPECT_EQ(sink->backlog(), 0u);
 }
 
@@ -81,7 +85,9 @@ TEST(ExtractionFile, AsCsvHasAHeaderAndQuotes) {
     ASSERT_TRUE(show_page(*sink, {.url = "http://h/?a,b", .body = "<h1>a \"b\", c</h1><i>x</i>"}));
     ASSERT_TRUE(sink->keep());
   }
-  EXPECT_EQ(contents(file), "url,fetched_at,t,\"a,b\",l\r\n\"http://h/?a,b\",2026-03-12T12:00:00.000Z,\"a \"\"b\"\", c\",,\"[\"\"x\"\"]\"\r\n");
+  EXPECT_EQ(contents(file),
+            "url,fetched_at,t,\"a,b\",l\r\n\"http://h/?a,b\",2026-03-12T12:00:00.000Z,\"a \"\"b\"\", "
+            "c\",,\"[\"\"x\"\"]\"\r\n");
 }
 
 TEST(ExtractionFile, NamesTheRuleWhereThereAreSeveral) {
@@ -94,7 +100,8 @@ TEST(ExtractionFile, NamesTheRuleWhereThereAreSeveral) {
   const auto sink = sink_to(options);
   ASSERT_TRUE(show_page(*sink, {.url = "http://h/b"}));
   ASSERT_TRUE(sink->keep());
-  EXPECT_EQ(contents(file), "{\"url\":\"http://h/b\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"2\",\"u\":\"A\"}\n");
+  EXPECT_EQ(contents(file),
+            "{\"url\":\"http://h/b\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"2\",\"u\":\"A\"}\n");
 }
 
 TEST(ExtractionFile, HasRecordsOfPagesThatAreJsonWhereARuleReadsThem) {
@@ -111,8 +118,9 @@ TEST(ExtractionFile, HasRecordsOfPagesThatAreJsonWhereARuleReadsThem) {
   ASSERT_TRUE(show_page(*sink, {.url = "http://h/other", .body = json, .type = "application/json"}));
   ASSERT_TRUE(show_page(*sink, {.url = "http://h/api", .body = "[", .type = "application/json"}));
   ASSERT_TRUE(sink->keep());
-  EXPECT_EQ(contents(file), "{\"url\":\"http://h/api\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"1\",\"n\":\"A\"}\n"
-                            "{\"url\":\"http://h/api\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"1\",\"n\":2}\n");
+  EXPECT_EQ(contents(file),
+            "{\"url\":\"http://h/api\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"1\",\"n\":\"A\"}\n"
+            "{\"url\":\"http://h/api\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"1\",\"n\":2}\n");
   EXPECT_EQ(sink->report().pages, 2u);
   EXPECT_EQ(sink->report().refused, 1u);
 }
@@ -121,8 +129,9 @@ TEST(ExtractionFile, HasNothingOfOtherExchanges) {
   const TemporaryFolder folder;
   const auto file = folder.file("a.jsonl");
   const auto sink = sink_to(options_to(file));
-  for (const ShownPage& page : {ShownPage{.status = 404}, ShownPage{.type = "image/png"}, ShownPage{.kind = ExchangeKind::check},
-                                ShownPage{.asked_again = true}, ShownPage{.body = "<h2>none</h2>"}}) {
+  for (const ShownPage& page :
+       {ShownPage{.status = 404}, ShownPage{.type = "image/png"}, ShownPage{.kind = ExchangeKind::check},
+        ShownPage{.asked_again = true}, ShownPage{.body = "<h2>none</h2>"}}) {
     ASSERT_TRUE(show_page(*sink, page));
   }
   ASSERT_TRUE(sink->keep());
@@ -164,14 +173,17 @@ TEST(ExtractionFile, TellsWhatWasWrong) {
   EXPECT_EQ(report.fields[1].example, "\"free\": there is no number in it (http://h/a)");
 }
 
-// --- after a crash -----------------------------------------------------------------------------------------------------
+// --- after a crash
+// -----------------------------------------------------------------------------------------------------
 
 std::string line_of(std::string_view url, std::string_view time = "12:00:00.000") {
-  return "{\"url\":\"" + std::string(url) + "\",\"fetched_at\":\"2026-03-12T" + std::string(time) + "Z\",\"t\":\"A\"}\n";
+  return "{\"url\":\"" + std::string(url) + "\",\"fetched_at\":\"2026-03-12T" + std::string(time) +
+         "Z\",\"t\":\"A\"}\n";
 }
 
 // A store that knows some pages: the time of a visit, or nullopt of those that wait.
-std::unique_ptr<UrlStore> store_with(const std::vector<std::pair<std::string, std::optional<WallTime>>>& pages, WallTime made = kNoon - std::chrono::hours{2}) {
+std::unique_ptr<UrlStore> store_with(const std::vector<std::pair<std::string, std::optional<WallTime>>>& pages,
+                                     WallTime made = kNoon - std::chrono::hours{2}) {
   auto store = open_url_store(":memory:").value();
   UrlBatch batch;
   std::int64_t id = 0;
@@ -198,7 +210,8 @@ void go_on_with(const std::string& file) {
 
 TEST(ExtractionResumed, CutsOffATornRecord) {
   const TemporaryFolder folder;
-  for (const std::string& torn : {std::string("{\"ur"), line_of("http://h/b").substr(0, 60), std::string("{\"url\":\"http://h/b")}) {
+  for (const std::string& torn :
+       {std::string("{\"ur"), line_of("http://h/b").substr(0, 60), std::string("{\"url\":\"http://h/b")}) {
     const auto file = folder.file("torn.jsonl");
     write_file(file, line_of("http://h/a") + torn);
     go_on_with(file);
@@ -295,7 +308,8 @@ TEST(ExtractionResumed, ReadsAnyLengthOfLinesFromTheEnd) {
   EXPECT_EQ(sink->report().known, 301u);
 }
 
-// --- with what the database knows of the file ----------------------------------------------------------------------------
+// --- with what the database knows of the file
+// ----------------------------------------------------------------------------
 
 // A run of a crawl on a file, which may die at any time.
 class ExtractionRun {
@@ -547,14 +561,16 @@ TEST(ExtractionResumed, LeavesARefusedFileAsItIs) {
   const auto file = folder.file("mine.jsonl"), csv = folder.file("mine.csv");
   const std::string of_crawl = line_of("http://h/a");
   for (const std::string& mine :
-       {std::string(R"({"url":"https://api.example/","token":"my only copy"})"), std::string(R"({"url":"https://api.example/","tok)"),
+       {std::string(R"({"url":"https://api.example/","token":"my only copy"})"),
+        std::string(R"({"url":"https://api.example/","tok)"),
         std::string(R"({"url":"x","fetched_at":"yesterday","h":1})"), of_crawl + "# a note of mine",
         of_crawl + R"({"url":"https://api.example/","token":"my only copy"})"}) {
     write_file(file, mine);
     EXPECT_THAT(refusal_of(options_to(file)), HasSubstr("is no record of a crawl")) << mine;
     EXPECT_EQ(contents(file), mine);
   }
-  for (const std::string behind : {"my note", "http://h/b,2026-03-12,my note", "mine,but,not\r\n", "http://h/b,soon,A\r\n"}) {
+  for (const std::string behind :
+       {"my note", "http://h/b,2026-03-12,my note", "mine,but,not\r\n", "http://h/b,soon,A\r\n"}) {
     const std::string noted = "url,fetched_at,t\r\nhttp://h/a,2026-03-12T12:00:00.000Z,A\r\n" + behind;
     write_file(csv, noted);
     EXPECT_THAT(refusal_of(options_to(csv)), HasSubstr("is no record of a crawl"));
@@ -596,7 +612,8 @@ TEST(ExtractionFile, ThatIsDeletedOrReplacedEndsTheCrawlBeforeItsPagesAreDone) {
     ASSERT_TRUE(show_page(*sink, {.url = "http://h/b"}));
     const auto kept = sink->keep();
     ASSERT_FALSE(kept);
-    EXPECT_THAT(kept.error().message, HasSubstr(is_replaced ? "it was replaced by another file" : "it was deleted while it was in use"));
+    EXPECT_THAT(kept.error().message,
+                HasSubstr(is_replaced ? "it was replaced by another file" : "it was deleted while it was in use"));
     EXPECT_FALSE(sink->finish());
   }
 }

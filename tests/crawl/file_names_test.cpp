@@ -31,7 +31,8 @@ TEST(FileNames, AreThoseOfTheirUrlsWhereThatCanBe) {
   EXPECT_EQ(path_of("https://example.org/a/b.html"), "example.org/a/b.html");
   EXPECT_EQ(path_of("https://example.org/a/B.HTM"), "example.org/a/B.HTM");
   EXPECT_EQ(path_of("https://example.org/x/y.png", "image/png"), "example.org/x/y.png");
-  EXPECT_EQ(path_of("https://example.org/photo.jpg", "image/webp"), "example.org/photo.jpg") << "pictures are told by their bytes";
+  EXPECT_EQ(path_of("https://example.org/photo.jpg", "image/webp"), "example.org/photo.jpg")
+      << "pictures are told by their bytes";
   EXPECT_EQ(path_of("https://example.org/LICENSE.rst", "text/plain"), "example.org/LICENSE.rst");
   EXPECT_EQ(path_of("https://example.org/a.tar.gz", "application/gzip"), "example.org/a.tar.gz");
 }
@@ -70,8 +71,10 @@ TEST(FileNames, TellServersApart) {
 }
 
 TEST(FileNames, AreReadableInAnyAlphabet) {
-  EXPECT_EQ(path_of("https://example.org/caf%C3%A9/%E6%97%A5%E6%9C%AC"), "example.org/caf\xc3\xa9/\xe6\x97\xa5\xe6\x9c\xac.html");
-  EXPECT_EQ(path_of("https://example.org/a%20b%E2%80%AEc"), "example.org/a b%E2%80%AEc.html") << "what turns the direction of text is escaped";
+  EXPECT_EQ(path_of("https://example.org/caf%C3%A9/%E6%97%A5%E6%9C%AC"),
+            "example.org/caf\xc3\xa9/\xe6\x97\xa5\xe6\x9c\xac.html");
+  EXPECT_EQ(path_of("https://example.org/a%20b%E2%80%AEc"), "example.org/a b%E2%80%AEc.html")
+      << "what turns the direction of text is escaped";
   EXPECT_EQ(path_of("https://example.org/a%FFb%C3"), "example.org/a%FFb%C3.html");
 }
 
@@ -85,8 +88,9 @@ TEST(FileNames, HoldNothingThatAFileSystemRefuses) {
 }
 
 TEST(FileNames, NeverLeadOutOfTheirFolder) {
-  for (const auto* url : {"https://example.org/../../etc/passwd", "https://example.org/%2e%2e/%2e%2e/x", "https://example.org/..%2f..%2fx",
-                          "https://example.org/%2e%2e%2f", "https://example.org/a/..;/x", "https://example.org/..%5c..%5cx"}) {
+  for (const auto* url : {"https://example.org/../../etc/passwd", "https://example.org/%2e%2e/%2e%2e/x",
+                          "https://example.org/..%2f..%2fx", "https://example.org/%2e%2e%2f",
+                          "https://example.org/a/..;/x", "https://example.org/..%5c..%5cx"}) {
     const std::string path = path_of(url);
     EXPECT_TRUE(path.starts_with("example.org/")) << path;
     EXPECT_FALSE(("/" + path + "/").contains("/../")) << path;
@@ -124,9 +128,42 @@ void expect_sound(const std::string& path, std::size_t longest_part = 200) {
 }
 
 std::string random_url(Random& random) {
-  const std::vector<std::string> pieces = {"/",   "a",   "B",   "b",    ".",  "..", "%2e", "%2F", "%5c", "?",     "&",   "=",      "con",
-                                           ".html", ".png", "%C3%A9", "%e9", "%20", "+",   "~",   "@",   "index", ";",   ":",      "*",
-                                           "'",   "%00", "#",   "\xe6\x97\xa5", "%E2%80%8F", "%25", ".php", "x", std::string(250, 'y'), "lpt1.", " "};
+  const std::vector<std::string> pieces = {"/",
+                                           "a",
+                                           "B",
+                                           "b",
+                                           ".",
+                                           "..",
+                                           "%2e",
+                                           "%2F",
+                                           "%5c",
+                                           "?",
+                                           "&",
+                                           "=",
+                                           "con",
+                                           ".html",
+                                           ".png",
+                                           "%C3%A9",
+                                           "%e9",
+                                           "%20",
+                                           "+",
+                                           "~",
+                                           "@",
+                                           "index",
+                                           ";",
+                                           ":",
+                                           "*",
+                                           "'",
+                                           "%00",
+                                           "#",
+                                           "\xe6\x97\xa5",
+                                           "%E2%80%8F",
+                                           "%25",
+                                           ".php",
+                                           "x",
+                                           std::string(250, 'y'),
+                                           "lpt1.",
+                                           " "};
   std::string url = random.chance(0.5) ? "https://h.example" : "http://h.example:81";
   url += "/";
   for (auto count = random.below(14); count > 0; --count) url += pieces[random.below(pieces.size())];
@@ -135,7 +172,8 @@ std::string random_url(Random& random) {
 
 TEST(FileNames, AreSoundWhateverTheUrl) {
   Random random(1);
-  const std::string_view types[] = {"text/html", "image/png", "text/css", "application/pdf", "", "x/y", "image/svg+xml"};
+  const std::string_view types[] = {"text/html", "image/png", "text/css",     "application/pdf",
+                                    "",          "x/y",       "image/svg+xml"};
   for (int round = 0; round < 20'000; ++round) {
     const std::string text = random_url(random);
     const auto url = Url::parse(text);
@@ -151,7 +189,8 @@ TEST(FileNames, AreSoundWhateverTheUrl) {
 }
 
 TEST(FileNames, AreAgreedOnByWhoLinksAndWhoSavesWhereTheExtensionTells) {
-  for (const auto* text : {"https://e.org/a/b.html", "https://e.org/a", "https://e.org/a/?x=1", "https://e.org/", "https://e.org/a.php"}) {
+  for (const auto* text :
+       {"https://e.org/a/b.html", "https://e.org/a", "https://e.org/a/?x=1", "https://e.org/", "https://e.org/a.php"}) {
     const Url url = url_of(text);
     EXPECT_EQ(file_path(url, *guess_type(url, ReferenceRole::link)), path_of(text)) << text;
   }
@@ -170,7 +209,9 @@ TEST(FileNames, AreMarkedInTheNameOrInAFolder) {
 TEST(FileNames, AreFoldedWhereFileSystemsSeeNoDifference) {
   EXPECT_EQ(folded_path("Host/A.HTML"), folded_path("host/a.html"));
   EXPECT_EQ(folded_path("h/\xc3\x89"), folded_path("h/e\xcc\x81"));
-  EXPECT_EQ(folded_path("h/stra\xc3\x9f" "e"), folded_path("h/STRASSE"));
+  EXPECT_EQ(folded_path("h/stra\xc3\x9f"
+                        "e"),
+            folded_path("h/STRASSE"));
   EXPECT_NE(folded_path("h/a"), folded_path("h/b"));
 }
 

@@ -28,7 +28,8 @@ std::size_t notes_in(UrlStore& store) {
 }
 
 TEST(HostRestNotes, AreReadAsTheyWereWritten) {
-  for (const RestReason why : {RestReason::pace, RestReason::crawl_delay, RestReason::retry_after, RestReason::trouble, RestReason::elsewhere}) {
+  for (const RestReason why : {RestReason::pace, RestReason::crawl_delay, RestReason::retry_after, RestReason::trouble,
+                               RestReason::elsewhere}) {
     const HostRest rest{kRestNow + 90s, why};
     const auto store = store_with(HostRests::note_of(kRestingSite, rest));
     HostRests rests;
@@ -48,11 +49,14 @@ TEST(HostRestNotes, AreNeverEarlierThanTheRest) {
 }
 
 TEST(HostRestNotes, ThatAreOverOrSayNothingOrTooMuchAreForgotten) {
-  const auto text_of = [](Duration rest, RestReason why) { return HostRests::note_of(kRestingSite, {kRestNow + rest, why}).text; };
-  for (const std::string& text : {text_of(0s, RestReason::pace), text_of(-1h, RestReason::retry_after), text_of(49h, RestReason::retry_after),
-                                  text_of(24h * 365, RestReason::crawl_delay), std::string("soon"), std::string("5"), std::string("-5 pace"),
-                                  std::string("99999999999999999999 pace"), std::string("9223372036854775807 pace"),
-                                  std::string("3000000000000 elsewhen"), std::string("3000000000000pace")}) {
+  const auto text_of = [](Duration rest, RestReason why) {
+    return HostRests::note_of(kRestingSite, {kRestNow + rest, why}).text;
+  };
+  for (const std::string& text :
+       {text_of(0s, RestReason::pace), text_of(-1h, RestReason::retry_after), text_of(49h, RestReason::retry_after),
+        text_of(24h * 365, RestReason::crawl_delay), std::string("soon"), std::string("5"), std::string("-5 pace"),
+        std::string("99999999999999999999 pace"), std::string("9223372036854775807 pace"),
+        std::string("3000000000000 elsewhen"), std::string("3000000000000pace")}) {
     const auto store = store_with({std::string("hosts/") + kRestingSite, text});
     HostRests rests;
     ASSERT_TRUE(rests.load(*store, kRestNow));

@@ -38,8 +38,8 @@ TEST(HostPlace, IsSpelledAsUrlsAre) {
   for (const char* nowhere : {".example.org", "*..example.org", "a..b", "a,b", "ex*mple.org", "."}) {
     EXPECT_FALSE(parse_host_place(nowhere)) << nowhere;
   }
-  for (const char* wrong : {"", "*.", "*.*.org", "a.*", "example.org/path", "ftp://example.org", "*.example.org:80", "user@a.test",
-                            "*.http://a.test", "a b"}) {
+  for (const char* wrong : {"", "*.", "*.*.org", "a.*", "example.org/path", "ftp://example.org", "*.example.org:80",
+                            "user@a.test", "*.http://a.test", "a b"}) {
     const auto place = parse_host_place(wrong);
     ASSERT_FALSE(place) << wrong << " is " << *place;
     EXPECT_THAT(place.error().message, testing::HasSubstr("a host, HOST:PORT, http://HOST, *.DOMAIN")) << wrong;
@@ -47,8 +47,8 @@ TEST(HostPlace, IsSpelledAsUrlsAre) {
 }
 
 TEST(HostRulesTest, TheMostSpecificPlaceComesFirstWhateverTheOrder) {
-  const HostRules rules({at({"*"}, 1), at({"*.test"}, 2), at({"*.b.test"}, 3), at({"a.b.test"}, 4), at({"a.b.test:8080"}, 5),
-                         at({"https://a.b.test:8080"}, 6)});
+  const HostRules rules({at({"*"}, 1), at({"*.test"}, 2), at({"*.b.test"}, 3), at({"a.b.test"}, 4),
+                         at({"a.b.test:8080"}, 5), at({"https://a.b.test:8080"}, 6)});
   EXPECT_THAT(rates_at(rules, "https://a.b.test:8080/x?y"), ElementsAre(6, 5, 4, 3, 2, 1));
   EXPECT_THAT(rates_at(rules, "http://a.b.test:8080"), ElementsAre(5, 4, 3, 2, 1));
   EXPECT_THAT(rates_at(rules, "http://a.b.test"), ElementsAre(4, 3, 2, 1));

@@ -107,13 +107,15 @@ std::string refresh_target(std::string_view field, std::string_view page = "http
 }
 
 TEST(RefreshField, IsReadAsAMetaElementIs) {
-  for (const char* field : {"0;url=x", "0;url='x'", "0; URL=\"x\"", "5, URL=x", "5,url = 'x' ignored", "5 x", "0;x", ".5;url=x", "  1 ; url=  x", "0;url='x"}) {
+  for (const char* field : {"0;url=x", "0;url='x'", "0; URL=\"x\"", "5, URL=x", "5,url = 'x' ignored", "5 x", "0;x",
+                            ".5;url=x", "  1 ; url=  x", "0;url='x"}) {
     EXPECT_EQ(refresh_target(field), "http://a.test/d/x") << field;
   }
 }
 
 TEST(RefreshField, LeadsNowhereWithoutAUrlOrToThePageItself) {
-  for (const char* field : {"", "5", "5;", "0;url=", "0;url=''", "url=x", "x", ";url=x", "0;url=p.html?q", "0;url=?q#part", "0;url=http://"}) {
+  for (const char* field : {"", "5", "5;", "0;url=", "0;url=''", "url=x", "x", ";url=x", "0;url=p.html?q",
+                            "0;url=?q#part", "0;url=http://"}) {
     EXPECT_EQ(refresh_target(field), "") << field;
   }
 }

@@ -1,5 +1,5 @@
-// How well simhashes find nearly equal pages: on made documents with known edits, the figures that docs/crawl-duplicates.md has. Their
-// floors are asserted; ARGIOPE_FIGURES=1 prints them.
+// How well simhashes find nearly equal pages: on made documents with known edits, the figures that
+// docs/crawl-duplicates.md has. Their floors are asserted; ARGIOPE_FIGURES=1 prints them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +75,8 @@ Figures measure(unsigned distance, double rate, std::size_t least, std::size_t m
   }
   // Pages that are no copies: what is found for them is wrong.
   for (std::size_t i = 0; i < kDocuments; ++i) {
-    found += index.find(reader.read(page_of(menu, drawn_words(least + random.below(most - least), random))).simhash).has_value();
+    found += index.find(reader.read(page_of(menu, drawn_words(least + random.below(most - least), random))).simhash)
+                 .has_value();
   }
   const auto part = [](std::size_t of, std::size_t all) { return static_cast<double>(of) / static_cast<double>(all); };
   return {part(right, kDocuments), found == 0 ? 1.0 : part(right, found)};
@@ -87,10 +88,13 @@ TEST(NearDuplicates, AreFoundAsOftenAsDocumented) {
     double least_recall;  // with 3 bits, of documents of 200 to 2,000 words
   };
   const bool prints = std::getenv("ARGIOPE_FIGURES") != nullptr;
-  for (const Row& row : {Row{0.002, 0.9}, Row{0.005, 0.7}, Row{0.01, 0.45}, Row{0.02, 0.2}, Row{0.05, 0}, Row{0.1, 0}}) {
+  for (const Row& row :
+       {Row{0.002, 0.9}, Row{0.005, 0.7}, Row{0.01, 0.45}, Row{0.02, 0.2}, Row{0.05, 0}, Row{0.1, 0}}) {
     for (unsigned distance = prints ? 0 : 3; distance <= (prints ? 7u : 3u); ++distance) {
       const Figures figures = measure(distance, row.rate, 200, 2000, 7);
-      if (prints) fmt::print("edits {:.1f} %, {} bits: recall {:.3f}, precision {:.3f}\n", 100 * row.rate, distance, figures.recall, figures.precision);
+      if (prints)
+        fmt::print("edits {:.1f} %, {} bits: recall {:.3f}, precision {:.3f}\n", 100 * row.rate, distance,
+                   figures.recall, figures.precision);
       EXPECT_GE(figures.precision, 0.99) << row.rate << ' ' << distance;
       if (distance == 3) EXPECT_GE(figures.recall, row.least_recall) << row.rate;
     }

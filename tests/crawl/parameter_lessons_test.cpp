@@ -11,7 +11,8 @@ namespace {
 const std::string kSite = "http://h";
 
 // Observes `/p{i}` with two values of the parameter, saying `first` and `second`; what was learned.
-std::string meet_twice(ParameterLessons& lessons, int i, const std::string& name, std::uint64_t first, std::uint64_t second) {
+std::string meet_twice(ParameterLessons& lessons, int i, const std::string& name, std::uint64_t first,
+                       std::uint64_t second) {
   std::string learned;
   const std::string url = kSite + "/p" + std::to_string(i) + "?x=1&" + name + "=";
   for (const auto& news : lessons.observe(url + "a", kSite, first)) learned += news.name + (news.learned ? "+" : "-");
@@ -57,7 +58,8 @@ TEST(ParameterLessons, AreTakenBackWhenAPageSaysSomethingElseLater) {
 TEST(ParameterLessons, CountEachPageOnce) {
   ParameterLessons lessons;
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(lessons.observe(kSite + "/p?s=" + std::to_string(i), kSite, 7).empty());
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(lessons.observe(kSite + "/same?s=1", kSite, 7).empty()) << "met again, it teaches nothing";
+  for (int i = 0; i < 100; ++i)
+    EXPECT_TRUE(lessons.observe(kSite + "/same?s=1", kSite, 7).empty()) << "met again, it teaches nothing";
   EXPECT_TRUE(lessons.learned().empty());
 }
 

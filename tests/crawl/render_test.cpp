@@ -1,4 +1,5 @@
-// Crawls whose pages are rendered, by a renderer that a test plays: what becomes of pages, and how what they ask for is fetched.
+// Crawls whose pages are rendered, by a renderer that a test plays: what becomes of pages, and how what they ask for is
+// fetched.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +32,8 @@ class PlayedRenderer final : public PageRenderer {
     ++opened;
     co_return can_open;
   }
-  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts, PageView) override {
+  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
+                                    PageView) override {
     rendered.push_back(request.url.href());
     if (make) co_return co_await make(request, response, parts);
     co_return RenderedPage{.html = response.body, .cookies = parts.cookies()};
@@ -44,7 +46,10 @@ class PlayedRenderer final : public PageRenderer {
 
 struct RenderedCrawl : Simulation {
   explicit RenderedCrawl(std::uint32_t hosts = 1, std::uint32_t pages = 3)
-      : Simulation({.hosts = hosts, .pages = pages, .links = 3, .features = bit(WebFeature::scripts) | bit(WebFeature::robots)}) {
+      : Simulation({.hosts = hosts,
+                    .pages = pages,
+                    .links = 3,
+                    .features = bit(WebFeature::scripts) | bit(WebFeature::robots)}) {
     options.renderer = renderer;
   }
   std::map<std::string, UrlRecord> records() {
@@ -73,7 +78,8 @@ HttpRequest part_request(std::string_view url, HttpMethod method = HttpMethod::g
 // What came of the parts that the front page has asked for, and nothing else was rendered for.
 std::vector<std::string> answers_to(RenderedCrawl& crawl, std::vector<std::pair<HttpRequest, PartKind>> wanted) {
   std::vector<std::string> answers;
-  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response,
+                             PageParts& parts) -> Coro<Result<RenderedPage>> {
     if (request.url.href() == "http://host0.test/") {
       for (auto& [asked, kind] : wanted) {
         HttpResponse answer;
@@ -93,7 +99,8 @@ TEST(RenderedCrawlTest, WhatScriptsMakeIsThePage) {
   std::vector<std::string> seen;
   crawl.options.on_page = [&](const Page& page) { seen.emplace_back(page.text()); };
   crawl.renderer->make = [](const HttpRequest& request, const HttpResponse&, PageParts&) -> Coro<Result<RenderedPage>> {
-    co_return RenderedPage{.html = request.url.href() == "http://host0.test/" ? "<a href=/scripts/8>\xC3\xA9</a>" : "<p>other"};
+    co_return RenderedPage{.html = request.url.href() == "http://host0.test/" ? "<a href=/scripts/8>\xC3\xA9</a>"
+                                                                              : "<p>other"};
   };
   const CrawlReport report = crawl.run();
   EXPECT_TRUE(report.finished);
@@ -117,7 +124,8 @@ TEST(RenderedCrawlTest, OnlyPagesAreRenderedAndOnlyThoseThatMatch) {
 
 TEST(RenderedCrawlTest, APageThatCannotBeRenderedIsTriedAgainAndThenAnError) {
   RenderedCrawl crawl;
-  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response, PageParts&) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response,
+                            PageParts&) -> Coro<Result<RenderedPage>> {
     if (request.url.href() == "http://host0.test/scripts/1") co_return fail(Errc::timeout, "not loaded after 30 s");
     co_return RenderedPage{.html = response.body};
   };
@@ -133,7 +141,8 @@ TEST(RenderedCrawlTest, APageThatCannotBeRenderedIsTriedAgainAndThenAnError) {
 
 TEST(RenderedCrawlTest, WhereAScriptHasGoneIsARedirect) {
   RenderedCrawl crawl;
-  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response, PageParts&) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response,
+                            PageParts&) -> Coro<Result<RenderedPage>> {
     RenderedPage page{.html = response.body};
     if (request.url.href() == "http://host0.test/scripts/1") {
       page.html = "<a href=/scripts/2>not followed</a>";
@@ -153,9 +162,11 @@ TEST(RenderedCrawlTest, WhereAScriptHasGoneIsARedirect) {
 
 TEST(RenderedCrawlTest, UrlsThatAScriptGivesToThePageAreItsLinks) {
   RenderedCrawl crawl;
-  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response, PageParts&) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response,
+                            PageParts&) -> Coro<Result<RenderedPage>> {
     RenderedPage page{.html = response.body};
-    if (request.url.href() == "http://host0.test/") page.own_urls = {"http://host0.test/scripts/6#x", "http://host0.test/#top", "nonsense"};
+    if (request.url.href() == "http://host0.test/")
+      page.own_urls = {"http://host0.test/scripts/6#x", "http://host0.test/#top", "nonsense"};
     co_return page;
   };
   crawl.run();
@@ -194,11 +205,13 @@ TEST(RenderedCrawlTest, WhatAPageAsksForIsWhatACrawlMayAskFor) {
 
 TEST(RenderedCrawlTest, WhatPagesAskForKeepsThePaceOfEachHost) {
   RenderedCrawl crawl(3, 6);
-  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response,
+                            PageParts& parts) -> Coro<Result<RenderedPage>> {
     for (const char* const host : {"http://host0.test", "http://host1.test", "http://host2.test"}) {
       for (int i = 0; i < 3; ++i) {
         HttpResponse answer;
-        (void)co_await parts.fetch(part_request(host + std::string("/scripts/list.json?") + std::to_string(i) + std::string(request.url.host())),
+        (void)co_await parts.fetch(part_request(host + std::string("/scripts/list.json?") + std::to_string(i) +
+                                                std::string(request.url.host())),
                                    PartKind::data, answer);
       }
     }
@@ -223,13 +236,15 @@ TEST(RenderedCrawlTest, SoDoSeveralPagesOfOneHostAtATime) {
   crawl.options.per_host = 4;
   crawl.options.rate = 5;
   int under_way = 0, most = 0;
-  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response,
+                             PageParts& parts) -> Coro<Result<RenderedPage>> {
     most = std::max(most, ++under_way);
     co_await sleep(2s);  // others begin meanwhile
     for (int i = 0; i < 5; ++i) {
       HttpResponse answer;
-      (void)co_await parts.fetch(part_request(fmt::format("http://host0.test/scripts/list.json?{}{}", request.url.pathname(), i)),
-                                 PartKind::data, answer);
+      (void)co_await parts.fetch(
+          part_request(fmt::format("http://host0.test/scripts/list.json?{}{}", request.url.pathname(), i)),
+          PartKind::data, answer);
     }
     --under_way;
     co_return RenderedPage{.html = response.body};
@@ -290,10 +305,12 @@ TEST(RenderedCrawlTest, WhatAPageAsksForAnswersWhoAsksForAPassword) {
 
 TEST(RenderedCrawlTest, APageThatSetsACookieAndLoadsItselfAnewIsAskedForAgain) {
   RenderedCrawl crawl;
-  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [](const HttpRequest& request, const HttpResponse& response,
+                            PageParts& parts) -> Coro<Result<RenderedPage>> {
     RenderedPage page{.html = response.body, .cookies = parts.cookies()};
     page.reloads = request.url.href() == "http://host0.test/scripts/1" || request.url.href() == "http://host0.test/";
-    if (request.url.href() == "http://host0.test/scripts/1") page.cookies.push_back({.name = "seen", .value = "1", .domain = "host0.test"});
+    if (request.url.href() == "http://host0.test/scripts/1")
+      page.cookies.push_back({.name = "seen", .value = "1", .domain = "host0.test"});
     co_return page;
   };
   EXPECT_TRUE(crawl.run().finished);
@@ -322,7 +339,8 @@ TEST(RenderedCrawlTest, APageMayNotAskForever) {
 TEST(RenderedCrawlTest, AScriptThatAllPagesHaveIsFetchedOnce) {
   RenderedCrawl crawl(1, 6);
   std::set<std::string> bodies;
-  crawl.renderer->make = [&](const HttpRequest&, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [&](const HttpRequest&, const HttpResponse& response,
+                             PageParts& parts) -> Coro<Result<RenderedPage>> {
     HttpResponse script, data;
     (void)co_await parts.fetch(part_request("http://host0.test/scripts/links.js"), PartKind::script, script);
     (void)co_await parts.fetch(part_request("http://host0.test/scripts/list.json"), PartKind::data, data);
@@ -337,14 +355,17 @@ TEST(RenderedCrawlTest, AScriptThatAllPagesHaveIsFetchedOnce) {
 
 TEST(RenderedCrawlTest, CookiesAreThoseOfTheCrawlAndStayOnTheirSite) {
   RenderedCrawl crawl(2);
-  crawl.options.given_cookies = {{.name = "crawl", .value = "1", .domain = "host0.test"}, {.name = "other", .value = "1", .domain = "host1.test"}};
-  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.options.given_cookies = {{.name = "crawl", .value = "1", .domain = "host0.test"},
+                                 {.name = "other", .value = "1", .domain = "host1.test"}};
+  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response,
+                             PageParts& parts) -> Coro<Result<RenderedPage>> {
     RenderedPage page{.html = response.body, .cookies = parts.cookies()};
     if (request.url.href() == "http://host0.test/") {
       EXPECT_EQ(page.cookies.size(), 1u);
       HttpResponse answer;
       HttpRequest own = part_request("http://host0.test/scripts/list.json");
-      own.headers = {{"Cookie", "script=2; crawl=1"}, {"User-Agent", "Browser"}, {"X-Token", "t"}, {"Sec-Fetch-Mode", "cors"}};
+      own.headers = {
+          {"Cookie", "script=2; crawl=1"}, {"User-Agent", "Browser"}, {"X-Token", "t"}, {"Sec-Fetch-Mode", "cors"}};
       (void)co_await parts.fetch(own, PartKind::data, answer);
       HttpRequest other = part_request("http://host1.test/scripts/list.json");
       other.headers = {{"Cookie", "script=2"}};
@@ -418,19 +439,22 @@ TEST(RenderedCrawlTest, APageThatGivesUpWhileItWaitsForAnAddressKeepsNobodyElseF
   crawl.options.per_address = 1;
   crawl.options.robots = false;
   crawl.options.max_depth = 0;
-  // The second host has the place until 2.5 s; the page of the first waits for it from 0.1 s to 1.1 s, the third host from 2 s.
+  // The second host has the place until 2.5 s; the page of the first waits for it from 0.1 s to 1.1 s, the third host
+  // from 2 s.
   crawl.transport.before_reply = [&](const SyntheticRequest& asked, TimePoint) {
     SyntheticReply reply = crawl.web.reply(asked);
     if (asked.host == 1) reply.latency = 2500ms;
     return reply;
   };
   int given_up = 0;
-  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [&](const HttpRequest& request, const HttpResponse& response,
+                             PageParts& parts) -> Coro<Result<RenderedPage>> {
     if (request.url.host() == "host0.test") {
       co_await sleep(100ms);
       HttpResponse answer;
       try {
-        (void)co_await timeout(1s).run(parts.fetch(part_request("http://host3.test/scripts/list.json"), PartKind::data, answer));
+        (void)co_await timeout(1s).run(
+            parts.fetch(part_request("http://host3.test/scripts/list.json"), PartKind::data, answer));
       } catch (const TimeoutError&) {
         ++given_up;
       }
@@ -445,7 +469,8 @@ TEST(RenderedCrawlTest, APageThatGivesUpWhileItWaitsForAnAddressKeepsNobodyElseF
 
 TEST(RenderedCrawlTest, ACrawlThatIsCancelledWhileAPageAsksEndsAtOnce) {
   RenderedCrawl crawl;
-  crawl.renderer->make = [](const HttpRequest&, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+  crawl.renderer->make = [](const HttpRequest&, const HttpResponse& response,
+                            PageParts& parts) -> Coro<Result<RenderedPage>> {
     for (int i = 0; i < 1000; ++i) {
       HttpResponse answer;
       (void)co_await parts.fetch(part_request("http://host0.test/scripts/list.json"), PartKind::data, answer);
@@ -481,7 +506,8 @@ TEST(RenderingTest, WhatIsKnownOfSitesIsBounded) {
   EXPECT_LE(rendering.sites(), 2 * Rendering::kMostSites);
 }
 
-// --- what is kept of scripts and styles ------------------------------------------------------------------------------------
+// --- what is kept of scripts and styles
+// ------------------------------------------------------------------------------------
 
 HttpResponse script_of(std::size_t bytes, std::vector<std::pair<std::string, std::string>> fields = {}) {
   HttpResponse response;
@@ -520,7 +546,8 @@ TEST(PartCacheTest, KeepsWhatMayBeKeptForAsLongAsItMay) {
 TEST(PartCacheTest, WhatWasUsedLongestAgoGoesFirst) {
   PartCache cache(10'000);
   HttpResponse found;
-  for (const char* const url : {"http://h/1", "http://h/2", "http://h/3"}) cache.put(part_request(url), script_of(2000), TimePoint{});
+  for (const char* const url : {"http://h/1", "http://h/2", "http://h/3"})
+    cache.put(part_request(url), script_of(2000), TimePoint{});
   EXPECT_TRUE(cache.find(part_request("http://h/1"), TimePoint{}, found));
   cache.put(part_request("http://h/4"), script_of(2000), TimePoint{});
   cache.put(part_request("http://h/5"), script_of(2000), TimePoint{});

@@ -80,12 +80,15 @@ TEST(UrlChange, IsOfTheseKinds) {
   struct Case {
     std::string_view before, after, kind;
   };
-  for (const Case& c : {Case{"200a", "200a", ""}, {"200a", "200b", "changed"}, {"200a", "304", ""}, {"200a", "200", ""}, {"200a", "301>x", "moved"},
-                        {"200a", "404", "gone"}, {"200a", "410", "gone"}, {"200a", "403", "broken"}, {"200a", "dns", "broken"}, {"200a", "503", "broken"},
-                        {"301>x", "301>x", ""}, {"301>x", "302>x", ""}, {"301>x", "301>y", "moved"}, {"301>x", "200a", "changed"}, {"301>x", "404", "gone"},
-                        {"404", "404", ""}, {"404", "410", ""}, {"404", "500", ""}, {"404", "200a", "mended"}, {"404", "301>x", "mended"},
-                        {"dns", "200a", "mended"}, {"dns", "dns", ""}, {"503", "200a", "mended"}, {"503", "404", ""}, {"queued", "200a", ""},
-                        {"queued", "404", ""}}) {
+  for (const Case& c : {Case{"200a", "200a", ""},    {"200a", "200b", "changed"},  {"200a", "304", ""},
+                        {"200a", "200", ""},         {"200a", "301>x", "moved"},   {"200a", "404", "gone"},
+                        {"200a", "410", "gone"},     {"200a", "403", "broken"},    {"200a", "dns", "broken"},
+                        {"200a", "503", "broken"},   {"301>x", "301>x", ""},       {"301>x", "302>x", ""},
+                        {"301>x", "301>y", "moved"}, {"301>x", "200a", "changed"}, {"301>x", "404", "gone"},
+                        {"404", "404", ""},          {"404", "410", ""},           {"404", "500", ""},
+                        {"404", "200a", "mended"},   {"404", "301>x", "mended"},   {"dns", "200a", "mended"},
+                        {"dns", "dns", ""},          {"503", "200a", "mended"},    {"503", "404", ""},
+                        {"queued", "200a", ""},      {"queued", "404", ""}}) {
     const auto change = change_between(stored_as(c.before), fetched_as(c.after));
     EXPECT_EQ(change ? to_string(change->kind) : "", c.kind) << c.before << " to " << c.after;
   }

@@ -23,7 +23,9 @@ HttpResponse robots_response(int status, std::string body = {}, std::string retr
   return response;
 }
 
-RobotsAnswer judged(const HttpResponse& response, std::uint32_t attempts = 0) { return judge_robots({}, response, attempts, "spider", kAskedAt); }
+RobotsAnswer judged(const HttpResponse& response, std::uint32_t attempts = 0) {
+  return judge_robots({}, response, attempts, "spider", kAskedAt);
+}
 
 TEST(RobotsAnswer, GoesByTheStatus) {
   struct Row {
@@ -32,9 +34,11 @@ TEST(RobotsAnswer, GoesByTheStatus) {
     bool has_rules;
   };
   constexpr Row kRows[] = {
-      {200, Kind::known, true},    {204, Kind::known, true},    {299, Kind::known, true},    {301, Kind::known, false},   {304, Kind::refused, false},
-      {400, Kind::known, false},   {401, Kind::known, false},   {403, Kind::known, false},   {404, Kind::known, false},   {410, Kind::known, false},
-      {499, Kind::known, false},   {429, Kind::refused, false}, {500, Kind::refused, false}, {503, Kind::refused, false}, {599, Kind::refused, false},
+      {200, Kind::known, true},    {204, Kind::known, true},    {299, Kind::known, true},
+      {301, Kind::known, false},   {304, Kind::refused, false}, {400, Kind::known, false},
+      {401, Kind::known, false},   {403, Kind::known, false},   {404, Kind::known, false},
+      {410, Kind::known, false},   {499, Kind::known, false},   {429, Kind::refused, false},
+      {500, Kind::refused, false}, {503, Kind::refused, false}, {599, Kind::refused, false},
       {199, Kind::refused, false}, {0, Kind::refused, false},   {600, Kind::refused, false},
   };
   for (const Row& row : kRows) {
@@ -78,7 +82,8 @@ TEST(RobotsAnswer, AChallengeIsAnsweredAFewTimesInARow) {
   for (const int status : {401, 503}) {
     HttpResponse response = robots_response(status);
     response.challenged = HttpChallenged::again;
-    for (std::uint32_t attempts = 0; attempts < kMostRobotsChallenges; ++attempts) EXPECT_EQ(judged(response, attempts).kind, Kind::challenged);
+    for (std::uint32_t attempts = 0; attempts < kMostRobotsChallenges; ++attempts)
+      EXPECT_EQ(judged(response, attempts).kind, Kind::challenged);
     EXPECT_EQ(judged(response, kMostRobotsChallenges).kind, status == 401 ? Kind::known : Kind::refused);
     // What was not answered at all was no challenge.
     EXPECT_EQ(judge_robots(fail(Errc::network, "why"), response, 0, "spider", kAskedAt).kind, Kind::failed);
@@ -94,7 +99,8 @@ TEST(RobotsAnswer, ARefusalMaySayForHowLong) {
 }
 
 TEST(RobotsAnswer, KeepsRulesAloneAndTheDelayOfOurGroup) {
-  RobotsAnswer answer = judged(robots_response(200, "User-agent: *\nDisallow: /\nUser-agent: spider\nDisallow: /no\nCrawl-delay: 3\nSitemap: http://a.test/s"));
+  RobotsAnswer answer = judged(robots_response(
+      200, "User-agent: *\nDisallow: /\nUser-agent: spider\nDisallow: /no\nCrawl-delay: 3\nSitemap: http://a.test/s"));
   ASSERT_TRUE(answer.rules);
   EXPECT_EQ(answer.crawl_delay("http://a.test", 5min), 3s);
   EXPECT_EQ(answer.crawl_delay("http://a.test", 2s), 2s) << "no more than is heeded";

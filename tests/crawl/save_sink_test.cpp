@@ -1,5 +1,5 @@
-// Mirrors without a crawl: which file each URL gets, what links become, what may lie in the folder, and what a process that was
-// killed leaves behind.
+// Mirrors without a crawl: which file each URL gets, what links become, what may lie in the folder, and what a process
+// that was killed leaves behind.
 #include "argiope/crawl/save_sink.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +46,8 @@ void put_file(const std::filesystem::path& path, const std::string& bytes) {
 // Each file of a mirror and what is in it, without what it keeps for itself.
 Tree tree_of(const std::string& folder) {
   Tree tree;
-  for (auto entry = std::filesystem::recursive_directory_iterator(folder); entry != std::filesystem::end(entry); ++entry) {
+  for (auto entry = std::filesystem::recursive_directory_iterator(folder); entry != std::filesystem::end(entry);
+       ++entry) {
     if (entry->path().filename() == MirrorFolder::kOwn) {
       entry.disable_recursion_pending();
     } else if (!entry->is_directory()) {
@@ -108,18 +109,20 @@ class SaveSinkTest : public testing::Test {
 };
 
 TEST_F(SaveSinkTest, LinksToWhatIsSavedLeadToItsFileAndOthersToTheWeb) {
-  const auto totals = run({{"http://a.test/", "<a href=/b?x=1#top>b</a><a href=/gone>g</a><a href='http://c.test/'>c</a><img src=i>"},
-                           {"http://a.test/b?x=1", "<a href='/'>up</a><a href=#here>h</a><a href=mailto:x@y.test>m</a>"},
-                           {"http://a.test/gone", "", "text/html", 404},
-                           {"http://a.test/i", "PNG", "image/png"}});
+  const auto totals =
+      run({{"http://a.test/", "<a href=/b?x=1#top>b</a><a href=/gone>g</a><a href='http://c.test/'>c</a><img src=i>"},
+           {"http://a.test/b?x=1", "<a href='/'>up</a><a href=#here>h</a><a href=mailto:x@y.test>m</a>"},
+           {"http://a.test/gone", "", "text/html", 404},
+           {"http://a.test/i", "PNG", "image/png"}});
   EXPECT_EQ(totals.files, 3u);
   EXPECT_EQ(totals.pages, 2u);
   EXPECT_EQ(totals.written, 3u);
-  EXPECT_EQ(tree(), (Tree{{"a.test/index.html",
-                           "<a href=\"b@x=1.html#top\">b</a><a href=\"http://a.test/gone\">g</a><a href='http://c.test/'>c</a>"
-                           "<img src=\"i.png\">"},
-                          {"a.test/b@x=1.html", "<a href='index.html'>up</a><a href=#here>h</a><a href=mailto:x@y.test>m</a>"},
-                          {"a.test/i.png", "PNG"}}));
+  EXPECT_EQ(tree(),
+            (Tree{{"a.test/index.html",
+                   "<a href=\"b@x=1.html#top\">b</a><a href=\"http://a.test/gone\">g</a><a href='http://c.test/'>c</a>"
+                   "<img src=\"i.png\">"},
+                  {"a.test/b@x=1.html", "<a href='index.html'>up</a><a href=#here>h</a><a href=mailto:x@y.test>m</a>"},
+                  {"a.test/i.png", "PNG"}}));
 }
 
 TEST_F(SaveSinkTest, LinksGoStraightToWhereRedirectsEnd) {
@@ -135,15 +138,18 @@ TEST_F(SaveSinkTest, LinksGoStraightToWhereRedirectsEnd) {
 }
 
 TEST_F(SaveSinkTest, StyleSheetsAreRewrittenToo) {
-  run({{"http://a.test/", "<link rel=stylesheet href=/css/a.css integrity=sha256-x crossorigin><style>p{background:url(/p.png)}</style>"
-                          "<p style=\"background:url('/p.png')\"><img srcset='/p.png 1x, /q.png 2x'>"},
-       {"http://a.test/css/a.css", "@import '/css/b.css'; p { background: url( ../p.png ) } q { background: url(/q.png) }", "text/css"},
+  run({{"http://a.test/",
+        "<link rel=stylesheet href=/css/a.css integrity=sha256-x crossorigin><style>p{background:url(/p.png)}</style>"
+        "<p style=\"background:url('/p.png')\"><img srcset='/p.png 1x, /q.png 2x'>"},
+       {"http://a.test/css/a.css",
+        "@import '/css/b.css'; p { background: url( ../p.png ) } q { background: url(/q.png) }", "text/css"},
        {"http://a.test/css/b.css", "p { color: red }", "text/css"},
        {"http://a.test/p.png", "P", "image/png"}});
   EXPECT_EQ(tree()["a.test/index.html"],
             "<link rel=stylesheet href=\"css/a.css\"  ><style>p{background:url(p.png)}</style>"
             "<p style=\"background:url('p.png')\"><img srcset='p.png 1x, http://a.test/q.png 2x'>");
-  EXPECT_EQ(tree()["a.test/css/a.css"], "@import 'b.css'; p { background: url( ../p.png ) } q { background: url(http://a.test/q.png) }");
+  EXPECT_EQ(tree()["a.test/css/a.css"],
+            "@import 'b.css'; p { background: url( ../p.png ) } q { background: url(http://a.test/q.png) }");
 }
 
 TEST_F(SaveSinkTest, APageIsReadFromDiskInTheCharsetThatItsServerHasSaid) {
@@ -157,10 +163,15 @@ TEST_F(SaveSinkTest, APageIsReadFromDiskInTheCharsetThatItsServerHasSaid) {
 
 // Names that differ in case alone, http beside https, a page and a folder of the same name.
 TEST_F(SaveSinkTest, NoTwoPagesAreInOneFileInWhateverOrderTheyCome) {
-  std::vector<Answer> answers{{"http://a.test/Page", "1"},      {"http://a.test/page", "2"}, {"https://a.test/page", "3"},
-                              {"http://a.test/dir", "4", "application/zip"},      {"http://a.test/dir/x", "5"},
-                              {"http://a.test/", "6"},          {"http://a.test/index.html", "7"},
-                              {"http://a.test/?", "8"},         {"http://a.test/s", "<a href=page></a><a href=Page></a>"}};
+  std::vector<Answer> answers{{"http://a.test/Page", "1"},
+                              {"http://a.test/page", "2"},
+                              {"https://a.test/page", "3"},
+                              {"http://a.test/dir", "4", "application/zip"},
+                              {"http://a.test/dir/x", "5"},
+                              {"http://a.test/", "6"},
+                              {"http://a.test/index.html", "7"},
+                              {"http://a.test/?", "8"},
+                              {"http://a.test/s", "<a href=page></a><a href=Page></a>"}};
   std::optional<Tree> first;
   for (int i = 0; i < 4; ++i) {
     path_ = folder_.file(fmt::format("mirror-{}", i));
@@ -190,16 +201,18 @@ TEST_F(SaveSinkTest, HostileNamesStayInTheFolder) {
   std::vector<Answer> answers;
   for (const std::string& url :
        {std::string("http://a.test/%2e%2e/%2e%2e/etc/passwd"), std::string("http://a.test/..%2f..%2fetc"),
-        std::string("http://a.test/a%00b"), std::string("http://a.test/con/nul.html"), std::string("http://a.test/a%0ab"),
-        std::string("http://a.test/a\\..\\b"), "http://a.test/" + many, "http://a.test/?" + many, deep,
-        std::string("http://.argiope-mirror/index"), std::string("http://a.test/%ff%fe"), std::string("http://a.test//x"),
-        std::string("http://a.test/x%20"), std::string("http://a.test/~tmp-0"), std::string("http://[::1]:8080/x")}) {
+        std::string("http://a.test/a%00b"), std::string("http://a.test/con/nul.html"),
+        std::string("http://a.test/a%0ab"), std::string("http://a.test/a\\..\\b"), "http://a.test/" + many,
+        "http://a.test/?" + many, deep, std::string("http://.argiope-mirror/index"),
+        std::string("http://a.test/%ff%fe"), std::string("http://a.test//x"), std::string("http://a.test/x%20"),
+        std::string("http://a.test/~tmp-0"), std::string("http://[::1]:8080/x")}) {
     answers.push_back({url, url});
   }
   EXPECT_EQ(run(answers).files, answers.size());
   const Tree found = tree();
   EXPECT_EQ(found.size(), answers.size());
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.file("")), {}), 1) << "something lies beside the mirror";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.file("")), {}), 1)
+      << "something lies beside the mirror";
   for (const auto& [path, body] : found) {
     EXPECT_LE(path.size(), 1000u);
     for (const auto& part : std::filesystem::path(path)) EXPECT_NE(part, "..") << path;
@@ -207,7 +220,9 @@ TEST_F(SaveSinkTest, HostileNamesStayInTheFolder) {
 }
 
 TEST_F(SaveSinkTest, ALaterRunWritesWhatHasChangedAndRemovesWhatIsGone) {
-  run({{"http://a.test/", "<a href=b>b</a><a href=c/d>d</a>"}, {"http://a.test/b", "one"}, {"http://a.test/c/d", "d"},
+  run({{"http://a.test/", "<a href=b>b</a><a href=c/d>d</a>"},
+       {"http://a.test/b", "one"},
+       {"http://a.test/c/d", "d"},
        {"http://a.test/p.png", picture('P'), "image/png"}});
   EXPECT_EQ(tree()["a.test/index.html"], "<a href=\"b.html\">b</a><a href=\"c/d.html\">d</a>");
   // Nothing, and what has not changed: nothing is touched.
@@ -236,7 +251,8 @@ TEST_F(SaveSinkTest, CanBeBrowsedWhileTheCrawlGoesOn) {
   ASSERT_TRUE(show(*sink, {"http://a.test/b", "one"}));
   ASSERT_TRUE(show(*sink, {"http://a.test/p.png", picture('P'), "image/png"}));
   ASSERT_TRUE(sink->build());
-  const Tree both{{"a.test/index.html", "<a href=\"b.html\">b</a>"}, {"a.test/b.html", "one"}, {"a.test/p.png", picture('P')}};
+  const Tree both{
+      {"a.test/index.html", "<a href=\"b.html\">b</a>"}, {"a.test/b.html", "one"}, {"a.test/p.png", picture('P')}};
   EXPECT_EQ(tree(), both);
   // A later answer, and the one before again: what was there at the opening is not what is known.
   ASSERT_TRUE(show(*sink, {"http://a.test/b", "", "", 404}));
@@ -275,7 +291,9 @@ TEST_F(SaveSinkTest, MakesFilesWhileAnotherThreadShowsMore) {
 }
 
 TEST_F(SaveSinkTest, WhatWasTakenAwayOrHarmedByHandComesBack) {
-  const std::vector<Answer> answers{{"http://a.test/", "<a href=b>b</a>"}, {"http://a.test/b", "b"}, {"http://a.test/s", "S", "image/png"},
+  const std::vector<Answer> answers{{"http://a.test/", "<a href=b>b</a>"},
+                                    {"http://a.test/b", "b"},
+                                    {"http://a.test/s", "S", "image/png"},
                                     {"http://a.test/p", picture('P'), "image/png"}};
   run(answers);
   const Tree whole = tree();
@@ -319,7 +337,8 @@ TEST_F(SaveSinkTest, WhatIsNotWholeIsNotSaved) {
   ASSERT_TRUE(show(*sink, {"http://a.test/checked", "x"}, ExchangeKind::check));
   ASSERT_TRUE(sink->finish());
   EXPECT_EQ(sink->totals().cut_short, 2u);
-  EXPECT_EQ(tree(), (Tree{{"a.test/index.html", "<a href=\"http://a.test/big\">b</a><img src=\"http://a.test/torn\">"}}));
+  EXPECT_EQ(tree(),
+            (Tree{{"a.test/index.html", "<a href=\"http://a.test/big\">b</a><img src=\"http://a.test/torn\">"}}));
   EXPECT_EQ(sink->file_of(*Url::parse("http://a.test/#x")), path_ + "/a.test/index.html");
   EXPECT_EQ(sink->file_of(*Url::parse("http://a.test/big")), std::nullopt);
 }
@@ -413,7 +432,8 @@ TEST_F(SaveSinkTest, LinksInTheFolderLeadNowhere) {
 
 // Whatever of the last records a crash leaves, the mirror opens, and what is lost is what it lacks.
 TEST_F(SaveSinkTest, OpensWhateverACrashHasLeftOfItsLog) {
-  const std::vector<Answer> answers{{"http://a.test/", "<a href=b>b</a>"}, {"http://a.test/b", "bb"}, {"http://a.test/c", "ccc"}};
+  const std::vector<Answer> answers{
+      {"http://a.test/", "<a href=b>b</a>"}, {"http://a.test/b", "bb"}, {"http://a.test/c", "ccc"}};
   run(answers);
   const Tree whole = tree();
   const std::string index = bytes_of(own("index")), pages = bytes_of(own("pages-1"));
@@ -521,7 +541,8 @@ TEST_F(SaveSinkTest, GoesOnWithAMirrorOfVersionOne) {
 TEST_F(SaveSinkTest, MakesTheSameFilesWhereverItWasKilledWhileMakingThem) {
   std::vector<Answer> answers;
   for (int i = 0; i < 100; ++i) {
-    answers.push_back({fmt::format("http://a.test/{}", i), fmt::format("<a href={}>x</a><a href={}>y</a><img src=i{}>", i + 1, i * 7, i)});
+    answers.push_back({fmt::format("http://a.test/{}", i),
+                       fmt::format("<a href={}>x</a><a href={}>y</a><img src=i{}>", i + 1, i * 7, i)});
     answers.push_back({fmt::format("http://a.test/i{}", i), fmt::format("P{}", i % 5), "image/png"});
   }
   run(answers);
@@ -562,7 +583,8 @@ TEST_F(SaveSinkTest, TheLogGrowsNoFartherThanTwiceWhatCounts) {
   std::vector<Answer> answers;
   for (int round = 0; round < 8; ++round) {
     answers.clear();
-    for (int i = 0; i < 6; ++i) answers.push_back({fmt::format("http://a.test/{}", i), fmt::format("{}{}", round, page)});
+    for (int i = 0; i < 6; ++i)
+      answers.push_back({fmt::format("http://a.test/{}", i), fmt::format("{}{}", round, page)});
     run(answers);
     EXPECT_EQ(tree().at("a.test/3.html"), answers[3].body);
   }

@@ -79,7 +79,8 @@ TEST(Scope, TakesInTheRegistrableDomainsOfItsSeedsWhenAsked) {
   CrawlOptions options = options_for({"http://www.example.co.uk/", "http://10.0.0.1/", "http://ann.github.io/"});
   options.registrable_domains = true;
   const Scope scope(options);
-  EXPECT_EQ(places(scope, {"http://example.co.uk/", "https://a.b.example.co.uk/", "http://ann.github.io/x"}), "none none none ");
+  EXPECT_EQ(places(scope, {"http://example.co.uk/", "https://a.b.example.co.uk/", "http://ann.github.io/x"}),
+            "none none none ");
   EXPECT_EQ(places(scope, {"http://other.co.uk/", "http://bob.github.io/", "http://1.10.0.0.1.test/", "http://0.0.1/"}),
             "off_scope off_scope off_scope off_scope ");
 }
@@ -89,9 +90,11 @@ TEST(Scope, IsOnThePortsThatAreNamed) {
   options.whitelist = {"b.test", "c.test:8080", "[::1]:81"};
   options.ports = {80, 8080, 81};
   const Scope scope(options);
-  EXPECT_EQ(places(scope, {"http://a.test/x", "http://a.test:8080/", "http://b.test/", "http://x.c.test:8080/", "http://[::1]:81/"}),
+  EXPECT_EQ(places(scope, {"http://a.test/x", "http://a.test:8080/", "http://b.test/", "http://x.c.test:8080/",
+                           "http://[::1]:81/"}),
             "none none none none none ");
-  EXPECT_EQ(places(scope, {"https://a.test/", "http://a.test:9000/", "http://c.test/", "http://[::1]/", "http://b.test:443/"}),
+  EXPECT_EQ(places(scope,
+                   {"https://a.test/", "http://a.test:9000/", "http://c.test/", "http://[::1]/", "http://b.test:443/"}),
             "off_scope off_scope off_scope off_scope off_scope ");
   EXPECT_EQ(places(scope, {"http://a.test:9000/seed"}), "none ") << "a seed";
 }
@@ -104,8 +107,8 @@ TEST(Scope, LeavesOutWhatItsPatternsPrefixesAndExtensionsSay) {
   options.reject_extensions = {"zip", "tar.gz"};
   options.accept_extensions = {"html", "zip", "gz"};
   const Scope scope(options);
-  EXPECT_EQ(places(scope, {"http://a.test/docs/", "http://a.test/docs/x.HTML", "http://a.test/docs/x.gz", "http://a.test/docs/v1.2",
-                           "http://a.test/docs/.profile", "http://a.test/img/x?y.pdf"}),
+  EXPECT_EQ(places(scope, {"http://a.test/docs/", "http://a.test/docs/x.HTML", "http://a.test/docs/x.gz",
+                           "http://a.test/docs/v1.2", "http://a.test/docs/.profile", "http://a.test/img/x?y.pdf"}),
             "none none none none none none ");
   EXPECT_EQ(places(scope, {"http://a.test/", "http://a.test/imgs/x"}), "path_prefix path_prefix ");
   EXPECT_EQ(places(scope, {"http://a.test/docs/x.zip", "http://a.test/docs/x.Tar.Gz", "http://a.test/docs/x.pdf"}),
@@ -124,7 +127,8 @@ TEST(Scope, WhatIsExcludedIsNotEvenCheckedOnOtherHosts) {
   options.include = {"http://a.test/**"};
   const Scope scope(options);
   EXPECT_EQ(scope.bars_check("http://x.ads.test/", 0), Exclusion::exclude);
-  EXPECT_EQ(scope.bars_check("http://b.test/", 0), Exclusion::none) << "what is included says nothing of links that are only checked";
+  EXPECT_EQ(scope.bars_check("http://b.test/", 0), Exclusion::none)
+      << "what is included says nothing of links that are only checked";
 }
 
 TEST(Scope, DoesNotAscendFromTheFoldersOfItsSeeds) {
@@ -132,9 +136,12 @@ TEST(Scope, DoesNotAscendFromTheFoldersOfItsSeeds) {
   options.whitelist = {"w.test"};
   options.no_parent = true;
   Scope scope(options);
-  EXPECT_EQ(places(scope, {"http://a.test/docs/", "https://a.test/docs/x/y", "http://a.test/b/c/d", "http://w.test/", "http://x.test/any"}),
-            "none none none none none ") << "a host that is not a seed's has no folders";
-  EXPECT_EQ(places(scope, {"http://a.test/", "http://a.test/docs", "http://a.test/b/", "http://a.test/docsets/", "http://a.test/?/docs/"}),
+  EXPECT_EQ(places(scope, {"http://a.test/docs/", "https://a.test/docs/x/y", "http://a.test/b/c/d", "http://w.test/",
+                           "http://x.test/any"}),
+            "none none none none none ")
+      << "a host that is not a seed's has no folders";
+  EXPECT_EQ(places(scope, {"http://a.test/", "http://a.test/docs", "http://a.test/b/", "http://a.test/docsets/",
+                           "http://a.test/?/docs/"}),
             "parent parent parent parent parent ");
   EXPECT_TRUE(scope.follow_seed("http://a.test/docs/index.html", *Url::parse("http://a.test/en/start")));
   EXPECT_EQ(places(scope, {"http://a.test/en/x", "http://a.test/docs/x", "http://a.test/"}), "none none parent ")
@@ -146,9 +153,10 @@ TEST(Scope, WhichHostsHaveFoldersDoesNotDependOnWhatHasAnswered) {
   options.whitelist = {"a.test", "w.test"};
   options.no_parent = true;
   Scope scope(options);
-  const std::initializer_list<const char*> urls{"http://a.test/",  "http://a.test/docs/x",   "http://www.a.test/docs/x", "http://www.a.test/",
-                                      "http://w.test/",  "http://sub.a.test/any",  "http://b.test/x/1",        "http://b.test/y/1",
-                                      "http://www.b.test/y/1", "http://www.b.test/x/1"};
+  const std::initializer_list<const char*> urls{
+      "http://a.test/",        "http://a.test/docs/x",  "http://www.a.test/docs/x", "http://www.a.test/",
+      "http://w.test/",        "http://sub.a.test/any", "http://b.test/x/1",        "http://b.test/y/1",
+      "http://www.b.test/y/1", "http://www.b.test/x/1"};
   const std::string before = "parent none none parent none none none parent none parent ";
   EXPECT_EQ(places(scope, urls), before);
   EXPECT_TRUE(scope.follow_seed("http://www.a.test/docs/", *Url::parse("http://a.test/docs/")));

@@ -23,7 +23,8 @@ TEST(SimhashIndex, FindsWhatALookAtAllFinds) {
     for (std::uint64_t i = 0; i < 2000; ++i) {
       // Some near to others, some of few bits, which share blocks.
       std::uint64_t hash = random.next();
-      if (!entries.empty() && random.chance(0.5)) hash = with_flips(entries[random.below(entries.size())].first, static_cast<unsigned>(random.below(9)), random);
+      if (!entries.empty() && random.chance(0.5))
+        hash = with_flips(entries[random.below(entries.size())].first, static_cast<unsigned>(random.below(9)), random);
       if (random.chance(0.1)) hash = with_flips(0, static_cast<unsigned>(random.below(6)), random);
       const auto group = static_cast<std::uint32_t>(random.below(2));
       const auto accepts = [&](std::uint64_t value) { return value % 3 != 0; };

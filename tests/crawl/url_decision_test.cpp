@@ -233,8 +233,15 @@ TEST(UrlDecision, GoingOnTakesUpNothingThatTheRunHasSettled) {
   options.check_links = options.check_assets = true;
   options.requeue = Requeue::all;
   const RunView run{options, WallTime{5000s}, Stage::going_on};
-  for (const auto& [state, reason] : {std::pair{S::done, R::none}, {S::queued, R::none}, {S::failed, R::none}, {S::excluded, R::robots},
-                                      {S::excluded, R::pages_per_host}, {S::excluded, R::content_type}, {S::done, R::cut_off}, {S::excluded, R::asset}, {S::done, R::asset}}) {
+  for (const auto& [state, reason] : {std::pair{S::done, R::none},
+                                      {S::queued, R::none},
+                                      {S::failed, R::none},
+                                      {S::excluded, R::robots},
+                                      {S::excluded, R::pages_per_host},
+                                      {S::excluded, R::content_type},
+                                      {S::done, R::cut_off},
+                                      {S::excluded, R::asset},
+                                      {S::done, R::asset}}) {
     UrlRecord record;
     record.state = state;
     record.reason = reason;
@@ -246,7 +253,8 @@ TEST(UrlDecision, GoingOnTakesUpNothingThatTheRunHasSettled) {
 TEST(UrlDecision, EveryExclusionThatIsStoredHasAReason) {
   for (std::size_t i = 0; i < kExclusions; ++i) {
     const auto exclusion = static_cast<Exclusion>(i);
-    const bool stored = exclusion != X::none && exclusion != X::scheme && exclusion != X::nofollow && exclusion != X::nesting;
+    const bool stored =
+        exclusion != X::none && exclusion != X::scheme && exclusion != X::nofollow && exclusion != X::nesting;
     EXPECT_EQ(reason_of(exclusion) != R::none, stored);
     if (stored) {
       EXPECT_EQ(to_string(reason_of(exclusion)), to_string(exclusion));

@@ -30,7 +30,8 @@ class UrlQueryTest : public testing::Test {
     settle(1, UrlState::done, 200, kQueryDay, "text/html", 1000);
     settle(2, UrlState::done, 301, kQueryDay + 1h, "text/html", 10);
     settle(3, UrlState::done, 404, kQueryDay + 2h, "application/pdf", 5000);
-    UrlOutcome waits{.url_id = 4, .state = UrlState::queued, .mtime = kQueryDay + 3h, .due = kQueryDay + 30h, .attempts = 1};
+    UrlOutcome waits{
+        .url_id = 4, .state = UrlState::queued, .mtime = kQueryDay + 3h, .due = kQueryDay + 30h, .attempts = 1};
     waits.error = "timeout: no answer";
     UrlBatch batch;
     batch.outcomes.push_back(waits);
@@ -43,7 +44,8 @@ class UrlQueryTest : public testing::Test {
 
   void add(std::string url, std::uint32_t depth, std::int64_t referrer, UrlReason reason = UrlReason::none) {
     UrlBatch batch;
-    batch.discovered.push_back({store_->next_id(), std::move(url), depth, -static_cast<std::int32_t>(depth), referrer, kQueryDay, reason});
+    batch.discovered.push_back(
+        {store_->next_id(), std::move(url), depth, -static_cast<std::int32_t>(depth), referrer, kQueryDay, reason});
     store_->submit(std::move(batch));
   }
   void settle(std::int64_t id, UrlState state, int status, WallTime at, std::string type, std::int64_t size) {
@@ -113,7 +115,8 @@ TEST_F(UrlQueryTest, OtherOrdersKeepTheFirstFew) {
 
 TEST_F(UrlQueryTest, ManyRecordsAreVisitedInStretchesInWhichOneMayReadAndStop) {
   UrlBatch batch;
-  for (std::int64_t id = 7; id < 3000; ++id) batch.discovered.push_back({id, "http://c.test/" + std::to_string(id), 1, 0, 1, kQueryDay});
+  for (std::int64_t id = 7; id < 3000; ++id)
+    batch.discovered.push_back({id, "http://c.test/" + std::to_string(id), 1, 0, 1, kQueryDay});
   store_->submit(std::move(batch));
   const auto matches = UrlMatcher::compile({.hosts = {"c.test"}});
   std::size_t seen = 0, calls = 0;
@@ -247,7 +250,8 @@ TEST_F(UrlQueryTest, RedirectsAreFollowedForwardsBackwardsAndRoundInACircle) {
   redirect(7, "http://b.test/9");
   redirect(8, "http://nowhere.test/");
   redirect(9, "http://a.test/8");
-  EXPECT_THAT(why("http://a.test/7").leads_to, ElementsAre("http://b.test/9", "http://a.test/8", "http://nowhere.test/"));
+  EXPECT_THAT(why("http://a.test/7").leads_to,
+              ElementsAre("http://b.test/9", "http://a.test/8", "http://nowhere.test/"));
   redirect(8, "http://a.test/7");
   EXPECT_THAT(why("http://a.test/7").leads_to, ElementsAre("http://b.test/9", "http://a.test/8"));
   redirect(8, "http://a.test/8");

@@ -62,13 +62,15 @@ TEST_F(WarcSinkTest, ACrawlOfAnArchiveFindsWhatTheCrawlThatMadeItFound) {
     }));
     return pages;
   };
-  Simulation net({.hosts = 3, .pages = 60, .features = *parse_web_features("redirects,broken,duplicates,robots,encodings")});
+  Simulation net(
+      {.hosts = 3, .pages = 60, .features = *parse_web_features("redirects,broken,duplicates,robots,encodings")});
   net.options.max_depth = 30;
   auto sink = open({.seeds = net.options.seeds});
   net.options.sinks.push_back(sink);
   const CrawlReport first = net.run();
   EXPECT_TRUE(first.finished);
-  EXPECT_EQ(sink->totals().responses + sink->totals().revisits, first.stats.fetched + 3) << "and three times robots.txt";
+  EXPECT_EQ(sink->totals().responses + sink->totals().revisits, first.stats.fetched + 3)
+      << "and three times robots.txt";
   EXPECT_EQ(index_lines(), first.stats.fetched + 3);
 
   const auto replay = WarcReplay::open({path_ + ".warc.gz"});

@@ -42,7 +42,8 @@ TEST(CssSelector, FindsByNameClassIdAndAttribute) {
 }
 
 TEST(CssSelector, ComparesAttributesInEachWay) {
-  constexpr std::string_view html = "<a title='one two'>1</a><a title='en-GB'>2</a><a title=''>3</a><a>4</a><a title='EN'>5</a>";
+  constexpr std::string_view html =
+      "<a title='one two'>1</a><a title='en-GB'>2</a><a title=''>3</a><a>4</a><a title='EN'>5</a>";
   EXPECT_EQ(found_by_css(html, "[title='one two']"), "1");
   EXPECT_EQ(found_by_css(html, "[title~=two]"), "1");
   EXPECT_EQ(found_by_css(html, "[title|=en]"), "2");
@@ -163,7 +164,8 @@ TEST(CssSelector, HtmlComparesSomeValuesWithoutCase) {
 
 TEST(CssSelector, FindsNamesWithCapitalsInSvg) {
   constexpr std::string_view html =
-      "<lineargradient>0</lineargradient><svg viewBox='0 0 1 1'><linearGradient id=g gradientUnits=x>1</linearGradient></svg>";
+      "<lineargradient>0</lineargradient><svg viewBox='0 0 1 1'><linearGradient id=g "
+      "gradientUnits=x>1</linearGradient></svg>";
   EXPECT_EQ(found_by_css(html, "svg linearGradient"), "1");
   EXPECT_EQ(found_by_css(html, "[gradientUnits=x]"), "1");
   EXPECT_EQ(found_by_css(html, "svg[viewBox]::attr(viewBox)"), "0 0 1 1");
@@ -213,10 +215,13 @@ TEST(CssMistake, IsToldWithItsPlace) {
   EXPECT_EQ(css_mistake("h1 >"), "css \"h1 >\": a selector is missing behind the combinator, at character 5");
   EXPECT_EQ(css_mistake("a[href"), "css \"a[href\": the end: =, ~=, |=, ^=, $=, *= or != is missing, at character 7");
   EXPECT_EQ(css_mistake("ä ! b"), "css \"ä ! b\": \"!\" is no selector, at character 3");
-  EXPECT_EQ(css_mistake("a:hover"), "css \"a:hover\": :hover says nothing of a page that nobody looks at, at character 2");
-  EXPECT_EQ(css_mistake("a::before"), "css \"a::before\": ::before is unknown; ::text and ::attr(name) are known, at character 2");
+  EXPECT_EQ(css_mistake("a:hover"),
+            "css \"a:hover\": :hover says nothing of a page that nobody looks at, at character 2");
+  EXPECT_EQ(css_mistake("a::before"),
+            "css \"a::before\": ::before is unknown; ::text and ::attr(name) are known, at character 2");
   EXPECT_EQ(css_mistake("a::text b"), "css \"a::text b\": nothing may follow ::text or ::attr(), at character 8");
-  EXPECT_EQ(css_mistake("p:not(a::text)"), "css \"p:not(a::text)\": ::text is for the end of a whole selector, at character 8");
+  EXPECT_EQ(css_mistake("p:not(a::text)"),
+            "css \"p:not(a::text)\": ::text is for the end of a whole selector, at character 8");
   EXPECT_EQ(css_mistake("p:nth-child(x)"), "css \"p:nth-child(x)\": write it as 3, odd, even or 2n+1, at character 13");
   EXPECT_EQ(css_mistake("p)"), "css \"p)\": \")\" is not expected here, at character 2");
   EXPECT_EQ(css_mistake("a, "), "css \"a, \": a selector is missing, at character 4");

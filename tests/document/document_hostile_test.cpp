@@ -1,5 +1,5 @@
-// Pages made to cost time and memory. What counts is that each ends with a tree or an error; the bounds of time are far above what
-// it takes, and far below what it took without limits.
+// Pages made to cost time and memory. What counts is that each ends with a tree or an error; the bounds of time are far
+// above what it takes, and far below what it took without limits.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -38,7 +38,8 @@ std::string ask_everything(const std::string& html) {
     (void)document->root().lines();
     (void)document->root().outer_html();
     (void)find_article(*document);
-    for (const char* const selector : {"div div div div p > a", "p ~ p ~ b", ":has(x)", "li:nth-last-child(3)", "b::text"}) {
+    for (const char* const selector :
+         {"div div div div p > a", "p ~ p ~ b", ":has(x)", "li:nth-last-child(3)", "b::text"}) {
       (void)document->select(Selector::css(selector).value());
     }
     for (const char* const expression : {"//div//div//p", "//p/following::b", "//*[@a1=//b]"}) {
@@ -73,7 +74,8 @@ TEST(HostileDocument, OfTagsThatReopenOthersIsAnError) {
 }
 
 TEST(HostileDocument, OfTagsThatLookAtAllThatIsOpenIsAnError) {
-  EXPECT_EQ(ask_everything(times("<span>", 500) + times("</x>", 1'000'000)), "a page whose tags would take too long to put in order");
+  EXPECT_EQ(ask_everything(times("<span>", 500) + times("</x>", 1'000'000)),
+            "a page whose tags would take too long to put in order");
 }
 
 TEST(HostileDocument, OfManyNodesIsAnError) {
@@ -118,7 +120,8 @@ TEST(HostileSelector, ThatComparesTooMuchIsAnError) {
     EXPECT_EQ(found.error().code, Errc::too_large);
     EXPECT_NE(found.error().message.find("takes too long on this page"), std::string::npos);
   }
-  const auto found = siblings->select(Selector::xpath("//b[count(preceding-sibling::b) = count(following-sibling::b)]").value());
+  const auto found =
+      siblings->select(Selector::xpath("//b[count(preceding-sibling::b) = count(following-sibling::b)]").value());
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, Errc::too_large);
 }

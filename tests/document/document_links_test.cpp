@@ -18,7 +18,8 @@ Texts absolute_links(std::string_view html, std::string_view url = "https://a.te
   for (const Match& match : found) values.push_back(match.raw());
   return values;
 }
-Texts texts_within(const Document& document, const Selector& selector, const std::vector<Match>& within, std::size_t most = 1'000) {
+Texts texts_within(const Document& document, const Selector& selector, const std::vector<Match>& within,
+                   std::size_t most = 1'000) {
   Texts texts;
   const auto found = document.select(selector, within, most);
   for (const Match& match : found.value()) texts.push_back(match.text());
@@ -26,14 +27,17 @@ Texts texts_within(const Document& document, const Selector& selector, const std
 }
 
 TEST(DocumentLinks, AreAbsoluteWhereTheyLead) {
-  EXPECT_EQ(absolute_links("<a href=x><area href=/y><link href=//z.test><img src=1><script src=2></script><iframe src=3></iframe>"
-                           "<video src=4><source src=5></video><audio src=6></audio><form action='?7'></form>"),
-            (Texts{"https://a.test/b/x", "https://a.test/y", "https://z.test/", "https://a.test/b/1", "https://a.test/b/2",
-                   "https://a.test/b/3", "https://a.test/b/4", "https://a.test/b/5", "https://a.test/b/6", "https://a.test/b/c?7"}));
+  EXPECT_EQ(absolute_links(
+                "<a href=x><area href=/y><link href=//z.test><img src=1><script src=2></script><iframe src=3></iframe>"
+                "<video src=4><source src=5></video><audio src=6></audio><form action='?7'></form>"),
+            (Texts{"https://a.test/b/x", "https://a.test/y", "https://z.test/", "https://a.test/b/1",
+                   "https://a.test/b/2", "https://a.test/b/3", "https://a.test/b/4", "https://a.test/b/5",
+                   "https://a.test/b/6", "https://a.test/b/c?7"}));
 }
 
 TEST(DocumentLinks, ElsewhereStayAsTheyAre) {
-  EXPECT_EQ(absolute_links("<div href=a></div><object data=b></object><embed src=c><a src=d>"), (Texts{"a", "b", "c", "d"}));
+  EXPECT_EQ(absolute_links("<div href=a></div><object data=b></object><embed src=c><a src=d>"),
+            (Texts{"a", "b", "c", "d"}));
 }
 
 TEST(DocumentLinks, ThatCannotBeResolvedStayAsTheyAre) {
@@ -45,8 +49,10 @@ TEST(DocumentLinks, ThatCannotBeResolvedStayAsTheyAre) {
 TEST(DocumentLinks, AreAgainstTheFirstBaseThatHasAnAddress) {
   EXPECT_EQ(absolute_links("<base target=x><base href='/base/'><base href='/other/'><a href=x>"),
             (Texts{"/base/", "/other/", "https://a.test/base/x"}));
-  EXPECT_EQ(absolute_links("<template><base href='/base/'></template><a href=x>"), (Texts{"/base/", "https://a.test/b/x"}));
-  EXPECT_EQ(absolute_links("<base href='https://b.test/c/'><a href=x>", "data:,x"), (Texts{"https://b.test/c/", "https://b.test/c/x"}));
+  EXPECT_EQ(absolute_links("<template><base href='/base/'></template><a href=x>"),
+            (Texts{"/base/", "https://a.test/b/x"}));
+  EXPECT_EQ(absolute_links("<base href='https://b.test/c/'><a href=x>", "data:,x"),
+            (Texts{"https://b.test/c/", "https://b.test/c/x"}));
   EXPECT_EQ(absolute_links("<base href='mailto:x'><a href=x>"), (Texts{"mailto:x", "https://a.test/b/x"}));
 }
 
@@ -84,7 +90,9 @@ TEST(DocumentElements, HaveNumbersAndAttributes) {
 
 TEST(DocumentElements, CostWhatIsInThem) {
   const Document document = std::move(Document::parse_html("<p>" + std::string(1'200, 'x') + "</p><i></i>").value());
-  const auto cost = [&](std::string_view css) { return document.cost_of(*document.select_first(Selector::css(css).value()).value()); };
+  const auto cost = [&](std::string_view css) {
+    return document.cost_of(*document.select_first(Selector::css(css).value()).value());
+  };
   EXPECT_GE(cost("p"), 100u);
   EXPECT_LE(cost("i"), 3u);
   EXPECT_GE(cost("body"), cost("p") + cost("i"));

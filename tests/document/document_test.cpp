@@ -40,7 +40,8 @@ TEST(DocumentTree, IsThatOfTheHtmlStandard) {
 }
 
 TEST(DocumentTree, OfAnythingIsThere) {
-  for (const std::string_view html : {""sv, "<"sv, "</"sv, "<!--"sv, "<!doctype"sv, "\0<p>\0"sv, "&#xffffff;"sv, "<p a"sv}) {
+  for (const std::string_view html :
+       {""sv, "<"sv, "</"sv, "<!--"sv, "<!doctype"sv, "\0<p>\0"sv, "&#xffffff;"sv, "<p a"sv}) {
     const auto document = Document::parse_html(html);
     ASSERT_TRUE(document) << html;
     EXPECT_TRUE(document->select_first(Selector::css("html > body").value()).value());
@@ -49,7 +50,8 @@ TEST(DocumentTree, OfAnythingIsThere) {
 
 TEST(DocumentText, IsWhatAReaderSees) {
   EXPECT_EQ(text_at("<p> one\n<b>two </b> three&nbsp;four", "p"), "one two three four");
-  EXPECT_EQ(text_at("<div>a<script>b</script><style>c</style><template>d</template><noscript>e</noscript>f", "div"), "af");
+  EXPECT_EQ(text_at("<div>a<script>b</script><style>c</style><template>d</template><noscript>e</noscript>f", "div"),
+            "af");
   EXPECT_EQ(text_at("<ul><li>a<li>b</ul>c", "body"), "a b c");
   EXPECT_EQ(text_at("<table><tr><td>1<td>2<tr><td>3", "table"), "1 2 3");
   EXPECT_EQ(text_at("un<b>happ</b>y", "body"), "unhappy");
@@ -57,8 +59,12 @@ TEST(DocumentText, IsWhatAReaderSees) {
 }
 
 TEST(DocumentText, HasNothingOfWhatIsHidden) {
-  EXPECT_EQ(text_at("<p>a<span hidden>b</span><b style='color:red; DISPLAY : none !important'>c</b><i style='display:none;display:block'>d</i>", "p"), "ad");
-  EXPECT_EQ(text_at("<div>a<dialog>b</dialog><dialog open>c</dialog><ruby>d<rp>(</rp><rt>e</rt></ruby></div>", "div"), "a c de");
+  EXPECT_EQ(text_at("<p>a<span hidden>b</span><b style='color:red; DISPLAY : none !important'>c</b><i "
+                    "style='display:none;display:block'>d</i>",
+                    "p"),
+            "ad");
+  EXPECT_EQ(text_at("<div>a<dialog>b</dialog><dialog open>c</dialog><ruby>d<rp>(</rp><rt>e</rt></ruby></div>", "div"),
+            "a c de");
   EXPECT_EQ(text_at("<p hidden>a<b>b</b>", "p"), "ab") << "it was asked itself";
 }
 
@@ -68,7 +74,9 @@ TEST(DocumentText, OfXhtmlIsThatOfHtml) {
     EXPECT_TRUE(document && document->is_xml());
     return document->root().text();
   };
-  EXPECT_EQ(text_of("<html xmlns='http://www.w3.org/1999/xhtml'><body><p>a</p><p>b</p><script>c</script></body></html>"), "a b");
+  EXPECT_EQ(
+      text_of("<html xmlns='http://www.w3.org/1999/xhtml'><body><p>a</p><p>b</p><script>c</script></body></html>"),
+      "a b");
   EXPECT_EQ(text_of("<item><p>a</p><p>b</p></item>"), "ab");
 }
 
@@ -171,8 +179,8 @@ TEST(DocumentKind, IsTakenFromTheContentType) {
 }
 
 TEST(XmlDocument, NamesAreAsTheyAreWritten) {
-  const Document document =
-      xml_document("<feed xmlns='http://www.w3.org/2005/Atom' xmlns:media='m'><Entry><media:thumbnail url='u'/></Entry></feed>");
+  const Document document = xml_document(
+      "<feed xmlns='http://www.w3.org/2005/Atom' xmlns:media='m'><Entry><media:thumbnail url='u'/></Entry></feed>");
   EXPECT_EQ(only_match(document, "Entry media|thumbnail").attribute("url"), "u");
   EXPECT_FALSE(document.select_first(Selector::css("entry").value()).value());
 }
@@ -187,7 +195,9 @@ TEST(XmlDocument, WhatIsNotWellFormedEndsItAndTheFrontIsKept) {
 TEST(XmlDocument, EntitiesOfHtmlAreKnownAndOthersAreNothing) {
   const Document document = xml_document(
       "<!DOCTYPE a [<!ENTITY b \"boom\"><!ENTITY c SYSTEM \"file:///etc/hostname\">]><a>1&nbsp;2&b;3&c;4&auml;</a>");
-  EXPECT_EQ(only_match(document, "a").raw(), "1\xc2\xa0" "234ä");
+  EXPECT_EQ(only_match(document, "a").raw(),
+            "1\xc2\xa0"
+            "234ä");
 }
 
 TEST(XmlDocument, TheEncodingOfTheDeclarationIsThatOfTheBytes) {

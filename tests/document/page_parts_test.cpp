@@ -21,7 +21,8 @@ TEST(PageTitle, IsTheFirstTitleThatIsNotOfAPicture) {
 TEST(PageMeta, IsFoundByNamePropertyItempropOrHttpEquivInAnyCase) {
   const Document page = page_of(
       "<meta name=Description content=' a '><meta property=og:title content=b><meta itemprop=price content=c>"
-      "<meta http-equiv=refresh content=5><meta property=og:title content=d><meta name=empty content=''><meta name=none>");
+      "<meta http-equiv=refresh content=5><meta property=og:title content=d><meta name=empty content=''><meta "
+      "name=none>");
   EXPECT_THAT(meta_values(page, "description"), ElementsAre("a"));
   EXPECT_THAT(meta_values(page, "og:title"), ElementsAre("b", "d"));
   EXPECT_THAT(meta_values(page, "PRICE"), ElementsAre("c"));
@@ -54,7 +55,8 @@ TEST(PageLanguage, IsThatOfTheRoot) {
   EXPECT_EQ(page_language(page_of("<p lang=en>")), "");
 }
 
-// --- JSON-LD -----------------------------------------------------------------------------------------------------------
+// --- JSON-LD
+// -----------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> linked(std::string_view json, std::string_view path) {
   const Document page = page_of("<script type='application/ld+json'>" + std::string(json) + "</script>");
@@ -101,21 +103,25 @@ TEST(LinkedDataPaths, ForgiveWhatPeopleWrite) {
 }
 
 TEST(LinkedDataPaths, LoseNoItemByOneBadCharacter) {
-  EXPECT_THAT(linked(R"({"@type":"Product","name":"N","description":"nice \ud83d"})", "Product$.name"), ElementsAre("N"));
-  EXPECT_THAT(linked("\n// <![CDATA[\n{\"@type\":\"Product\",\"name\":\"N\"}\n// ]]>\n", "Product$.name"), ElementsAre("N"));
+  EXPECT_THAT(linked(R"({"@type":"Product","name":"N","description":"nice \ud83d"})", "Product$.name"),
+              ElementsAre("N"));
+  EXPECT_THAT(linked("\n// <![CDATA[\n{\"@type\":\"Product\",\"name\":\"N\"}\n// ]]>\n", "Product$.name"),
+              ElementsAre("N"));
   EXPECT_THAT(linked("\xef\xbb\xbf{\"a\":\"1\"}{\"a\":\"2\"}", "$.a"), ElementsAre("1", "2"));
   const Document page = page_of("<script type='application/ld+json'>// nothing</script>");
   EXPECT_EQ(LinkedData(page).unreadable(), 0u);
 }
 
 TEST(LinkedDataPaths, CountWhatCannotBeRead) {
-  const Document page = page_of("<script type='application/ld+json'>hello</script><script type='application/ld+json'>{\"a\":1}</script>");
+  const Document page =
+      page_of("<script type='application/ld+json'>hello</script><script type='application/ld+json'>{\"a\":1}</script>");
   EXPECT_EQ(LinkedData(page).unreadable(), 1u);
   EXPECT_EQ(LinkedData(page).find(*LinkedDataPath::parse("$.a")).size(), 1u);
 }
 
 TEST(LinkedDataPaths, AreToldWhatIsWrongWithThem) {
-  EXPECT_THAT(linked("{}", "name"), ElementsAre("jsonld \"name\": write it as $.name or Product$.name, at character 1"));
+  EXPECT_THAT(linked("{}", "name"),
+              ElementsAre("jsonld \"name\": write it as $.name or Product$.name, at character 1"));
   EXPECT_THAT(linked("{}", "$."), ElementsAre("jsonld \"$.\": a name is missing, at character 3"));
   EXPECT_THAT(linked("{}", "$.a[x]"), ElementsAre("jsonld \"$.a[x]\": write [0], [1] … or [*], at character 4"));
   EXPECT_THAT(linked("{}", "$.a[0"), ElementsAre("jsonld \"$.a[0\": \"]\" is missing, at character 4"));

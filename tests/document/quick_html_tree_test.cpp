@@ -1,5 +1,5 @@
-// The tree that we build of plain pages ourselves: where there is one, it is the parser's, row for row. ARGIOPE_FULL=1 in the
-// environment takes every real page and many more random ones.
+// The tree that we build of plain pages ourselves: where there is one, it is the parser's, row for row. ARGIOPE_FULL=1
+// in the environment takes every real page and many more random ones.
 #include "document/quick_html_tree.hpp"
 
 #include <fmt/format.h>
@@ -209,8 +209,8 @@ TEST(QuickHtmlTree, ReadsReferencesAsTheParserDoes) {
   }
 }
 
-// Pages that are mostly plain: elements in elements where they may be, closed or not where that is allowed. With a chance of one in
-// fifty each, anything else may come in between.
+// Pages that are mostly plain: elements in elements where they may be, closed or not where that is allowed. With a
+// chance of one in fifty each, anything else may come in between.
 class PageMaker {
  public:
   explicit PageMaker(std::uint64_t seed) : random_(seed) {}

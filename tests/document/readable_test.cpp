@@ -9,12 +9,14 @@ namespace argiope {
 namespace {
 
 constexpr std::string_view kSentence =
-    "The river rose in the night, slowly at first, and by morning the bridge, which had stood for a century, was gone. ";
+    "The river rose in the night, slowly at first, and by morning the bridge, which had stood for a century, was "
+    "gone. ";
 
 std::string paragraphs(int count, std::string_view mark) {
   std::string html;
   for (int i = 0; i < count; ++i) {
-    html += "<p>" + std::string(mark) + std::to_string(i) + " " + std::string(kSentence) + std::string(kSentence) + "</p>";
+    html +=
+        "<p>" + std::string(mark) + std::to_string(i) + " " + std::string(kSentence) + std::string(kSentence) + "</p>";
   }
   return html;
 }
@@ -35,7 +37,8 @@ TEST(ReadableArticle, IsFoundAmongNavigationCommentsAndAdvertisements) {
   const std::string page =
       "<title>The bridge - News</title><body><nav>" + links(30, "Section name") + "</nav><div id=sidebar>" +
       links(20, "Read this story, too, it is about something else") + "</div><div class=content><h1>The bridge</h1>" +
-      paragraphs(6, "body") + "<div class=share-buttons>Share on everything, please, do it</div></div><div class=comments>" +
+      paragraphs(6, "body") +
+      "<div class=share-buttons>Share on everything, please, do it</div></div><div class=comments>" +
       paragraphs(4, "comment") + "</div><footer>" + paragraphs(1, "imprint") + "</footer>";
   const ReadableArticle article = article_in(page);
   EXPECT_EQ(article.title, "The bridge");
@@ -56,7 +59,8 @@ TEST(ReadableArticle, IsFoundWithoutAnyNamesOfClasses) {
 }
 
 TEST(ReadableArticle, ThatIsInSeveralPartsIsPutTogether) {
-  const std::string page = "<body><div><div>" + paragraphs(4, "first") + "</div><div class=ad-banner>Buy it, now, today, here, please</div><div>" +
+  const std::string page = "<body><div><div>" + paragraphs(4, "first") +
+                           "</div><div class=ad-banner>Buy it, now, today, here, please</div><div>" +
                            paragraphs(4, "second") + "</div><p>" + std::string(kSentence) + "third</p></div>";
   const ReadableArticle article = article_in(page);
   EXPECT_TRUE(has(article.text, "first0") && has(article.text, "second3") && has(article.text, "third"));
@@ -64,9 +68,10 @@ TEST(ReadableArticle, ThatIsInSeveralPartsIsPutTogether) {
 }
 
 TEST(ReadableArticle, KeepsListsCodeAndQuotes) {
-  const std::string page = "<article><h1>T</h1>" + paragraphs(3, "body") +
-                           "<ul><li>one point to make<li>another point to make</ul><pre>int main() {\n  return 0;\n}</pre><blockquote>" +
-                           std::string(kSentence) + "quoted</blockquote></article>";
+  const std::string page =
+      "<article><h1>T</h1>" + paragraphs(3, "body") +
+      "<ul><li>one point to make<li>another point to make</ul><pre>int main() {\n  return 0;\n}</pre><blockquote>" +
+      std::string(kSentence) + "quoted</blockquote></article>";
   const ReadableArticle article = article_in(page);
   EXPECT_TRUE(has(article.text, "one point to make\nanother point"));
   EXPECT_TRUE(has(article.text, "int main() {\n  return 0;\n}"));
@@ -76,14 +81,17 @@ TEST(ReadableArticle, KeepsListsCodeAndQuotes) {
 TEST(ReadableArticle, TakesAuthorDateAndExcerptFromWhatThePageSays) {
   const std::string page =
       "<meta name=author content=Ann><meta property=article:published_time content=2026-01-02T03:04:05Z>"
-      "<meta name=description content='In short'><article>" + paragraphs(4, "x") + "</article>";
+      "<meta name=description content='In short'><article>" +
+      paragraphs(4, "x") + "</article>";
   const ReadableArticle article = article_in(page);
   EXPECT_EQ(article.author, "Ann");
   EXPECT_EQ(article.date, "2026-01-02T03:04:05Z");
   EXPECT_EQ(article.excerpt, "In short");
   const ReadableArticle by_data = article_in(
-      "<title>T</title><script type='application/ld+json'>{\"@type\":\"Article\",\"author\":[{\"name\":\"Bob\"}],\"datePublished\":\"2026\"}"
-      "</script><article>" + paragraphs(4, "x") + "</article>");
+      "<title>T</title><script "
+      "type='application/ld+json'>{\"@type\":\"Article\",\"author\":[{\"name\":\"Bob\"}],\"datePublished\":\"2026\"}"
+      "</script><article>" +
+      paragraphs(4, "x") + "</article>");
   EXPECT_EQ(by_data.author, "Bob");
   EXPECT_EQ(by_data.date, "2026");
   EXPECT_EQ(by_data.title, "T");
@@ -91,7 +99,8 @@ TEST(ReadableArticle, TakesAuthorDateAndExcerptFromWhatThePageSays) {
 }
 
 TEST(ReadableArticle, IsNotThereWhereThereAreOnlyLinksOrNothing) {
-  for (const std::string& html : {std::string(), links(100, "A front page has many stories"), std::string("<p hidden>short</p>")}) {
+  for (const std::string& html :
+       {std::string(), links(100, "A front page has many stories"), std::string("<p hidden>short</p>")}) {
     const auto document = Document::parse_html(html);
     EXPECT_FALSE(find_article(*document)) << html.substr(0, 50);
   }
@@ -100,10 +109,12 @@ TEST(ReadableArticle, IsNotThereWhereThereAreOnlyLinksOrNothing) {
 
 TEST(ReadableArticle, IsNotLostByAWordInTheClassOfWhatIsAroundIt) {
   for (const char* const wrapper :
-       {"<div class=no-sidebar>", "<div class='page with-sidebar'>", "<div class=overflow-hidden>", "<form id=aspnetForm>",
-        "<section class=has-comments>", "<fieldset>", "<div id=menu-open><article>", "<aside>", "<header>"}) {
-    const std::string page = std::string("<body><nav>") + links(20, "Section name") + "</nav>" + wrapper + "<div><h1>T</h1>" +
-                             paragraphs(6, "body") + "</div></div><div class=comments>" + paragraphs(2, "comment") + "</div>";
+       {"<div class=no-sidebar>", "<div class='page with-sidebar'>", "<div class=overflow-hidden>",
+        "<form id=aspnetForm>", "<section class=has-comments>", "<fieldset>", "<div id=menu-open><article>", "<aside>",
+        "<header>"}) {
+    const std::string page = std::string("<body><nav>") + links(20, "Section name") + "</nav>" + wrapper +
+                             "<div><h1>T</h1>" + paragraphs(6, "body") + "</div></div><div class=comments>" +
+                             paragraphs(2, "comment") + "</div>";
     const ReadableArticle article = article_in(page);
     EXPECT_TRUE(has(article.text, "body0") && has(article.text, "body5")) << wrapper;
     EXPECT_FALSE(has(article.text, "Section name")) << wrapper;
@@ -111,16 +122,19 @@ TEST(ReadableArticle, IsNotLostByAWordInTheClassOfWhatIsAroundIt) {
 }
 
 TEST(ReadableArticle, HasNothingThatIsNotShown) {
-  const std::string page = "<div>" + paragraphs(6, "body") + "<p style='Display : NONE'>secret " + std::string(kSentence) +
+  const std::string page = "<div>" + paragraphs(6, "body") + "<p style='Display : NONE'>secret " +
+                           std::string(kSentence) +
                            "</p><div hidden>secret</div><p style='visibility:hidden;'>secret</p></div>";
   EXPECT_FALSE(has(article_in(page).text, "secret"));
 }
 
 TEST(ReadableArticle, OfSeveralSectionsIsWhole) {
   std::string page = "<body><nav>" + links(20, "Section name") + "</nav><div class=c1>";
-  for (int i = 0; i < 4; ++i) page += "<div><div><div>" + paragraphs(3, "part" + std::to_string(i) + "-") + "</div></div></div>";
+  for (int i = 0; i < 4; ++i)
+    page += "<div><div><div>" + paragraphs(3, "part" + std::to_string(i) + "-") + "</div></div></div>";
   const ReadableArticle article = article_in(page + "</div>");
-  for (const char* const part : {"part0-0", "part1-1", "part2-0", "part3-2"}) EXPECT_TRUE(has(article.text, part)) << part;
+  for (const char* const part : {"part0-0", "part1-1", "part2-0", "part3-2"})
+    EXPECT_TRUE(has(article.text, part)) << part;
   EXPECT_FALSE(has(article.text, "Section name"));
 }
 
@@ -132,7 +146,8 @@ TEST(ReadableArticle, OfAPageWithNextToNoTextIsThat) {
 // Editors and word processors write so: no paragraph, and all text in elements of a line.
 TEST(ReadableArticle, WhoseTextIsInSpansOfNestedDivsIsWhole) {
   std::string page = "<body><nav>" + links(20, "Section name") + "</nav><div class=chapter><div><div>";
-  for (int i = 0; i < 6; ++i) page += "<div><div><span>body" + std::to_string(i) + " " + std::string(kSentence) + "</span></div></div>";
+  for (int i = 0; i < 6; ++i)
+    page += "<div><div><span>body" + std::to_string(i) + " " + std::string(kSentence) + "</span></div></div>";
   page += "</div></div><div class=notes><p>note " + std::string(kSentence) + "</p></div></div>";
   const ReadableArticle article = article_in(page);
   for (const char* const part : {"body0", "body3", "body5"}) EXPECT_TRUE(has(article.text, part)) << part;
@@ -149,9 +164,12 @@ TEST(ReadableArticle, MayBeInAnAnchorThatLeadsNowhere) {
 TEST(ReadableArticle, HasNoUrlForItsAuthor) {
   const ReadableArticle article = article_in(
       "<meta property=article:author content=https://www.facebook.com/ann><script type='application/ld+json'>"
-      "{\"@type\":\"Article\",\"author\":{\"name\":\"Ann Example\"}}</script><article>" + paragraphs(4, "x") + "</article>");
+      "{\"@type\":\"Article\",\"author\":{\"name\":\"Ann Example\"}}</script><article>" +
+      paragraphs(4, "x") + "</article>");
   EXPECT_EQ(article.author, "Ann Example");
-  EXPECT_EQ(article_in("<meta property=article:author content=//x/ann><article>" + paragraphs(4, "x") + "</article>").author, "");
+  EXPECT_EQ(
+      article_in("<meta property=article:author content=//x/ann><article>" + paragraphs(4, "x") + "</article>").author,
+      "");
 }
 
 // A page of a random layout; how much of the article's and of other text the finder gives.
@@ -164,15 +182,18 @@ void add_random_page(Random& random, Recovered& sum) {
   const std::string name = pick({"", " class=content", " id=main", " class='post entry'", " class=c12"});
   std::string page = "<body>";
   const auto others = [&](std::string_view mark) {
-    const std::string kind = pick({"<nav>", "<div class=sidebar>", "<aside>", "<footer>", "<div class=related>", "<div id=comments>"});
+    const std::string kind =
+        pick({"<nav>", "<div class=sidebar>", "<aside>", "<footer>", "<div class=related>", "<div id=comments>"});
     std::string text = links(5 + static_cast<int>(random.below(20)), "another story of the day");
-    for (std::uint64_t i = random.below(3); i > 0; --i) text += "<p>" + std::string(mark) + " " + std::string(kSentence) + "</p>";
+    for (std::uint64_t i = random.below(3); i > 0; --i)
+      text += "<p>" + std::string(mark) + " " + std::string(kSentence) + "</p>";
     return kind + text + (kind[1] == 'd' ? "</div>" : "</" + kind.substr(1));
   };
   page += others("other") + others("other");
   const int count = 3 + static_cast<int>(random.below(10));
   const std::string table = wrapper == "td" ? "<table><tr>" : "";
-  page += table + "<" + wrapper + name + ">" + paragraphs(count, "body") + "</" + wrapper + ">" + (table.empty() ? "" : "</table>");
+  page += table + "<" + wrapper + name + ">" + paragraphs(count, "body") + "</" + wrapper + ">" +
+          (table.empty() ? "" : "</table>");
   page += others("other");
   const auto document = Document::parse_html(page);
   const std::string text = find_article(*document).value_or(ReadableArticle{}).text;

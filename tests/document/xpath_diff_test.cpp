@@ -66,11 +66,13 @@ class ExpressionMaker {
       case 2: return "sum(" + path(depth + 1) + ")";
       case 3: return "string(" + value(depth + 1) + ")";
       case 4: return "not(" + value(depth + 1) + ")";
-      case 5: return "(" + value(depth + 1) + one_of({" = ", " != ", " < ", " <= ", " > ", " >= "}) + value(depth + 1) + ")";
+      case 5:
+        return "(" + value(depth + 1) + one_of({" = ", " != ", " < ", " <= ", " > ", " >= "}) + value(depth + 1) + ")";
       case 6: return "(" + value(depth + 1) + one_of({" and ", " or "}) + value(depth + 1) + ")";
       case 7: return "(" + value(depth + 1) + one_of({" + ", " - ", " * ", " mod "}) + value(depth + 1) + ")";
       case 8: return one_of({"contains(", "starts-with("}) + value(depth + 1) + ", " + value(depth + 1) + ")";
-      case 9: return one_of({"string-length(", "normalize-space(", "number(", "boolean(", "floor("}) + value(depth + 1) + ")";
+      case 9:
+        return one_of({"string-length(", "normalize-space(", "number(", "boolean(", "floor("}) + value(depth + 1) + ")";
       case 10: return one_of({"position()", "last()", "name()", "true()", "2", "'1'"});
       default: return one_of({"@x", "@*", ".", "..", "text()", "*"});
     }
@@ -79,8 +81,9 @@ class ExpressionMaker {
  private:
   std::string step(int depth) {
     if (random_.chance(0.1)) return one_of({".", "..", "text()"});
-    std::string text = one_of({"", "", "", "", "descendant::", "ancestor::", "ancestor-or-self::", "following::", "preceding::",
-                               "following-sibling::", "preceding-sibling::", "parent::", "self::", "descendant-or-self::"});
+    std::string text =
+        one_of({"", "", "", "", "descendant::", "ancestor::", "ancestor-or-self::", "following::", "preceding::",
+                "following-sibling::", "preceding-sibling::", "parent::", "self::", "descendant-or-self::"});
     text += one_of({"a", "b", "c", "d", "*", "*", "node()", "text()"});
     if (depth < 3 && random_.chance(0.4)) text += "[" + value(depth + 1) + "]";
     if (depth < 3 && random_.chance(0.1)) text += "[" + one_of({"1", "2", "last()"}) + "]";

@@ -24,7 +24,8 @@ std::string found_by_xpath(std::string_view html, std::string_view expression) {
   return found_by_xpath(Document::parse_html(html).value(), expression);
 }
 
-constexpr std::string_view kPage = "<h1>T</h1><ul><li><a href=x class='n m'>1</a><li><a>2</a><li>3<!--c--></ul><p>4<b>5</b>6";
+constexpr std::string_view kPage =
+    "<h1>T</h1><ul><li><a href=x class='n m'>1</a><li><a>2</a><li>3<!--c--></ul><p>4<b>5</b>6";
 
 TEST(XPath, FindsElementsTextsAttributesAndComments) {
   EXPECT_EQ(found_by_xpath(kPage, "//h1"), "T");
@@ -44,9 +45,7 @@ TEST(XPath, ComputesStringsNumbersAndTruth) {
   EXPECT_EQ(found_by_xpath(kPage, "normalize-space(' a  b ')"), "a b");
 }
 
-TEST(XPath, SeesTheTreeThatCssSees) {
-  EXPECT_EQ(found_by_xpath("<table><tr><td>1", "//table/tbody/tr/td"), "1");
-}
+TEST(XPath, SeesTheTreeThatCssSees) { EXPECT_EQ(found_by_xpath("<table><tr><td>1", "//table/tbody/tr/td"), "1"); }
 
 TEST(XPath, SeesWhatIsNestedDeeply) {
   std::string deep;
@@ -156,7 +155,8 @@ TEST(XPathMistake, IsToldWithItsPlace) {
   EXPECT_EQ(found_by_xpath(kPage, "//a[re:test(., '(')]"),
             "xpath \"//a[re:test(., '(')]\": the pattern of re:test(): missing ): (, at character 5");
   EXPECT_EQ(found_by_xpath(kPage, "count('a')"), "xpath \"count('a')\": count() needs nodes, at character 1");
-  EXPECT_EQ(found_by_xpath(kPage, "contains('a')"), "xpath \"contains('a')\": contains() with 1 arguments, at character 1");
+  EXPECT_EQ(found_by_xpath(kPage, "contains('a')"),
+            "xpath \"contains('a')\": contains() with 1 arguments, at character 1");
   EXPECT_EQ(found_by_xpath(kPage, "'a'/b"), "xpath \"'a'/b\": \"/\" needs nodes, at character 1");
   EXPECT_EQ(found_by_xpath(kPage, "//a | 1"), "xpath \"//a | 1\": \"|\" needs nodes, at character 1");
   EXPECT_EQ(found_by_xpath(kPage, "up::a"), "xpath \"up::a\": there is no axis up, at character 1");

@@ -1,8 +1,8 @@
-// An independent crawl to hold ours to: libcurl fetches and resolves, gumbo parses each page whole, one after the other.
-// Prints the URL of every HTML page (status 200) of the host, sorted. Usage: walk_oracle URL
+// An independent crawl to hold ours to: libcurl fetches and resolves, gumbo parses each page whole, one after the
+// other. Prints the URL of every HTML page (status 200) of the host, sorted. Usage: walk_oracle URL
 //
-// walk_oracle --graph URL prints all that was answered, and where it leads, for walks of a part of it: a line "page URL",
-// "redirect URL" or "other URL" for each, and after it "link URL" for each of its links.
+// walk_oracle --graph URL prints all that was answered, and where it leads, for walks of a part of it: a line "page
+// URL", "redirect URL" or "other URL" for each, and after it "link URL" for each of its links.
 //
 // Shares no code with Argiope, on purpose.
 #include <curl/curl.h>

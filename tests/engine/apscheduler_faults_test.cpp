@@ -1,5 +1,5 @@
-// What APScheduler 3 loses, doubles or keeps quiet about, each with a test that shows it absent here. The list is that of
-// docs/from-apscheduler.md.
+// What APScheduler 3 loses, doubles or keeps quiet about, each with a test that shows it absent here. The list is that
+// of docs/from-apscheduler.md.
 #include <gmock/gmock.h>
 
 #include "engine/scheduler_fixture.hpp"

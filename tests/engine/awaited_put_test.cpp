@@ -77,8 +77,8 @@ TEST_F(AwaitedPutTest, TheMostImportantGoToTheCallersInTheirOrder) {
 TEST_F(AwaitedPutTest, EventsComeInTheirOrder) {
   with_slow_broker([&]() -> Coro<void> {
     std::string told;
-    const auto listener =
-        engine_->add_listener(kAllJobEvents, [&](const JobEvent& event) { told += std::string(to_string(event.kind)) + ' '; });
+    const auto listener = engine_->add_listener(
+        kAllJobEvents, [&](const JobEvent& event) { told += std::string(to_string(event.kind)) + ' '; });
     Leasing leasing = co_await caller();
     co_await put(job("q"));
     const auto leased = value_or_throw(co_await leasing);
@@ -89,10 +89,10 @@ TEST_F(AwaitedPutTest, EventsComeInTheirOrder) {
 }
 
 TEST_F(AwaitedPutTest, LimitsAreKept) {
-  for (const QueueConfig& config : {QueueConfig{.limits = {.rate = 1, .burst = 1}},
-                                    QueueConfig{.limits = {.concurrency = 1}}, QueueConfig{.limits = {.paused = true}},
-                                    QueueConfig{.key_limits = {.rate = 1}}, QueueConfig{.key_limits = {.concurrency = 1}},
-                                    QueueConfig{.key_limits = {.delay = 1s}}}) {
+  for (const QueueConfig& config :
+       {QueueConfig{.limits = {.rate = 1, .burst = 1}}, QueueConfig{.limits = {.concurrency = 1}},
+        QueueConfig{.limits = {.paused = true}}, QueueConfig{.key_limits = {.rate = 1}},
+        QueueConfig{.key_limits = {.concurrency = 1}}, QueueConfig{.key_limits = {.delay = 1s}}}) {
     with_slow_broker([&]() -> Coro<void> {
       EXPECT_TRUE(co_await engine_->book().configure("q", config));
       Leasing leasing = co_await caller({"q"}, 9);
@@ -218,14 +218,14 @@ TEST_F(AwaitedPutTest, WhatWasPutBeforeComesFirst) {
     named.name = "n";
     for (int way = 0; way < 3; ++way) {
       slow_.delay = {};
-      Leasing leasing = loop_.create_task(
-          engine_->lease({.queues = {"q", "other"}, .most_important_first = true, .worker = "w"}));
+      Leasing leasing =
+          loop_.create_task(engine_->lease({.queues = {"q", "other"}, .most_important_first = true, .worker = "w"}));
       co_await sleep(1s);
       slow_.delay = 10ms;
       std::vector<Task<bool>> puts;
       const auto keep = [&](auto putting) {
-        puts.push_back(loop_.create_task([](auto put) -> Coro<bool> { co_return (co_await std::move(put)).has_value(); }(
-            std::move(putting))));
+        puts.push_back(loop_.create_task(
+            [](auto put) -> Coro<bool> { co_return (co_await std::move(put)).has_value(); }(std::move(putting))));
       };
       if (way == 0) keep(engine_->book().put_all({named, job("other", "more", 8)}));
       if (way == 1) keep(engine_->book().put(named));

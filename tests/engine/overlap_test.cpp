@@ -1,5 +1,5 @@
-// What becomes of planned times while runs go on: whenever a run ends, and however many there are, only those are skipped
-// that the policy skips.
+// What becomes of planned times while runs go on: whenever a run ends, and however many there are, only those are
+// skipped that the policy skips.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -18,10 +18,11 @@ using testing::ElementsAre;
 
 constexpr Overlap kWaiting[] = {Overlap::queue_one, Overlap::queue_all, Overlap::cancel_running};
 
-// --- a run ends while the scheduler looks -----------------------------------------------------------------------------
+// --- a run ends while the scheduler looks
+// -----------------------------------------------------------------------------
 
-// With SQLite a look takes as long as another thread needs; runs that end ever later after the planned time end at every
-// point of it.
+// With SQLite a look takes as long as another thread needs; runs that end ever later after the planned time end at
+// every point of it.
 class OverlapOnEveryStore : public OnVirtualLoop, public testing::WithParamInterface<const char*> {
  protected:
   OverlapOnEveryStore() {
@@ -78,7 +79,8 @@ TEST_P(OverlapOnEveryStore, ARunThatEndsWhileTheSchedulerLooksLosesNoPlannedTime
   EXPECT_TRUE(store_->close());
 }
 
-// --- more runs than the history holds ---------------------------------------------------------------------------------
+// --- more runs than the history holds
+// ---------------------------------------------------------------------------------
 
 class OverlapTest : public SchedulerTest {
  protected:
@@ -176,10 +178,11 @@ TEST_F(OverlapTest, ARunThatManyHaveFollowedStillKnowsWhatItWasPlannedFor) {
   });
 }
 
-// --- a model ----------------------------------------------------------------------------------------------------------
+// --- a model
+// ----------------------------------------------------------------------------------------------------------
 
-// What the policy says of each planned time, by the runs that there were then: from when a run began and ended, and from
-// nothing that the scheduler knows.
+// What the policy says of each planned time, by the runs that there were then: from when a run began and ended, and
+// from nothing that the scheduler knows.
 class OverlapModel : public OverlapTest, public testing::WithParamInterface<Overlap> {
  protected:
   std::uint64_t active_at(WallTime when) const {

@@ -71,7 +71,8 @@ TEST_F(SettlingTest, ARefusedFollowUpIsAFailedAttemptOfItsOwnJobAlone) {
     EXPECT_EQ((co_await record(good)).state, JobState::done);
     EXPECT_EQ((co_await record(bad)).state, JobState::delayed);
     EXPECT_EQ((co_await record(bad)).attempts, 1u);
-    EXPECT_THAT((co_await record(bad)).error, HasSubstr("a follow-up was refused: batch: job 77 cannot complete a batch"));
+    EXPECT_THAT((co_await record(bad)).error,
+                HasSubstr("a follow-up was refused: batch: job 77 cannot complete a batch"));
     EXPECT_EQ(co_await payloads("next"), " ");
     // Its last attempt buries it.
     auto again = co_await engine_->lease({.queues = {"q"}, .worker = "w"});

@@ -1,5 +1,5 @@
-// How far a shelf is in memory, while it is read on and rows come and go. First by hand, then against a shelf and a memory
-// that a random owner works on.
+// How far a shelf is in memory, while it is read on and rows come and go. First by hand, then against a shelf and a
+// memory that a random owner works on.
 #include "engine/internal/shelf_bound.hpp"
 
 #include <gtest/gtest.h>
@@ -71,8 +71,8 @@ struct MostImportantFirst {
 };
 using Rows = std::set<Rank, MostImportantFirst>;
 
-// Rows are put on a shelf, leave it, are let go of; reads see the shelf as it was when they were asked for, and are answered
-// after other things have happened, in part, or never.
+// Rows are put on a shelf, leave it, are let go of; reads see the shelf as it was when they were asked for, and are
+// answered after other things have happened, in part, or never.
 TEST(ShelfBoundTest, AllThatIsSaidToHaveBeenReadIsInMemory) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random(seed);

@@ -111,11 +111,11 @@ TEST(ParseNewJob, NamesTheMemberThatIsWrongAndWhatIsAllowed) {
 }
 
 TEST(ParseNewJob, RefusesWhatIsNotOneObject) {
-  for (const std::string json : {"", " ", "7", "[]", "\"queue\"", "{", R"({"queue":"q"}})", R"({"queue":"q"} {})",
-                                 R"({"queue":"q",})", R"({queue:"q"})", R"({"queue":'q'})", R"({"queue":"q"} x)",
-                                 R"({"queue":"q","payload":01})", R"({"queue":"q","payload":nul})",
-                                 R"({"queue":"q","payload":[1,]})", "{\"queue\":\"a\nb\"}", R"({"queue":"\x"})",
-                                 R"({"queue":"q","payload":1e999})", "\xef\xbb\xbf{}x"}) {
+  for (const std::string json :
+       {"", " ", "7", "[]", "\"queue\"", "{", R"({"queue":"q"}})", R"({"queue":"q"} {})", R"({"queue":"q",})",
+        R"({queue:"q"})", R"({"queue":'q'})", R"({"queue":"q"} x)", R"({"queue":"q","payload":01})",
+        R"({"queue":"q","payload":nul})", R"({"queue":"q","payload":[1,]})", "{\"queue\":\"a\nb\"}",
+        R"({"queue":"\x"})", R"({"queue":"q","payload":1e999})", "\xef\xbb\xbf{}x"}) {
     EXPECT_NE(message_of(json), "") << json;
   }
   EXPECT_THAT(message_of("{\"queue\":\"\xff\"}"), HasSubstr("UTF-8"));
@@ -138,10 +138,11 @@ TEST(JobRecordToJson, WritesTimesAsTextAndMissingOnesAsNull) {
   JobRecord record{.id = 3, .queue = "q\"", .payload = "a\nb"};
   record.state = JobState::buried;
   record.created_at = kNow;
-  EXPECT_EQ(to_json(record),
-            R"({"id":3,"queue":"q\"","state":"buried","key":"","priority":0,"due_at":null,"payload":"a\u000ab","attempts":0,)"
-            R"("max_attempts":0,"expiries":0,"pending":0,"if_failed":"cancel","created_at":"1970-01-01T00:16:40Z",)"
-            R"("ended_at":null,"result":"","error":"","worker":"","lease_until":null})");
+  EXPECT_EQ(
+      to_json(record),
+      R"({"id":3,"queue":"q\"","state":"buried","key":"","priority":0,"due_at":null,"payload":"a\u000ab","attempts":0,)"
+      R"("max_attempts":0,"expiries":0,"pending":0,"if_failed":"cancel","created_at":"1970-01-01T00:16:40Z",)"
+      R"("ended_at":null,"result":"","error":"","worker":"","lease_until":null})");
 }
 
 TEST(JobRecordToJson, TellsALeaseTimeOfItsOwn) {
@@ -153,7 +154,8 @@ TEST(ParseJobId, LeavesNamesAlone) {
   EXPECT_EQ(*parse_job_id("x12"), std::nullopt);
   for (const char* name : {"00123", "0123", "00", "01"}) EXPECT_EQ(*parse_job_id(name), std::nullopt) << name;
   EXPECT_EQ(*parse_job_id(""), std::nullopt);
-  for (const char* name : {"00123", "0123", "007", "00"}) EXPECT_EQ(*parse_job_id(name), std::nullopt) << "else it would be the job 123";
+  for (const char* name : {"00123", "0123", "007", "00"})
+    EXPECT_EQ(*parse_job_id(name), std::nullopt) << "else it would be the job 123";
   EXPECT_FALSE(parse_job_id("0"));
   EXPECT_FALSE(parse_job_id("9007199254740992"));
 }

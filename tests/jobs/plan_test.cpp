@@ -331,7 +331,8 @@ TEST_F(PlanTest, AClockSetBackALittleSilencesNoneThatFollowsElapsedTime) {
 }
 
 TEST_F(PlanTest, WhatASearchHasNotFoundYetIsSearchedOnAndNotRun) {
-  schedule_.trigger = Trigger::all_of({Trigger::parse("0 8 * * *").value(), Trigger::parse("0 9 * * *").value()}).value();
+  schedule_.trigger =
+      Trigger::all_of({Trigger::parse("0 8 * * *").value(), Trigger::parse("0 9 * * *").value()}).value();
   place_ = {.next = at("2026-01-01T00:10:00Z"), .last = at("2025-12-31")};
   const Plan plan = look("2026-01-01T00:10:00Z");
   EXPECT_TRUE(plan.entries.empty() && plan.runs.empty());

@@ -66,7 +66,9 @@ TEST(QueueConfig, NamesTheMemberThatIsWrong) {
   }
   EXPECT_EQ(parse_queue_config(R"({"weight": 0})").error().message,
             "queue configuration: weight 0: a whole number from 1 to 1000");
-  EXPECT_EQ(parse_queue_config(R"({"retry_table_ms": [1, "x"]})").error().message.find("queue configuration: retry_table_ms[1] \"x\": "),
+  EXPECT_EQ(parse_queue_config(R"({"retry_table_ms": [1, "x"]})")
+                .error()
+                .message.find("queue configuration: retry_table_ms[1] \"x\": "),
             0u);
   EXPECT_EQ(parse_queue_config(R"({"lease_time": "0s"})").error().message,
             "queue configuration: lease_time \"0s\": 1ms to 100 years");

@@ -43,8 +43,9 @@ TEST(ScheduleJson, AnErrorNamesTheMembersThatLeadToIt) {
   EXPECT_EQ(why(R"({"name":"s","trigger":{"type":"or","triggers":[{"type":"cron","expression":"@daily"},
                    {"type":"interval","hours":-1}]}})"),
             R"(trigger.triggers[1].hours "-1": a whole number, 0 to 350400)");
-  EXPECT_EQ(why(R"({"name":"s","trigger":{"type":"or","triggers":[{"type":"cron","expression":"@daily","zome":"UTC"}]}})"),
-            R"(trigger.triggers[0]: member "zome": a trigger of type cron has none)");
+  EXPECT_EQ(
+      why(R"({"name":"s","trigger":{"type":"or","triggers":[{"type":"cron","expression":"@daily","zome":"UTC"}]}})"),
+      R"(trigger.triggers[0]: member "zome": a trigger of type cron has none)");
   EXPECT_EQ(why(R"({"name":"s","trigger":{"type":"cron","expression":"@daily","dst_gap":"jump"}})"),
             R"(trigger.dst_gap "jump": next, shift or skip)");
   EXPECT_EQ(why(R"({"name":"s","trigger":"@daily","job":{"priority":1.5}})").substr(0, 20), R"(job.priority "1.5": )");
@@ -52,7 +53,9 @@ TEST(ScheduleJson, AnErrorNamesTheMembersThatLeadToIt) {
   EXPECT_EQ(why(R"({"name":"s","trigger":"@daily","job":[]})"), R"(job "[]": an object)");
   EXPECT_EQ(why(R"({"name":"s","trigger":"@daily","misfire_grace":"soon"})").substr(0, 32),
             R"(misfire_grace: duration "soon": )");
-  EXPECT_EQ(parse_schedule(R"({"name":"s","trigger":{"type":"date","time":"2026-01-01","zone":"Mars/Olympus"}})").error().code,
+  EXPECT_EQ(parse_schedule(R"({"name":"s","trigger":{"type":"date","time":"2026-01-01","zone":"Mars/Olympus"}})")
+                .error()
+                .code,
             Errc::not_found);
 }
 
@@ -76,7 +79,9 @@ TEST(ScheduleJson, IsWrittenTheSameForEver) {
 
 TEST(ScheduleJson, APayloadThatIsNoStringIsKeptAsJson) {
   const auto payload = [](std::string_view json) {
-    return parse_schedule(fmt::format(R"({{"name":"s","trigger":"@daily","job":{{"payload":{}}}}})", json)).value().job.payload;
+    return parse_schedule(fmt::format(R"({{"name":"s","trigger":"@daily","job":{{"payload":{}}}}})", json))
+        .value()
+        .job.payload;
   };
   EXPECT_EQ(payload(R"([ 1, {"a" : 0.5, "b":"\u00e9\n"}, null ])"), R"([1,{"a":0.5,"b":"é\n"},null])");
   EXPECT_EQ(payload("true"), "true");

@@ -1,4 +1,5 @@
-// Scripts in processes of their own: what they are sent and answer, and all that can go wrong with them, by real processes.
+// Scripts in processes of their own: what they are sent and answer, and all that can go wrong with them, by real
+// processes.
 #include "project/process/internal/child_processor.hpp"
 
 #include <fmt/format.h>
@@ -188,7 +189,9 @@ bool is_crash(const VisitAnswer& answer) { return answer.failure && answer.failu
 // --- what goes well
 
 TEST_F(ChildProcessorTest, TellsWhatTheScriptSaysOfItself) {
-  script("DESCRIBED = {'protocol': 1, 'concurrency': 3, 'on': {'start': 'on_start'}, 'ticks': [{'rule': 'tick', 'every_ms': 1000}]}\nmain()\n");
+  script(
+      "DESCRIBED = {'protocol': 1, 'concurrency': 3, 'on': {'start': 'on_start'}, 'ticks': [{'rule': 'tick', "
+      "'every_ms': 1000}]}\nmain()\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     EXPECT_EQ(processor.capacity(), 1u);
     const auto described = co_await processor.describe();
@@ -249,7 +252,8 @@ TEST_F(ChildProcessorTest, AThousandPagesThroughTwoChildren) {
     const auto process_at_once = [&](int first, int count) {
       return TaskGroup::run([&processor, &seen, &children, first, count](TaskGroup& group) -> Coro<void> {
         for (int i = first; i < first + count; ++i) {
-          group.create_task([](ChildProcessor& its, int number, std::multiset<std::string>& to, std::set<std::string>& pids) -> Coro<void> {
+          group.create_task([](ChildProcessor& its, int number, std::multiset<std::string>& to,
+                               std::set<std::string>& pids) -> Coro<void> {
             PageCall call = page("echo", std::string(static_cast<std::size_t>(number), 'c'));
             call.context_json = std::to_string(number);
             const VisitAnswer answer = co_await its.process(call);
@@ -297,7 +301,8 @@ TEST_F(ChildProcessorTest, AnAnswerMayComeInParts) {
     const VisitAnswer answer = co_await processor.process(page("parts"));
     EXPECT_FALSE(answer.failure);
     if (!answer.results) co_return ADD_FAILURE(), void();
-    EXPECT_THAT(*answer.results, ElementsAre(Field(&PageResult::part, "0"), Field(&PageResult::part, "1"), Field(&PageResult::part, "2"), Field(&PageResult::part, "end")));
+    EXPECT_THAT(*answer.results, ElementsAre(Field(&PageResult::part, "0"), Field(&PageResult::part, "1"),
+                                             Field(&PageResult::part, "2"), Field(&PageResult::part, "end")));
     EXPECT_EQ(answer.pages.size(), 3u);
     EXPECT_EQ(answer.messages.size(), 1u);
   });
@@ -308,7 +313,9 @@ TEST_F(ChildProcessorTest, LogsBelongToTheirVisitAndTheOthersToTheProject) {
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     const VisitAnswer answer = co_await processor.process(page("wordy"));
     const std::string log = log_of(answer);
-    for (const char* const line : {"info: line 0\n", "info: line 2\n", "stderr: to the log\n", "debug: last\n", "stderr: \xef\xbf\xbd without an end\n"}) EXPECT_THAT(log, HasSubstr(line));
+    for (const char* const line : {"info: line 0\n", "info: line 2\n", "stderr: to the log\n", "debug: last\n",
+                                   "stderr: \xef\xbf\xbd without an end\n"})
+      EXPECT_THAT(log, HasSubstr(line));
     EXPECT_THAT(log, Not(HasSubstr("nobody")));
     EXPECT_EQ(project_log(), "warning: of nobody's page\n");
   });
@@ -320,7 +327,9 @@ TEST_F(ChildProcessorTest, ErrorsOfSeveralVisitsAreTheProjects) {
     const auto described = co_await processor.describe();
     EXPECT_TRUE(described);
     co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
-      for (int i = 0; i < 2; ++i) group.create_task([](ChildProcessor& its) -> Coro<void> { (void)co_await its.process(page("two_words")); }(processor));
+      for (int i = 0; i < 2; ++i)
+        group.create_task(
+            [](ChildProcessor& its) -> Coro<void> { (void)co_await its.process(page("two_words")); }(processor));
       co_return;
     });
     EXPECT_THAT(project_log(), HasSubstr("stderr: shared"));
@@ -359,8 +368,9 @@ struct Garbage {
 };
 class GarbageTest : public ChildProcessorTest, public ::testing::WithParamInterface<Garbage> {};
 INSTANTIATE_TEST_SUITE_P(Lines, GarbageTest,
-                         ::testing::Values(Garbage{"no_json", "hello, world!!!"}, Garbage{"no_object", "[1]"}, Garbage{"no_utf8", "log"},
-                                           Garbage{"odd_type", "odd"}, Garbage{"no_such_id", "100"}, Garbage{"described_again", "twice"}),
+                         ::testing::Values(Garbage{"no_json", "hello, world!!!"}, Garbage{"no_object", "[1]"},
+                                           Garbage{"no_utf8", "log"}, Garbage{"odd_type", "odd"},
+                                           Garbage{"no_such_id", "100"}, Garbage{"described_again", "twice"}),
                          [](const auto& its) { return std::string(its.param.rule); });
 
 TEST_P(GarbageTest, KillsTheProcessorAndIsShown) {
@@ -405,7 +415,9 @@ TEST_F(ChildProcessorTest, ALineIsBounded) {
 }
 
 TEST_F(ChildProcessorTest, ALineOfManyMegabytesIsRead) {
-  write("script.py", std::string(kBehaviours) + "def big(page, body): done(page, results=[{'part': str(i), 'value': 'v' * 500000} for i in range(10)])\nmain()\n");
+  write("script.py", std::string(kBehaviours) +
+                         "def big(page, body): done(page, results=[{'part': str(i), 'value': 'v' * 500000} for i in "
+                         "range(10)])\nmain()\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     const VisitAnswer answer = co_await processor.process(page("big"));
     EXPECT_EQ(answer.results.value_or(std::vector<PageResult>{}).size(), 10u) << failure_of(answer);
@@ -513,14 +525,17 @@ TEST_F(ChildProcessorTest, AfterAKillTheNextOnesAreOfLowPriorityUntilOneHasAnswe
   ChildProcessorOptions strict = options();
   strict.grace = 20ms;
   with(strict, [&](ChildProcessor& processor) -> Coro<void> {
-    const auto niceness = [&]() -> Coro<std::string> { co_return only_result(co_await processor.process(page("niceness_and_leave"))); };
+    const auto niceness = [&]() -> Coro<std::string> {
+      co_return only_result(co_await processor.process(page("niceness_and_leave")));
+    };
     const auto loop = [&]() -> Coro<void> {
       PageCall silent = page("silent");
       silent.time_limit = 20ms;
       const VisitAnswer answer = co_await processor.process(silent);
       EXPECT_THAT(failure_of(answer), HasSubstr("was killed"));
     };
-    const std::string ours = std::to_string(::getpriority(PRIO_PROCESS, 0)), low = std::to_string(std::min(::getpriority(PRIO_PROCESS, 0) + 10, 19));
+    const std::string ours = std::to_string(::getpriority(PRIO_PROCESS, 0)),
+                      low = std::to_string(std::min(::getpriority(PRIO_PROCESS, 0) + 10, 19));
     EXPECT_EQ(co_await niceness(), ours);
     const VisitAnswer crashed = co_await processor.process(page("crash"));
     EXPECT_TRUE(is_crash(crashed));
@@ -559,7 +574,10 @@ TEST_F(ChildProcessorTest, ACrashOfSeveralPagesIsNoOnesOwn) {
     EXPECT_TRUE(described);
     std::vector<VisitAnswer> answers(2);
     co_await TaskGroup::run([&](TaskGroup& group) -> Coro<void> {
-      for (VisitAnswer& answer : answers) group.create_task([](ChildProcessor& its, VisitAnswer& into) -> Coro<void> { into = co_await its.process(page("crash_of_two")); }(processor, answer));
+      for (VisitAnswer& answer : answers)
+        group.create_task([](ChildProcessor& its, VisitAnswer& into) -> Coro<void> {
+          into = co_await its.process(page("crash_of_two"));
+        }(processor, answer));
       co_return;
     });
     for (const VisitAnswer& answer : answers) {
@@ -653,7 +671,8 @@ TEST_F(ChildProcessorTest, OneThatEndsBeforeItIsDescribedSaysWhy) {
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     const auto described = co_await processor.describe();
     if (described) co_return ADD_FAILURE(), void();
-    EXPECT_THAT(described.error().message, HasSubstr("ended with status 1 before it answered `describe`: ModuleNotFoundError"));
+    EXPECT_THAT(described.error().message,
+                HasSubstr("ended with status 1 before it answered `describe`: ModuleNotFoundError"));
     EXPECT_THAT(project_log(), HasSubstr("stderr: Traceback"));
   });
 }
@@ -676,10 +695,14 @@ TEST_F(ChildProcessorTest, ADescriptionOfMoreThanAMegabyteIsRefused) {
   });
 }
 
-class RefusedTest : public ChildProcessorTest, public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
-INSTANTIATE_TEST_SUITE_P(Descriptions, RefusedTest,
-                         ::testing::Values(std::pair{"{'protocol': 1, 'error': {'text': 'no lxml here', 'where': 'shop.py:3'}}", "no lxml here"},
-                                           std::pair{"{'protocol': 99}", "99"}, std::pair{"{'protocol': 1, 'concurrency': 'many'}", "concurrency"}));
+class RefusedTest : public ChildProcessorTest,
+                    public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
+INSTANTIATE_TEST_SUITE_P(
+    Descriptions, RefusedTest,
+    ::testing::Values(std::pair{"{'protocol': 1, 'error': {'text': 'no lxml here', 'where': 'shop.py:3'}}",
+                                "no lxml here"},
+                      std::pair{"{'protocol': 99}", "99"},
+                      std::pair{"{'protocol': 1, 'concurrency': 'many'}", "concurrency"}));
 
 TEST_P(RefusedTest, AScriptThatCannotRunWaitsForItsNextVersion) {
   script("DESCRIBED = " + std::string(GetParam().first) + "\nmain()\n");
@@ -705,8 +728,10 @@ TEST_P(RefusedTest, AScriptThatCannotRunWaitsForItsNextVersion) {
 }
 
 TEST_F(ChildProcessorTest, AChangedScriptGetsANewProcessorAndTheOldOneEndsItsPages) {
-  script("import threading\ndef slow(page, body): threading.Thread(target=lambda: (time.sleep(0.05), done(page, results=[{'value': 'old'}]))).start()\n"
-         "DESCRIBED['concurrency'] = 2\nmain(lambda: open('ended', 'w').close())\n");
+  script(
+      "import threading\ndef slow(page, body): threading.Thread(target=lambda: (time.sleep(0.05), done(page, "
+      "results=[{'value': 'old'}]))).start()\n"
+      "DESCRIBED['concurrency'] = 2\nmain(lambda: open('ended', 'w').close())\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     const auto described = co_await processor.describe();
     EXPECT_TRUE(described);
@@ -830,9 +855,10 @@ TEST_F(ChildProcessorTest, DestroyingItLeavesNoProcess) {
 
 TEST_F(ChildProcessorTest, ACancelledPageIsDroppedWhereverItIs) {
   // The script says what it is, and answers, only when it is told to.
-  script("def wait(file):\n  while not os.path.exists(file): time.sleep(0.001)\n"
-         "def slow(page, body): wait('go'); done(page, results=[{'value': 'slow'}])\n"
-         "wait('start')\nmain()\n");
+  script(
+      "def wait(file):\n  while not os.path.exists(file): time.sleep(0.001)\n"
+      "def slow(page, body): wait('go'); done(page, results=[{'value': 'slow'}])\n"
+      "wait('start')\nmain()\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     EventLoop& loop = EventLoop::current();
     // While the child starts.
@@ -864,12 +890,13 @@ TEST_F(ChildProcessorTest, ACancelledPageIsDroppedWhereverItIs) {
 
 TEST_F(ChildProcessorTest, APageCancelledWhileItIsSentIsSentToItsEnd) {
   // The script reads bodies only when it is told to.
-  script("def wait():\n  while not os.path.exists('go'): time.sleep(0.001)\n"
-         "real = receive\n"
-         "class Slow:\n"
-         "  def readline(self): return real.readline()\n"
-         "  def read(self, size): size > 1000 and wait(); return real.read(size)\n"
-         "receive = Slow()\nmain()\n");
+  script(
+      "def wait():\n  while not os.path.exists('go'): time.sleep(0.001)\n"
+      "real = receive\n"
+      "class Slow:\n"
+      "  def readline(self): return real.readline()\n"
+      "  def read(self, size): size > 1000 and wait(); return real.read(size)\n"
+      "receive = Slow()\nmain()\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     {
       const auto call = std::make_unique<PageCall>(page("echo", std::string(5'000'000, 'e')));

@@ -47,7 +47,8 @@ struct AskCase {
 };
 
 std::vector<AskCase> ask_cases() {
-  const Ask plain, forced{.force_update = true}, cancelled_by_force{.force_update = true, .cancel = true}, takes_back{.cancel = true};
+  const Ask plain, forced{.force_update = true}, cancelled_by_force{.force_update = true, .cancel = true},
+      takes_back{.cancel = true};
   const Ask new_tag{.tag = kNew};
   const PageTerms never = rule_of(), hour = rule_of(1h), day = rule_of(24h), always = rule_of(0s);
   PageTerms versioned = never;
@@ -101,16 +102,42 @@ std::vector<AskCase> ask_cases() {
       // It waits for a visit. force and cancel work alone (F4); a raised priority and an earlier time reach it (F5).
       {"waits", waits_for(PageWait::visit), plain, always, drop, AskReason::waits},
       {"waits, cancelled", waits_for(PageWait::visit), takes_back, never, cancel, AskReason::cancelled},
-      {"waits, cancelled by force", waits_for(PageWait::visit), cancelled_by_force, never, cancel, AskReason::cancelled},
+      {"waits, cancelled by force", waits_for(PageWait::visit), cancelled_by_force, never, cancel,
+       AskReason::cancelled},
       {"waits, forced", waits_for(PageWait::visit), forced, never, change, AskReason::forced},
-      {"waits, a higher priority", waits_for(PageWait::visit), {.own = {.priority = 5}}, never, change, AskReason::raised},
+      {"waits, a higher priority",
+       waits_for(PageWait::visit),
+       {.own = {.priority = 5}},
+       never,
+       change,
+       AskReason::raised},
       {"waits, a lower priority", waits_for(PageWait::visit), {.own = {.priority = -5}}, never, drop, AskReason::waits},
-      {"waits till later, an earlier time", waits_for(PageWait::visit, kNow + 2h), {.exetime = kNow + 1h}, never, change, AskReason::hastened},
-      {"waits till later, now by name", waits_for(PageWait::visit, kNow + 2h), {.exetime = kNow}, never, change, AskReason::hastened},
-      {"waits till later, a later time", waits_for(PageWait::visit, kNow + 2h), {.exetime = kNow + 3h}, never, drop, AskReason::waits},
+      {"waits till later, an earlier time",
+       waits_for(PageWait::visit, kNow + 2h),
+       {.exetime = kNow + 1h},
+       never,
+       change,
+       AskReason::hastened},
+      {"waits till later, now by name",
+       waits_for(PageWait::visit, kNow + 2h),
+       {.exetime = kNow},
+       never,
+       change,
+       AskReason::hastened},
+      {"waits till later, a later time",
+       waits_for(PageWait::visit, kNow + 2h),
+       {.exetime = kNow + 3h},
+       never,
+       drop,
+       AskReason::waits},
       {"waits till later, no time", waits_for(PageWait::visit, kNow + 2h), plain, never, drop, AskReason::waits},
       {"waits, another tag", waits_for(PageWait::visit), new_tag, never, change, AskReason::tag_changed},
-      {"waits, other retries", waits_for(PageWait::visit), {.own = {.retries = 7}}, never, change, AskReason::terms_changed},
+      {"waits, other retries",
+       waits_for(PageWait::visit),
+       {.own = {.retries = 7}},
+       never,
+       change,
+       AskReason::terms_changed},
       // It waits for a retry, which a link found again does not hasten.
       {"retry", waits_for(PageWait::retry, kNow + 6h), plain, always, drop, AskReason::waits},
       {"retry, forced", waits_for(PageWait::retry, kNow + 6h), forced, never, change, AskReason::forced},
@@ -141,7 +168,8 @@ TEST(DecideAskTest, FollowsTheTable) {
     if (decision.verdict == drop && one.known) {
       EXPECT_EQ(decision.page, *one.known) << one.name;
     }
-    EXPECT_EQ(decision.page.state == visiting, one.known && one.known->state == visiting && one.verdict != cancel) << one.name;
+    EXPECT_EQ(decision.page.state == visiting, one.known && one.known->state == visiting && one.verdict != cancel)
+        << one.name;
     // Asked once more, the same changes nothing, unless it is forced.
     if (one.ask.force_update || decision.verdict == drop) continue;
     const AskDecision second = decide_ask(&decision.page, one.ask, one.rule, kNow);
@@ -250,7 +278,8 @@ TEST(DecideAskTest, TheEndOfAStaleVisitChangesNothing) {
 TEST(DecideAsksTest, OneUrlOfTwoProjectsIsTwoPages) {  // F1
   const PageTerms rule = rule_of();
   const std::vector<PageAsk> asks = {{"a", "http://x.test/", {}, &rule}, {"b", "http://x.test/", {}, &rule}};
-  const auto decisions = decide_asks(asks, [](auto, auto) { return std::nullopt; }, kNow);
+  const auto decisions = decide_asks(
+      asks, [](auto, auto) { return std::nullopt; }, kNow);
   EXPECT_THAT(decisions, ElementsAre(Field(&AskDecision::verdict, add), Field(&AskDecision::verdict, add)));
 }
 
@@ -263,7 +292,8 @@ TEST(DecideAsksTest, SeveralAsksForOnePageInABatchAddUp) {
                                      {"a", "p", {.cancel = true}, &rule},
                                      {"a", "p", {.force_update = true}, &rule}};
   int looked = 0;
-  const auto decisions = decide_asks(asks, [&](auto, auto) { return ++looked, std::nullopt; }, kNow);
+  const auto decisions = decide_asks(
+      asks, [&](auto, auto) { return ++looked, std::nullopt; }, kNow);
   std::vector<AskVerdict> verdicts;
   for (const AskDecision& decision : decisions) verdicts.push_back(decision.verdict);
   EXPECT_THAT(verdicts, ElementsAre(add, drop, change, add, cancel, again));
@@ -370,19 +400,30 @@ TEST(DecideVisitEndTest, AdaptiveIntervalsFollowThePage) {
 // Whatever is asked in whatever state.
 TEST(DecideAskTest, KeepsItsPromisesWhateverIsAsked) {
   Random random(7);
-  const auto some_time = [&] { return random.chance(0.3) ? WallTime{} : kNow + std::chrono::minutes{random.between(-3000, 3000)}; };
-  const auto some_span = [&] { return random.chance(0.3) ? kNeverOld : Duration{std::chrono::minutes{random.between(0, 3000)}}; };
+  const auto some_time = [&] {
+    return random.chance(0.3) ? WallTime{} : kNow + std::chrono::minutes{random.between(-3000, 3000)};
+  };
+  const auto some_span = [&] {
+    return random.chance(0.3) ? kNeverOld : Duration{std::chrono::minutes{random.between(0, 3000)}};
+  };
   for (int i = 0; i < 200'000; ++i) {
-    PageTerms rule{.priority = static_cast<std::int32_t>(random.between(-2, 2)), .age = some_span(), .tag = random.below(3)};
+    PageTerms rule{
+        .priority = static_cast<std::int32_t>(random.between(-2, 2)), .age = some_span(), .tag = random.below(3)};
     rule.auto_recrawl = random.chance(0.5);
     if (random.chance(0.2)) rule.adaptive = RevisitBounds{1h, 24h};
-    KnownPage known{.state = static_cast<PageState>(random.below(5)), .wait = static_cast<PageWait>(random.below(3)), .due = some_time(),
-                    .succeeded_at = some_time(), .ended_at = some_time(), .retried = static_cast<std::uint32_t>(random.below(4)),
+    KnownPage known{.state = static_cast<PageState>(random.below(5)),
+                    .wait = static_cast<PageWait>(random.below(3)),
+                    .due = some_time(),
+                    .succeeded_at = some_time(),
+                    .ended_at = some_time(),
+                    .retried = static_cast<std::uint32_t>(random.below(4)),
                     .tag = random.below(3)};
     known.priority = static_cast<std::int32_t>(random.between(-2, 2));
     known.again = known.state == visiting && random.chance(0.3);
     if (known.state == done && known.succeeded_at == WallTime{}) known.succeeded_at = kNow;
-    Ask ask{.tag = random.chance(0.5) ? 0 : random.below(4), .force_update = random.chance(0.2), .cancel = random.chance(0.1)};
+    Ask ask{.tag = random.chance(0.5) ? 0 : random.below(4),
+            .force_update = random.chance(0.2),
+            .cancel = random.chance(0.1)};
     if (random.chance(0.2)) ask.own.age = some_span();
     if (random.chance(0.2)) ask.own.priority = static_cast<std::int32_t>(random.between(-3, 3));
     if (random.chance(0.2)) ask.own.auto_recrawl = random.chance(0.5);

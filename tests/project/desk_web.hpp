@@ -120,7 +120,9 @@ class DeskWeb final : public HttpTransport {
 class DeskHosts {
  public:
   std::uint32_t operator()(const Url& url) { return number(url.site_key()); }
-  std::uint32_t number(const std::string& site) { return numbers_.try_emplace(site, numbers_.size() + 1).first->second; }
+  std::uint32_t number(const std::string& site) {
+    return numbers_.try_emplace(site, numbers_.size() + 1).first->second;
+  }
 
  private:
   std::map<std::string, std::uint32_t> numbers_;
@@ -154,7 +156,8 @@ struct DeskRig {
   std::uint32_t host_of(std::string_view url) { return hosts(*Url::parse(url)); }
 
   // What begin() says when it does not say "wait" any more, or at `deadline`.
-  Coro<HostDesk::Answer> begun(std::string url, bool asks_robots = true, TimePoint deadline = kNever, bool verifies = true) {
+  Coro<HostDesk::Answer> begun(std::string url, bool asks_robots = true, TimePoint deadline = kNever,
+                               bool verifies = true) {
     const Url parsed = *Url::parse(url);
     for (;;) {
       HostDesk::Answer answer = desk->begin(hosts(parsed), parsed, asks_robots, verifies);
@@ -191,9 +194,7 @@ struct DeskRig {
   auto run(Body body) {
     return loop.run_until_complete(body());
   }
-  void close() {
-    loop.run_until_complete(desk->close());
-  }
+  void close() { loop.run_until_complete(desk->close()); }
 
   CrawlOptions options;
   VirtualBackend backend;

@@ -228,15 +228,16 @@ TEST(FailurePauseTest, IsStoredAndReadBack) {
 }
 
 TEST(FailurePauseTest, RefusesWhatItHasNotWritten) {
-  for (const char* text : {"", "[]", "{\"state\":\"asleep\"}", "{\"failures\":-1}", "{\"lenght_ns\":1}", "{\"length_ns\":1e99}"}) {
+  for (const char* text :
+       {"", "[]", "{\"state\":\"asleep\"}", "{\"failures\":-1}", "{\"lenght_ns\":1}", "{\"length_ns\":1e99}"}) {
     EXPECT_FALSE(FailurePause::read(text)) << text;
   }
   EXPECT_TRUE(FailurePause::read("{}"));
   EXPECT_THROW(FailurePause(PauseRules{.probes = 0}), std::invalid_argument);
 }
 
-// Whatever happens in whatever order: nothing begins in a pause, at most three in a probing, no probing outlasts its time, and
-// nothing pauses a project but ten failures in a row or a probing that failed.
+// Whatever happens in whatever order: nothing begins in a pause, at most three in a probing, no probing outlasts its
+// time, and nothing pauses a project but ten failures in a row or a probing that failed.
 TEST(FailurePauseTest, KeepsItsPromisesWhateverHappens) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     Random random(seed);

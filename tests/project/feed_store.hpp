@@ -15,16 +15,21 @@ namespace argiope {
 class FeedStore : public PageStore {
  public:
   std::vector<FeedRow> feed;
-  std::map<std::string, SinkRow> rows;   // committed
-  std::vector<SinkRow> submitted;        // in their order
+  std::map<std::string, SinkRow> rows;  // committed
+  std::vector<SinkRow> submitted;       // in their order
   std::optional<Error> failed;
   std::optional<Error> read_failure;
-  std::size_t most_read = 0;             // of one read_feed()
+  std::size_t most_read = 0;  // of one read_feed()
 
   static FeedRow event(std::int64_t number, std::string value = "{}", std::string rule = "item") {
     const std::string url = "http://shop.test/" + std::to_string(number);
-    return {.number = number, .project = 1, .page = first_page_id(1) + number, .page_name = url, .rule = std::move(rule),
-            .news = ResultNews::added, .value = std::move(value),
+    return {.number = number,
+            .project = 1,
+            .page = first_page_id(1) + number,
+            .page_name = url,
+            .rule = std::move(rule),
+            .news = ResultNews::added,
+            .value = std::move(value),
             .at = std::chrono::sys_days{std::chrono::year{2026} / 11 / 23} + std::chrono::milliseconds{number}};
   }
   void add(std::int64_t from, std::int64_t to, const std::string& value = "{}") {
@@ -71,11 +76,14 @@ class FeedStore : public PageStore {
   Result<std::vector<PageRecord>> pages(std::span<const PageId>) override { return none(); }
   Result<void> scan_pages(ProjectId, PageId, const std::function<bool(const PageRecord&)>&) override { return none(); }
   Result<std::optional<PageRecord>> find_page(ProjectId, std::string_view) override { return none(); }
-  Result<void> scan_results(ProjectId, const std::optional<ResultPlace>&, const std::function<bool(const ResultRow&)>&) override {
+  Result<void> scan_results(ProjectId, const std::optional<ResultPlace>&,
+                            const std::function<bool(const ResultRow&)>&) override {
     return none();
   }
   Result<std::uint64_t> count_results(ProjectId) override { return none(); }
-  Result<std::vector<FeedRow>> read_feed_back(ProjectId, std::int64_t, std::size_t, std::size_t) override { return none(); }
+  Result<std::vector<FeedRow>> read_feed_back(ProjectId, std::int64_t, std::size_t, std::size_t) override {
+    return none();
+  }
   Result<std::vector<RoundRecord>> rounds(ProjectId, std::size_t) override { return none(); }
   Result<void> close() override { return {}; }
 

@@ -1,5 +1,5 @@
-// What one host is asked by several callers together: never more than its limits allow, nothing before its robots.txt, and again and
-// again where it cannot be reached.
+// What one host is asked by several callers together: never more than its limits allow, nothing before its robots.txt,
+// and again and again where it cannot be reached.
 #include "project/fetch/internal/host_desk.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ CrawlOptions desk_options() {
 
 bool asks_for_robots(const DeskRequest& request) { return request.target == "/robots.txt"; }
 
-// --- limits ---------------------------------------------------------------------------------------------------------------------------
+// --- limits
+// ---------------------------------------------------------------------------------------------------------------------
 
 struct DeskLimits {
   const char* name;
@@ -51,7 +52,8 @@ TEST_P(DeskLimitsHold, ForOneToFiveCallers) {
     rig.options.per_host = limits.per_host;
     rig.open();
     rig.web.reply = [&](const DeskRequest& request) -> DeskReply {
-      if (asks_for_robots(request)) return {.status = limits.robots.empty() ? 404 : 200, .body = limits.robots, .latency = 30ms};
+      if (asks_for_robots(request))
+        return {.status = limits.robots.empty() ? 404 : 200, .body = limits.robots, .latency = 30ms};
       return {.latency = std::chrono::milliseconds{20 + 37 * (rig.web.log.size() % 11)}};
     };
     rig.run([&]() -> Coro<void> {
@@ -80,30 +82,32 @@ TEST_P(DeskLimitsHold, ForOneToFiveCallers) {
       }
     }
     // Nobody was forgotten: the host is never idle for longer than its limits say.
-    const Duration slowest = std::max({limits.between_starts, limits.after_end + 450ms, Duration{450ms / limits.at_most}});
+    const Duration slowest =
+        std::max({limits.between_starts, limits.after_end + 450ms, Duration{450ms / limits.at_most}});
     EXPECT_LE(log.back().at - log.front().at, slowest * static_cast<int>(log.size())) << "somebody waited for nothing";
     EXPECT_EQ(rig.desk->look(1).under_way, 0u);
     rig.close();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(HostDesk, DeskLimitsHold,
-                         testing::Values(DeskLimits{.name = "Usual", .site = "http://a.test", .between_starts = 200ms},
-                                         DeskLimits{.name = "Rate", .site = "http://a.test", .rate = 2, .between_starts = 500ms},
-                                         DeskLimits{.name = "RateOfSeveral",
-                                                    .site = "http://a.test",
-                                                    .rate = 10,
-                                                    .per_host = 4,
-                                                    .at_most = 4,
-                                                    .between_starts = 100ms},
-                                         DeskLimits{.name = "Delay", .site = "http://a.test", .delay = 2s, .after_end = 2s},
-                                         DeskLimits{.name = "CrawlDelay",
-                                                    .site = "http://a.test",
-                                                    .robots = "User-agent: *\nCrawl-delay: 3\n",
-                                                    .between_starts = 200ms,
-                                                    .after_end = 3s},
-                                         DeskLimits{.name = "Loopback", .site = "http://127.0.0.1:8080", .at_most = 8}),
-                         [](const auto& limits) { return limits.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    HostDesk, DeskLimitsHold,
+    testing::Values(DeskLimits{.name = "Usual", .site = "http://a.test", .between_starts = 200ms},
+                    DeskLimits{.name = "Rate", .site = "http://a.test", .rate = 2, .between_starts = 500ms},
+                    DeskLimits{.name = "RateOfSeveral",
+                               .site = "http://a.test",
+                               .rate = 10,
+                               .per_host = 4,
+                               .at_most = 4,
+                               .between_starts = 100ms},
+                    DeskLimits{.name = "Delay", .site = "http://a.test", .delay = 2s, .after_end = 2s},
+                    DeskLimits{.name = "CrawlDelay",
+                               .site = "http://a.test",
+                               .robots = "User-agent: *\nCrawl-delay: 3\n",
+                               .between_starts = 200ms,
+                               .after_end = 3s},
+                    DeskLimits{.name = "Loopback", .site = "http://127.0.0.1:8080", .at_most = 8}),
+    [](const auto& limits) { return limits.param.name; });
 
 TEST(HostDesk, AsksOneAtATimeUntilAHostHasAnswered) {
   DeskRig rig(desk_options());
@@ -155,7 +159,8 @@ TEST(HostDesk, TakesBackAPermitThatWasNotUsed) {
 
 TEST(HostDesk, GoesBySettingsOfHosts) {
   DeskRig rig(desk_options());
-  rig.options.hosts.push_back({.match = {"slow.test"}, .delay = 7s, .robots = false, .user_agent = "own/1", .headers = {{{"X-A", "1"}}}});
+  rig.options.hosts.push_back(
+      {.match = {"slow.test"}, .delay = 7s, .robots = false, .user_agent = "own/1", .headers = {{{"X-A", "1"}}}});
   rig.open();
   rig.run([&]() -> Coro<void> {
     co_await rig.visit("http://slow.test/");
@@ -173,7 +178,9 @@ TEST(HostDesk, GoesBySettingsOfHosts) {
 TEST(HostDesk, FollowsTheLatencyOfPublicHosts) {
   DeskRig rig;
   rig.open();
-  rig.web.reply = [](const DeskRequest& request) -> DeskReply { return {.status = asks_for_robots(request) ? 404 : 200, .latency = 2s}; };
+  rig.web.reply = [](const DeskRequest& request) -> DeskReply {
+    return {.status = asks_for_robots(request) ? 404 : 200, .latency = 2s};
+  };
   rig.run([&]() -> Coro<void> {
     for (int i = 0; i < 5; ++i) co_await rig.visit("http://a.test/");
   });
@@ -181,7 +188,8 @@ TEST(HostDesk, FollowsTheLatencyOfPublicHosts) {
   EXPECT_EQ(rig.web.log[5].at - rig.web.log[4].at, 4s);
 }
 
-// --- robots.txt -----------------------------------------------------------------------------------------------------------------------
+// --- robots.txt
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(HostDesk, ReadsRobotsOnceForAllAndBeforeAllElse) {
   DeskRig rig(desk_options());
@@ -241,7 +249,9 @@ TEST(HostDesk, TakesClientErrorsOfRobotsAsPermission) {
   for (const int status : {400, 401, 403, 404, 410, 451}) {
     DeskRig rig(desk_options());
     rig.open();
-    rig.web.reply = [&](const DeskRequest& request) -> DeskReply { return {.status = asks_for_robots(request) ? status : 200}; };
+    rig.web.reply = [&](const DeskRequest& request) -> DeskReply {
+      return {.status = asks_for_robots(request) ? status : 200};
+    };
     rig.run([&]() -> Coro<void> { EXPECT_EQ((co_await rig.visit("http://a.test/")).leave, Leave::go) << status; });
   }
 }
@@ -252,7 +262,9 @@ TEST(HostDesk, TakesServerErrorsOfRobotsAsAProhibitionThatIsAskedAgain) {
     DeskRig rig(desk_options());
     rig.open();
     bool fails = true;
-    rig.web.reply = [&](const DeskRequest& request) -> DeskReply { return {.status = asks_for_robots(request) && fails ? status : 200}; };
+    rig.web.reply = [&](const DeskRequest& request) -> DeskReply {
+      return {.status = asks_for_robots(request) && fails ? status : 200};
+    };
     rig.run([&]() -> Coro<void> {
       const auto answer = co_await rig.visit("http://a.test/");
       EXPECT_EQ(answer.leave, Leave::lost);
@@ -299,7 +311,8 @@ TEST(HostDesk, KeepsItsDistanceWhereRobotsAreRedirected) {
   for (std::size_t i = 1; i < own.size(); ++i) EXPECT_GE(own[i].at - own[i - 1].ended, 4s) << i;
 }
 
-// --- rests and losses -----------------------------------------------------------------------------------------------------------------
+// --- rests and losses
+// -----------------------------------------------------------------------------------------------------------------
 
 TEST(HostDesk, RestsForAllWhenOnePageIsToldToComeLater) {
   for (const int status : {429, 503}) {
@@ -415,7 +428,8 @@ TEST(HostDesk, GivesUpAHostThatAnswersNothingButProbes) {
   });
 }
 
-// --- many hosts -----------------------------------------------------------------------------------------------------------------------
+// --- many hosts
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(HostDesk, SharesTheLimitOfAnAddress) {
   DeskRig rig(desk_options());
@@ -427,9 +441,8 @@ TEST(HostDesk, SharesTheLimitOfAnAddress) {
   std::size_t there = 0, most = 0;
   rig.web.reply = [&](const DeskRequest& request) -> DeskReply {
     if (request.site != "http://other.test") {
-      there = static_cast<std::size_t>(std::ranges::count_if(rig.web.log, [](const DeskRequest& one) {
-        return one.ended == kNever && one.site != "http://other.test";
-      }));
+      there = static_cast<std::size_t>(std::ranges::count_if(
+          rig.web.log, [](const DeskRequest& one) { return one.ended == kNever && one.site != "http://other.test"; }));
       most = std::max(most, there);
     }
     return {.status = asks_for_robots(request) ? 404 : 200, .latency = 2s};
@@ -464,7 +477,8 @@ TEST(HostDesk, AsksNoMoreHostsForTheirRobotsThanMayBeAskedAtOnce) {
     std::vector<Coro<HostDesk::Answer>> all;
     for (int i = 0; i < 200; ++i) all.push_back(rig.begun(fmt::format("http://h{}.test{}", i, i % 3 == 0 ? "0" : "1")));
     const auto answers = co_await gather(std::move(all));
-    for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i].leave, i % 3 == 0 ? Leave::lost : Leave::go) << i;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      EXPECT_EQ(answers[i].leave, i % 3 == 0 ? Leave::lost : Leave::go) << i;
   });
   EXPECT_LE(rig.web.most_under_way, 16u);
   rig.close();
@@ -556,7 +570,8 @@ TEST(HostDesk, AHostWithoutAGoodCertificateIsLostOnlyForWhoVerifies) {
   DeskRig rig(desk_options());
   rig.open();
   rig.web.reply = [](const DeskRequest& request) -> DeskReply {
-    if (request.verifies() && request.site == "https://a.test") return {.latency = 1ms, .error = Errc::tls, .connected = false};
+    if (request.verifies() && request.site == "https://a.test")
+      return {.latency = 1ms, .error = Errc::tls, .connected = false};
     if (request.site == "https://broken.test") return {.latency = 1ms, .error = Errc::tls, .connected = false};
     return {.status = 404, .latency = 1ms};
   };
@@ -591,16 +606,19 @@ TEST(HostDesk, GivesAnonymousRequestsNoFieldOfItsSettingsButTheAgent) {
   EXPECT_THAT(request.headers, testing::ElementsAre(testing::Pair("User-Agent", "shop/1")));
   request.is_anonymous = false;
   rig.desk->dress(1, request);
-  EXPECT_THAT(request.headers, testing::UnorderedElementsAre(testing::Pair("User-Agent", "shop/1"), testing::Pair("X-Key", "secret")));
+  EXPECT_THAT(request.headers,
+              testing::UnorderedElementsAre(testing::Pair("User-Agent", "shop/1"), testing::Pair("X-Key", "secret")));
 }
 
-// --- who waits, and the end -----------------------------------------------------------------------------------------------------------
+// --- who waits, and the end
+// -----------------------------------------------------------------------------------------------------------
 
 TEST(HostDesk, TellsOfFreeHostsLaterAndSurvivesWhatTheToldThrow) {
   DeskRig rig(desk_options());
   rig.open();
   std::vector<std::string> reports;
-  rig.loop.set_exception_handler([&](std::string_view where, const std::exception_ptr&) { reports.emplace_back(where); });
+  rig.loop.set_exception_handler(
+      [&](std::string_view where, const std::exception_ptr&) { reports.emplace_back(where); });
   bool is_inside = false;
   std::vector<std::uint32_t> told;
   rig.desk->on_free([&](std::uint32_t host) {
@@ -632,7 +650,8 @@ TEST(HostDesk, ClosesWhileRobotsAreRead) {
   rig.open();
   rig.web.reply = [](const DeskRequest&) -> DeskReply { return {.latency = 10s}; };
   rig.run([&]() -> Coro<void> {
-    for (std::uint32_t host = 1; host <= 3; ++host) (void)rig.desk->begin(host, *Url::parse(fmt::format("http://h{}.test/", host)));
+    for (std::uint32_t host = 1; host <= 3; ++host)
+      (void)rig.desk->begin(host, *Url::parse(fmt::format("http://h{}.test/", host)));
     co_await sleep(1s);
     EXPECT_EQ(rig.web.under_way, 3u);
     (void)rig.desk->begin(4, *Url::parse("http://h4.test/"));  // begun, but not yet run

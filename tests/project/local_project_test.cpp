@@ -1,14 +1,15 @@
-// A project that is read by a function of the program: what it is given, what it may answer, and what becomes of answers that are wrong.
-#include <gmock/gmock.h>
+// A project that is read by a function of the program: what it is given, what it may answer, and what becomes of
+// answers that are wrong.
+#include "argiope/project/local_project.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include <map>
 #include <set>
 #include <stdexcept>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/project/local_project.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -18,7 +19,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-constexpr const char* kShopOfAProgram = R"({"project": {"name": "shop", "start": ["http://shop.test/"], "processor": ["a test"]}, "rule": [{"name": "list", "match": "/"}, {"name": "item", "match": "/item/*", "retries": 0}]})";
+constexpr const char* kShopOfAProgram =
+    R"({"project": {"name": "shop", "start": ["http://shop.test/"], "processor": ["a test"]}, "rule": [{"name": "list", "match": "/"}, {"name": "item", "match": "/item/*", "retries": 0}]})";
 
 // What each path answers; 404 for the others.
 class MapTransport final : public HttpTransport {
@@ -80,7 +82,8 @@ TEST_F(LocalProjectTest, APageLeadsToOthersAndTheirResultsAreKept) {
       answer.pages.push_back({.url = "http://shop.test/item/1", .rule = "item", .context = R"({"n":1})"});
       answer.pages.push_back({.url = "http://shop.test/item/2", .rule = "item", .priority = 5});
     } else {
-      answer.results = {{.value = fmt::format("{{\"text\":\"{}\",\"context\":{}}}", page.body, page.context.empty() ? "null" : page.context)}};
+      answer.results = {{.value = fmt::format("{{\"text\":\"{}\",\"context\":{}}}", page.body,
+                                              page.context.empty() ? "null" : page.context)}};
     }
     co_return answer;
   }));
@@ -91,7 +94,8 @@ TEST_F(LocalProjectTest, APageLeadsToOthersAndTheirResultsAreKept) {
   EXPECT_EQ(report->left, 0u);
   EXPECT_EQ(report->results, 2u);
   EXPECT_EQ(report->trouble, "");
-  EXPECT_THAT(seen, UnorderedElementsAre("fetch list http://shop.test/ 200", "fetch item http://shop.test/item/1 200", "fetch item http://shop.test/item/2 200"));
+  EXPECT_THAT(seen, UnorderedElementsAre("fetch list http://shop.test/ 200", "fetch item http://shop.test/item/1 200",
+                                         "fetch item http://shop.test/item/2 200"));
   EXPECT_THAT(rows(*project), UnorderedElementsAre(R"(http://shop.test/item/1  {"text":"one","context":{"n":1}})",
                                                    R"(http://shop.test/item/2  {"text":"two","context":null})"));
 }
@@ -112,7 +116,8 @@ TEST_F(LocalProjectTest, FieldsOfARuleComeWithItsPagesAndAreResultsWhereTheAnswe
   const auto report = project->run();
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_THAT(fields, UnorderedElementsAre(R"({"title":"One"})", ""));
-  EXPECT_THAT(rows(*project), UnorderedElementsAre(R"(http://shop.test/item/1  {"title":"One"})", "http://shop.test/item/2  2"));
+  EXPECT_THAT(rows(*project),
+              UnorderedElementsAre(R"(http://shop.test/item/1  {"title":"One"})", "http://shop.test/item/2  2"));
 }
 
 TEST_F(LocalProjectTest, WhatItSavesComesWithTheNextReadingInTheNextProgram) {
@@ -172,7 +177,8 @@ TEST_F(LocalProjectTest, WaitsForEverForWhatIsTriedAgain) {
     if (page.attempt == 1) answer.failure = "not yet";
     co_return answer;
   });
-  its.definition = R"({"project": {"name": "shop", "start": ["http://shop.test/"], "processor": ["a test"]}, "rule": [{"name": "list", "retry_delay": "1ms"}]})";
+  its.definition =
+      R"({"project": {"name": "shop", "start": ["http://shop.test/"], "processor": ["a test"]}, "rule": [{"name": "list", "retry_delay": "1ms"}]})";
   its.retry_wait = Duration::max();
   const auto report = opened(std::move(its))->run();
   ASSERT_TRUE(report) << report.error().message;
@@ -184,7 +190,8 @@ TEST_F(LocalProjectTest, WhatIsNoJsonFailsItsPageAlone) {
   const auto project = opened(options([&](const ProjectPage& page) -> Coro<ProjectAnswer> {
     ProjectAnswer answer;
     if (page.rule == "list") {
-      for (const char* const item : {"1", "2"}) answer.pages.push_back({.url = fmt::format("http://shop.test/item/{}", item), .rule = "item"});
+      for (const char* const item : {"1", "2"})
+        answer.pages.push_back({.url = fmt::format("http://shop.test/item/{}", item), .rule = "item"});
     } else {
       answer.results = {{.value = page.body == "one" ? "{\"a\":1}, {}" : "{\"a\":1}"}};
     }
@@ -232,7 +239,9 @@ TEST_F(LocalProjectTest, ItIsStoppedFromWithin) {
     stopped->stop();
     ProjectAnswer answer;
     // For ever.
-    answer.pages.push_back({.url = "http://shop.test/item/1", .name = fmt::format("{}+", page.name), .delay = std::chrono::milliseconds{1}});
+    answer.pages.push_back({.url = "http://shop.test/item/1",
+                            .name = fmt::format("{}+", page.name),
+                            .delay = std::chrono::milliseconds{1}});
     co_return answer;
   }));
   stopped = project.get();
@@ -251,13 +260,18 @@ TEST_F(LocalProjectTest, WrongOptionsAreToldAtOnce) {
   EXPECT_EQ(wrong([](LocalProjectOptions&) {}), "none");
   EXPECT_THAT(wrong([](LocalProjectOptions& with) { with.definition = "{"; }), HasSubstr("JSON"));
   EXPECT_THAT(wrong([](LocalProjectOptions& with) { with.read = nullptr; }), HasSubstr("no function"));
-  EXPECT_THAT(wrong([](LocalProjectOptions& with) { with.definition = R"({"project": {"name": "shop", "start": ["http://shop.test/"]}, "rule": [{"name": "a"}]})"; }),
+  EXPECT_THAT(wrong([](LocalProjectOptions& with) {
+                with.definition =
+                    R"({"project": {"name": "shop", "start": ["http://shop.test/"]}, "rule": [{"name": "a"}]})";
+              }),
               HasSubstr("project.processor"));
   EXPECT_THAT(wrong([](LocalProjectOptions& with) {
-                with.definition = R"({"project": {"name": "shop", "processor": ["x"]}, "sink": [{"name": "a", "file": "a.jsonl"}]})";
+                with.definition =
+                    R"({"project": {"name": "shop", "processor": ["x"]}, "sink": [{"name": "a", "file": "a.jsonl"}]})";
               }),
               HasSubstr("results()"));
-  EXPECT_THAT(wrong([](LocalProjectOptions& with) { with.setup.database = "/nowhere/pages.db"; }), HasSubstr("/nowhere/pages.db"));
+  EXPECT_THAT(wrong([](LocalProjectOptions& with) { with.setup.database = "/nowhere/pages.db"; }),
+              HasSubstr("/nowhere/pages.db"));
 }
 
 }  // namespace

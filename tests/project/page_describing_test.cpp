@@ -24,7 +24,8 @@ struct SlowScripts {
   std::size_t rested = 0;
 };
 
-// A script that takes its time to say what it is, or says nothing until it is given up. It is awake from then until it rests.
+// A script that takes its time to say what it is, or says nothing until it is given up. It is awake from then until it
+// rests.
 class SlowProcessor final : public Processor {
  public:
   SlowProcessor(SlowScripts& all, Duration takes, bool hangs) : all_(all), takes_(takes), hangs_(hangs) {}
@@ -66,14 +67,20 @@ class SlowProcessor final : public Processor {
 class PageDescribingTest : public testing::Test {
  protected:
   PageDescribingTest() {
-    sim.options.make_processor = [this](const ProjectDefinition& project, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+    sim.options.make_processor = [this](const ProjectDefinition& project,
+                                        ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
       const bool hangs = project.name.starts_with("hung");
       return std::make_unique<SlowProcessor>(scripts, hangs ? 30s : 1s, hangs);
     };
   }
-  void put(const std::string& name) { ASSERT_TRUE(sim.engine->put_project(draft_of(R"({"project":{"name":")" + name + R"(","processor":["true"]}})"))) << name; }
+  void put(const std::string& name) {
+    ASSERT_TRUE(sim.engine->put_project(draft_of(R"({"project":{"name":")" + name + R"(","processor":["true"]}})")))
+        << name;
+  }
   // Whether its script has said what it is.
-  bool is_described(const std::string& name) { return sim.engine->project(name)->doing != ProjectStatusNow::Doing::standing; }
+  bool is_described(const std::string& name) {
+    return sim.engine->project(name)->doing != ProjectStatusNow::Doing::standing;
+  }
 
   SlowScripts scripts;
   SimulatedProjects sim;
@@ -144,7 +151,8 @@ TEST_F(PageDescribingTest, ARemovedProjectGivesItsPlaceBack) {
 TEST_F(PageDescribingTest, ProcessesOfManyScriptsAreFewAtATime) {
   constexpr int kProjects = 24;
   const TemporaryFolder folder;
-  std::ofstream(folder.file("script.sh")) << "read line; echo '{\"type\":\"described\",\"protocol\":1}'; while read line; do :; done\n";
+  std::ofstream(folder.file("script.sh"))
+      << "read line; echo '{\"type\":\"described\",\"protocol\":1}'; while read line; do :; done\n";
   struct Many {
     std::vector<ChildProcessor*> processors;
     std::size_t most = 0;
@@ -163,7 +171,8 @@ TEST_F(PageDescribingTest, ProcessesOfManyScriptsAreFewAtATime) {
   PageEngineOptions options;
   options.hosts.user_agent = options.hosts.product_token = "argiope";
   options.describing = 4;
-  options.make_processor = [&](const ProjectDefinition& project, ProcessorWatch watch) -> Result<std::unique_ptr<Processor>> {
+  options.make_processor = [&](const ProjectDefinition& project,
+                               ProcessorWatch watch) -> Result<std::unique_ptr<Processor>> {
     ChildProcessorOptions child;
     child.command = project.processor.command;
     child.directory = folder.file("");
@@ -184,10 +193,13 @@ TEST_F(PageDescribingTest, ProcessesOfManyScriptsAreFewAtATime) {
   run([](PageEngine& its, PageWeb& its_web, Many& all) -> Coro<void> {
     Task<Result<void>> running = EventLoop::current().create_task(its.run(its_web, nullptr), "engine", Start::eagerly);
     for (int i = 0; i < kProjects; ++i) {
-      EXPECT_TRUE(its.put_project(draft_of(R"({"project":{"name":"p)" + std::to_string(i) + R"(","processor":["bash","script.sh"]}})")));
+      EXPECT_TRUE(its.put_project(
+          draft_of(R"({"project":{"name":"p)" + std::to_string(i) + R"(","processor":["bash","script.sh"]}})")));
     }
     const auto settled = [](PageEngine& engine_, Many& those) -> Coro<void> {
-      const auto is_described = [](const ProjectStatusNow& status) { return status.doing == ProjectStatusNow::Doing::waiting; };
+      const auto is_described = [](const ProjectStatusNow& status) {
+        return status.doing == ProjectStatusNow::Doing::waiting;
+      };
       for (;;) {
         those.most = std::max(those.most, those.children());
         if (std::ranges::all_of(engine_.projects(), is_described) && those.children() == 0) co_return;

@@ -1,5 +1,5 @@
-// The engine of projects, in virtual time: pages that are never asked for, or whose rule has gone; how long a page may take; and sinks
-// that a file names no more, or that have something left at the end.
+// The engine of projects, in virtual time: pages that are never asked for, or whose rule has gone; how long a page may
+// take; and sinks that a file names no more, or that have something left at the end.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -58,7 +58,9 @@ class PageEngineEndsTest : public testing::Test {
     return names;
   }
   void use_jobs(JobPutter* jobs) {
-    sim.options.sink_means = [jobs](const ProjectDefinition&) { return SinkMeans{.jobs = jobs, .folder = {}, .variable = {}, .log = {}}; };
+    sim.options.sink_means = [jobs](const ProjectDefinition&) {
+      return SinkMeans{.jobs = jobs, .folder = {}, .variable = {}, .log = {}};
+    };
   }
 
   SimulatedProjects sim;
@@ -112,7 +114,8 @@ TEST_F(PageEngineEndsTest, WhatNobodyHereCanRenderFailsAtOnce) {
 
 TEST_F(PageEngineEndsTest, WhatAProxyRefusesIsTriedAgain) {
   EXPECT_TRUE(is_refused_by_us({Errc::refused, "10.0.0.1 is a private address"}));
-  EXPECT_TRUE(is_refused_by_us({Errc::refused, "proxy: proxy.test: 10.0.0.1 is a private address"})) << "a page's own, which was not asked";
+  EXPECT_TRUE(is_refused_by_us({Errc::refused, "proxy: proxy.test: 10.0.0.1 is a private address"}))
+      << "a page's own, which was not asked";
   EXPECT_FALSE(is_refused_by_us({Errc::refused, "proxy proxy.test:3128 wants a name and a password (407)"}));
   EXPECT_FALSE(is_refused_by_us({Errc::network, "the connection was reset"}));
 }
@@ -121,7 +124,8 @@ TEST_F(PageEngineEndsTest, APageTakesAsLongAsTheEngineSays) {
   sim.options.page_timeout = 5s;
   sim.web.pages["http://shop.test/"] = {.body = "late", .latency = 10s};
   sim.begin();
-  const ProjectId shop = put(R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"page","retries":0}]})");
+  const ProjectId shop =
+      put(R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"page","retries":0}]})");
   ASSERT_TRUE(sim.engine->start("shop"));
   sim.finish_round("shop");
   ASSERT_EQ(sim.engine->recent("shop").size(), 1u);
@@ -136,7 +140,8 @@ TEST_F(PageEngineEndsTest, APageTakesAsLongAsTheEngineSays) {
 
 TEST_F(PageEngineEndsTest, PagesOfARuleThatHasGoneAreTakenByTheOthers) {
   sim.web.pages["http://shop.test/"] = page_with({"/item/1", "/item/2"});
-  for (const char* name : {"1", "2"}) sim.web.pages[std::string("http://shop.test/item/") + name] = {.body = "<h1>Item</h1><b>7</b>"};
+  for (const char* name : {"1", "2"})
+    sim.web.pages[std::string("http://shop.test/item/") + name] = {.body = "<h1>Item</h1><b>7</b>"};
   sim.begin();
   const ProjectId shop = put(kTwoRules);
   // They wait, and so does the one whose rule remains.
@@ -148,7 +153,8 @@ TEST_F(PageEngineEndsTest, PagesOfARuleThatHasGoneAreTakenByTheOthers) {
   put(R"({"project":{"name":"shop","start":["http://shop.test/list"],"scope":["*.test"]},
     "rule":[{"name":"product","match":"/item/1","follow":false,"fields":{"number":"css:b"}},{"name":"list","match":"/list"}]})");
   sim.pass(2h);
-  EXPECT_THAT(sim.web.asked(), UnorderedElementsAre("http://shop.test/item/1", "http://shop.test/list")) << "the other one is no page of the project";
+  EXPECT_THAT(sim.web.asked(), UnorderedElementsAre("http://shop.test/item/1", "http://shop.test/list"))
+      << "the other one is no page of the project";
   const auto taken = sim.page(shop, "http://shop.test/item/1");
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->rule, "product");
@@ -180,7 +186,8 @@ TEST_F(PageEngineEndsTest, PagesWhoseRuleHasGoneAreTakenAtTheNextStart) {
 
 TEST_F(PageEngineEndsTest, APageOfAScriptKeepsItsRuleWhereAnAskNamesNone) {
   std::vector<std::string> rules;
-  sim.options.make_processor = [&rules](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+  sim.options.make_processor = [&rules](const ProjectDefinition&,
+                                        ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
     ProcessorDescription said;
     said.on_start = "start";
     return std::make_unique<TestProcessor>(said, [&rules](const PageCall& call) -> Coro<VisitAnswer> {
@@ -193,7 +200,8 @@ TEST_F(PageEngineEndsTest, APageOfAScriptKeepsItsRuleWhereAnAskNamesNone) {
       co_return answer;
     });
   };
-  for (const char* name : {"1", "2"}) sim.web.pages[std::string("http://shop.test/item/") + name] = {.body = "<h1>Item</h1>"};
+  for (const char* name : {"1", "2"})
+    sim.web.pages[std::string("http://shop.test/item/") + name] = {.body = "<h1>Item</h1>"};
   sim.begin();
   put(R"({"project":{"name":"shop","processor":["true"]}})");
   ASSERT_TRUE(sim.engine->start("shop"));
@@ -209,8 +217,10 @@ TEST_F(PageEngineEndsTest, APageOfAScriptKeepsItsRuleWhereAnAskNamesNone) {
 
 // --- sinks
 
-constexpr const char* kNoSinks = R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"page","fields":{"title":"css:h1"}}]})";
-constexpr const char* kTwoSinks = R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"page","fields":{"title":"css:h1"}}],
+constexpr const char* kNoSinks =
+    R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"page","fields":{"title":"css:h1"}}]})";
+constexpr const char* kTwoSinks =
+    R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"page","fields":{"title":"css:h1"}}],
   "sink":[{"name":"one","queue":"first"},{"name":"two","queue":"second"}]})";
 
 TEST_F(PageEngineEndsTest, SinksThatAFileNamesNoMoreAreForgotten) {
@@ -227,7 +237,8 @@ TEST_F(PageEngineEndsTest, SinksThatAFileNamesNoMoreAreForgotten) {
   EXPECT_THAT(sinks_of(shop), ElementsAre("two"));
   put(kTwoSinks);
   sim.pass(1s);
-  EXPECT_THAT(jobs.queues(), UnorderedElementsAre("first", "second", "first")) << "it is another, and gets all that there is";
+  EXPECT_THAT(jobs.queues(), UnorderedElementsAre("first", "second", "first"))
+      << "it is another, and gets all that there is";
   put(kNoSinks);
   sim.pass(1s);
   EXPECT_THAT(sinks_of(shop), IsEmpty());

@@ -1,4 +1,5 @@
-// The engine on a disk that fails: whichever write it is, the run ends with the reason, and the next one has all the pages and results.
+// The engine on a disk that fails: whichever write it is, the run ends with the reason, and the next one has all the
+// pages and results.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -21,7 +22,8 @@ constexpr const char* kFaultShop = R"({"project":{"name":"shop","start":["http:/
 
 class PageEngineFaultsTest : public testing::Test {
  protected:
-  // One life of the engine, from opening the file to its round's end or the store's. What ended it early; nullopt: nothing did.
+  // One life of the engine, from opening the file to its round's end or the store's. What ended it early; nullopt:
+  // nothing did.
   std::optional<Error> live(Fault fault) {
     auto opened = open_page_store(file_, {.linger = 1ms});
     if (!opened) return std::move(opened.error());

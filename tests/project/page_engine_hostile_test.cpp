@@ -15,13 +15,14 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-// Commits what was submitted before a flush began once that was asked for often enough; counts the engine's turns; dies.
+// Commits what was submitted before a flush began once that was asked for often enough; counts the engine's turns;
+// dies.
 class HostilePageStore final : public PromptPageStore {
  public:
   using PromptPageStore::PromptPageStore;
-  std::size_t turns = 0;   // each asks for the backlog
-  std::size_t polls = 0;   // so many before a flush is over
-  bool is_dead = false;    // what is submitted now is lost
+  std::size_t turns = 0;  // each asks for the backlog
+  std::size_t polls = 0;  // so many before a flush is over
+  bool is_dead = false;   // what is submitted now is lost
   bool has_bad_versions = false;
 
   void submit(PageBatch batch) override {
@@ -89,7 +90,8 @@ class PageEngineHostile : public testing::Test {
     said.on_start = "on_start";
     said.retry_delay = {.jitter = 0, .table = {5s}};
     read = [](const PageCall&) -> Coro<VisitAnswer> { co_return VisitAnswer{}; };
-    sim.options.make_processor = [this](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+    sim.options.make_processor = [this](const ProjectDefinition&,
+                                        ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
       return std::make_unique<TestProcessor>(said, [this](const PageCall& call) {
         calls.push_back(call);
         return read(call);
@@ -189,7 +191,9 @@ TEST_F(PageEngineHostile, AStartThatWaitsForAScriptIsDoneWithoutItOnceThereIsNon
     std::size_t capacity() const override { return 1; }
     Coro<void> close() override { co_return; }
   };
-  sim.options.make_processor = [](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> { return std::make_unique<Mute>(); };
+  sim.options.make_processor = [](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+    return std::make_unique<Mute>();
+  };
   sim.web.pages["http://a.test/"] = page_with({});
   sim.begin();
   put_script();
@@ -257,7 +261,8 @@ TEST_F(PageEngineHostile, AnAnswerThatIsForARemovedProjectIsForNobody) {
         co_await sleep(10s);
       } catch (const CancelledError&) {  // it answers all the same
       }
-      for (int i = 0; i < 20; ++i) answer.pages.push_back({.url = "http://a.test/" + std::to_string(i), .rule = "page"});
+      for (int i = 0; i < 20; ++i)
+        answer.pages.push_back({.url = "http://a.test/" + std::to_string(i), .rule = "page"});
       answer.messages.push_back({.project = "p", .message_json = "1"});
     }
     co_return answer;
@@ -327,7 +332,8 @@ TEST_F(PageEngineHostile, AScriptMayNameAnyNumberOfRules) {
   read = [](const PageCall& call) -> Coro<VisitAnswer> {
     VisitAnswer answer;
     if (call.rule == "on_start") {
-      for (int i = 0; i < 70'000; ++i) answer.pages.push_back({.url = "data:," + std::to_string(i), .rule = "r" + std::to_string(i), .delay = 100h});
+      for (int i = 0; i < 70'000; ++i)
+        answer.pages.push_back({.url = "data:," + std::to_string(i), .rule = "r" + std::to_string(i), .delay = 100h});
     }
     co_return answer;
   };
@@ -346,7 +352,10 @@ TEST_F(PageEngineHostile, RowsAreReadOnceTheyAreThereAndAsTheyAreNow) {
     VisitAnswer answer;
     if (call.rule == "on_start") {
       for (int i = 0; i < 300; ++i) {
-        answer.pages.push_back({.url = "data:," + std::to_string(i), .rule = "page", .context_json = "\"" + long_text + "\"", .delay = 1ms * i});
+        answer.pages.push_back({.url = "data:," + std::to_string(i),
+                                .rule = "page",
+                                .context_json = "\"" + long_text + "\"",
+                                .delay = 1ms * i});
       }
     }
     co_return answer;
@@ -356,7 +365,10 @@ TEST_F(PageEngineHostile, RowsAreReadOnceTheyAreThereAndAsTheyAreNow) {
   ASSERT_TRUE(sim.engine->start("p"));
   for (int i = 0; i < 300; ++i) {
     sim.pass(2ms);
-    ask({.url = "data:,again", .rule = "again", .context_json = "[" + std::to_string(i) + ",\"" + long_text + "\"]", .force = true});
+    ask({.url = "data:,again",
+         .rule = "again",
+         .context_json = "[" + std::to_string(i) + ",\"" + long_text + "\"]",
+         .force = true});
   }
   sim.finish_round("p");
   EXPECT_EQ(called("page"), 300u);
@@ -376,7 +388,8 @@ TEST_F(PageEngineHostile, RowsAreReadOnceTheyAreThereAndAsTheyAreNow) {
 TEST_F(PageEngineHostile, AProjectWhoseFileCannotBeReadStandsAndKeepsItsPages) {
   sim.web.pages["http://a.test/"] = {.body = "<h1>x</h1>", .latency = 100s};
   sim.begin();
-  const ProjectId id = put(R"({"project":{"name":"p","start":["http://a.test/"]},"rule":[{"name":"all","fields":{"title":"css:h1"}}]})");
+  const ProjectId id =
+      put(R"({"project":{"name":"p","start":["http://a.test/"]},"rule":[{"name":"all","fields":{"title":"css:h1"}}]})");
   ASSERT_TRUE(sim.engine->start("p"));
   sim.pass(1s);
   sim.stop(true);
@@ -448,7 +461,8 @@ TEST_F(PageEngineHostile, TheNamesOfEventsAreOrdinaryNamesUnderOtherRules) {
   read = [](const PageCall& call) -> Coro<VisitAnswer> {
     VisitAnswer answer;
     if (call.event == PageEvent::start) {
-      for (const char* name : {"data:,on_start", "data:,on_finished", "data:,on_message", "data:,tick/tick", "data:,tick/none"}) {
+      for (const char* name :
+           {"data:,on_start", "data:,on_finished", "data:,on_message", "data:,tick/tick", "data:,tick/none"}) {
         answer.pages.push_back({.url = name, .rule = "page", .force = true});
       }
     }
@@ -467,8 +481,8 @@ TEST_F(PageEngineHostile, TheNamesOfEventsAreOrdinaryNamesUnderOtherRules) {
   EXPECT_EQ(called("on_start"), 1u);
 }
 
-
-// --- all at once -------------------------------------------------------------------------------------------------------
+// --- all at once
+// -------------------------------------------------------------------------------------------------------
 
 // Random owners, scripts, sites, clocks and deaths. A failure names its seed.
 class PageEngineModel : public PageEngineHostile, public testing::WithParamInterface<std::uint64_t> {
@@ -481,7 +495,8 @@ class PageEngineModel : public PageEngineHostile, public testing::WithParamInter
     return "http://h" + std::to_string(below(4)) + ".test/" + std::to_string(below(25));
   }
   AskedPage some_page() {
-    AskedPage page{.url = some_url(), .rule = one_in(3) ? "aged" : "page", .context_json = std::to_string(below(1'000))};
+    AskedPage page{
+        .url = some_url(), .rule = one_in(3) ? "aged" : "page", .context_json = std::to_string(below(1'000))};
     if (one_in(8)) page.name = "name" + std::to_string(below(4));
     if (one_in(12)) page.name = some_url();
     if (one_in(60)) page.url = "no url";
@@ -494,7 +509,8 @@ class PageEngineModel : public PageEngineHostile, public testing::WithParamInter
   Coro<VisitAnswer> answer_to(const PageCall& call) {
     if (call.event == PageEvent::finished) {
       const auto at = call.context_json.find("\"round\":");
-      if (at != std::string::npos) finished.push_back(call.project + call.context_json.substr(at + 8, call.context_json.find(',', at) - at - 8));
+      if (at != std::string::npos)
+        finished.push_back(call.project + call.context_json.substr(at + 8, call.context_json.find(',', at) - at - 8));
       co_return VisitAnswer{};
     }
     if (one_in(4)) co_await sleep(1ms * below(40'000));
@@ -508,17 +524,21 @@ class PageEngineModel : public PageEngineHostile, public testing::WithParamInter
     }
     if (one_in(12) && !calms) answer.messages.push_back({.project = some_project(), .message_json = "1"});
     if (one_in(3)) answer.results = std::vector<PageResult>{{.part = "", .value_json = std::to_string(below(100))}};
-    if (one_in(10)) answer.failure = ProcessorFailure{.text = "no", .is_final = one_in(3), .is_crash = one_in(3), .not_now = one_in(4)};
+    if (one_in(10))
+      answer.failure =
+          ProcessorFailure{.text = "no", .is_final = one_in(3), .is_crash = one_in(3), .not_now = one_in(4)};
     co_return answer;
   }
   std::string definition_of(const std::string& name) {
     const std::string version = R"("version":")" + std::to_string(below(3)) + "\"";
     if (name != "r") {
-      return R"({"project":{"name":")" + name + R"(","processor":[")" + (one_in(5) ? "other" : "true") + R"("],)" + version + "}}";
+      return R"({"project":{"name":")" + name + R"(","processor":[")" + (one_in(5) ? "other" : "true") + R"("],)" +
+             version + "}}";
     }
     std::string rules = one_in(2) ? R"({"name":"first","match":"/1*","age":"20m","auto_recrawl":true},)" : "";
     if (one_in(3)) rules += R"({"name":"second","match":"/2*","fields":{"t":"css:title"},"retries":1},)";
-    return R"({"project":{"name":"r",)" + version + R"(,"start":["http://h0.test/1","http://h1.test/2"],"scope":["h0.test","h1.test","h2.test"])" +
+    return R"({"project":{"name":"r",)" + version +
+           R"(,"start":["http://h0.test/1","http://h1.test/2"],"scope":["h0.test","h1.test","h2.test"])" +
            (one_in(4) ? R"(,"every":"1h")" : "") + R"(},"rule":[)" + rules + R"({"name":"all"}]})";
   }
   void do_something() {
@@ -536,7 +556,10 @@ class PageEngineModel : public PageEngineHostile, public testing::WithParamInter
         break;
       }
       case 5: (void)engine.set_status(name, one_in(3) ? ProjectStatus::stop : ProjectStatus::running); break;
-      case 6: (void)engine.set_rate(name, one_in(4) ? std::nullopt : std::optional(static_cast<double>(below(4))), std::nullopt); break;
+      case 6:
+        (void)engine.set_rate(name, one_in(4) ? std::nullopt : std::optional(static_cast<double>(below(4))),
+                              std::nullopt);
+        break;
       case 7: (void)engine.put_project(draft_of(definition_of(name))); break;
       case 8: {
         if (one_in(3)) (void)engine.remove(name);
@@ -638,9 +661,11 @@ TEST_P(PageEngineModel, ComesToItsEndsWhateverHappens) {
     ASSERT_TRUE(rounds);
     for (std::size_t i = 0; i < rounds->size(); ++i) {
       EXPECT_EQ((*rounds)[i].number, static_cast<std::int64_t>(rounds->size() - i)) << name;
-      if (i > 0 || status->outstanding > 20) EXPECT_TRUE((*rounds)[i].ended) << name << " " << (*rounds)[i].number << " " << status->outstanding;
+      if (i > 0 || status->outstanding > 20)
+        EXPECT_TRUE((*rounds)[i].ended) << name << " " << (*rounds)[i].number << " " << status->outstanding;
     }
-    if (status->round) EXPECT_GT(status->round->began, sim.backend.clock().wall_now() - 24h * 2) << name << " " << status->outstanding;
+    if (status->round)
+      EXPECT_GT(status->round->began, sim.backend.clock().wall_now() - 24h * 2) << name << " " << status->outstanding;
   }
   sim.stop();
   EXPECT_EQ(sim.web.under_way, 0u);

@@ -25,7 +25,8 @@ class PageEngineTest : public testing::Test {
     sim.web.pages["http://shop.test/"] = page_with({"/item/1", "/item/2", "/more"});
     sim.web.pages["http://shop.test/more"] = page_with({"/item/2", "/item/3", "http://elsewhere.test/"});
     for (const char* number : {"1", "2", "3"}) {
-      sim.web.pages[std::string("http://shop.test/item/") + number] = {.body = std::string("<h1>Item ") + number + "</h1><a href='/hidden'>x</a>"};
+      sim.web.pages[std::string("http://shop.test/item/") + number] = {.body = std::string("<h1>Item ") + number +
+                                                                               "</h1><a href='/hidden'>x</a>"};
     }
   }
   // Puts the project and visits until its round is over.
@@ -44,11 +45,13 @@ class PageEngineTest : public testing::Test {
 
 TEST_F(PageEngineTest, FollowsLinksByItsRulesAndKeepsResults) {
   const ProjectId shop = run_round(kShop);
-  EXPECT_THAT(sim.web.asked(), UnorderedElementsAre("http://shop.test/", "http://shop.test/more", "http://shop.test/item/1", "http://shop.test/item/2",
-                                                    "http://shop.test/item/3"));
+  EXPECT_THAT(sim.web.asked(),
+              UnorderedElementsAre("http://shop.test/", "http://shop.test/more", "http://shop.test/item/1",
+                                   "http://shop.test/item/2", "http://shop.test/item/3"));
   std::vector<std::string> values;
   for (const ResultRow& row : sim.results(shop)) values.push_back(row.page_name + " " + row.value);
-  EXPECT_THAT(values, UnorderedElementsAre(R"(http://shop.test/item/1 {"title":"Item 1"})", R"(http://shop.test/item/2 {"title":"Item 2"})",
+  EXPECT_THAT(values, UnorderedElementsAre(R"(http://shop.test/item/1 {"title":"Item 1"})",
+                                           R"(http://shop.test/item/2 {"title":"Item 2"})",
                                            R"(http://shop.test/item/3 {"title":"Item 3"})"));
   const auto rounds = sim.store->rounds(shop, 10);
   ASSERT_TRUE(rounds);
@@ -71,7 +74,8 @@ TEST_F(PageEngineTest, LeavesFreshPagesAloneAndVisitsOldOnesAgain) {
   sim.web.log.clear();
   ASSERT_TRUE(sim.engine->start("shop"));
   sim.finish_round("shop");
-  EXPECT_THAT(sim.web.asked(), UnorderedElementsAre("http://shop.test/", "http://shop.test/item/1", "http://shop.test/item/2"))
+  EXPECT_THAT(sim.web.asked(),
+              UnorderedElementsAre("http://shop.test/", "http://shop.test/item/1", "http://shop.test/item/2"))
       << "/more is never old, and so nothing leads to item 3";
 }
 
@@ -124,7 +128,8 @@ TEST_F(PageEngineTest, TakesAServersWordThatAPageIsNotThere) {
   const ProjectId shop = run_round(kShop);
   EXPECT_EQ(sim.web.times_asked("http://shop.test/missing/7"), 1u);
   EXPECT_EQ(sim.page(shop, "http://shop.test/missing/7")->known.state, PageState::failed);
-  EXPECT_EQ(sim.web.times_asked("http://shop.test/item/1"), 1u) << "however many are missing, the project does not pause";
+  EXPECT_EQ(sim.web.times_asked("http://shop.test/item/1"), 1u)
+      << "however many are missing, the project does not pause";
   EXPECT_LT(sim.loop.time().time_since_epoch(), 1min);
 }
 
@@ -165,7 +170,8 @@ TEST_F(PageEngineTest, TellsARoundsEndOnceToTheScript) {
 
 TEST_F(PageEngineTest, TellsAScriptOfDebugWhenItsStatusBecomesThatOrAnother) {
   std::vector<ProjectStatus> told;
-  sim.options.make_processor = [&](const ProjectDefinition& project, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+  sim.options.make_processor = [&](const ProjectDefinition& project,
+                                   ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
     told.push_back(project.status);
     ProcessorDescription said;
     said.on_start = "on_start";
@@ -202,7 +208,8 @@ TEST_F(PageEngineTest, MakesAVersionOfAScriptThatHasChanged) {
   sim.options.script_of = [&](const ProjectDefinition&) { return script; };
   sim.options.make_processor = [&](const ProjectDefinition&, ProcessorWatch its) -> Result<std::unique_ptr<Processor>> {
     watch = std::move(its);
-    return std::make_unique<TestProcessor>(ProcessorDescription{}, [](const PageCall&) -> Coro<VisitAnswer> { co_return VisitAnswer{}; });
+    return std::make_unique<TestProcessor>(ProcessorDescription{},
+                                           [](const PageCall&) -> Coro<VisitAnswer> { co_return VisitAnswer{}; });
   };
   PageEngine& engine = sim.begin();
   PageEngine::Draft draft = draft_of(R"({"project":{"name":"shop","processor":["true"]}})");
@@ -238,12 +245,14 @@ TEST_F(PageEngineTest, SaysNoSecretsWhereItQuotesWhatAScriptHasSaid) {
   const auto mask = std::make_shared<SecretMask>();
   mask->add("open sesame");
   sim.options.make_processor = [&](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
-    auto script = std::make_unique<TestProcessor>(ProcessorDescription{.on_start = "on_start", .rules = {{"on_start", {}}}}, [](const PageCall&) -> Coro<VisitAnswer> {
-      VisitAnswer answer;
-      answer.messages.push_back({.project = "p-open sesame", .message_json = "1"});
-      answer.pages.push_back({.url = "open sesame"});
-      co_return answer;
-    });
+    auto script =
+        std::make_unique<TestProcessor>(ProcessorDescription{.on_start = "on_start", .rules = {{"on_start", {}}}},
+                                        [](const PageCall&) -> Coro<VisitAnswer> {
+                                          VisitAnswer answer;
+                                          answer.messages.push_back({.project = "p-open sesame", .message_json = "1"});
+                                          answer.pages.push_back({.url = "open sesame"});
+                                          co_return answer;
+                                        });
     return masked_processor(std::move(script), mask);
   };
   std::vector<std::string> logged;
@@ -263,16 +272,21 @@ TEST_F(PageEngineTest, SaysNoSecretsWhereItQuotesWhatAScriptHasSaid) {
 
 TEST_F(PageEngineTest, TellsOfEachPageWhatARuleCouldNotTake) {
   std::vector<std::string> logged;
-  sim.options.on_log = [&](const std::string&, const PageLog& line) { logged.push_back(line.level + ": " + line.text); };
+  sim.options.on_log = [&](const std::string&, const PageLog& line) {
+    logged.push_back(line.level + ": " + line.text);
+  };
   sim.web.pages["http://shop.test/"] = page_with({"/1", "/2"}, "<h1>Shop</h1>");
   sim.web.pages["http://shop.test/1"] = page_with({}, "<h1>One</h1><b>1,50 EUR</b>");
   sim.web.pages["http://shop.test/2"] = page_with({}, "<b>2.50 EUR</b>");
-  const ProjectId shop = run_round(R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"item","fields":{
+  const ProjectId shop =
+      run_round(R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"item","fields":{
     "name":{"css":"h1","required":true},"price":{"css":"b","type":"number","decimal":"."}}}]})");
-  EXPECT_THAT(logged, testing::UnorderedElementsAre(
-      "warning: http://shop.test/1: field \"price\": \"1,50 EUR\": no number whose decimal sign is \".\"",
-      "warning: http://shop.test/2: field \"name\": it is required, and not there; 1 record left out"));
-  EXPECT_THAT(sim.page(shop, "http://shop.test/2")->track, HasSubstr("field \\\"name\\\": it is required, and not there"));
+  EXPECT_THAT(logged,
+              testing::UnorderedElementsAre(
+                  "warning: http://shop.test/1: field \"price\": \"1,50 EUR\": no number whose decimal sign is \".\"",
+                  "warning: http://shop.test/2: field \"name\": it is required, and not there; 1 record left out"));
+  EXPECT_THAT(sim.page(shop, "http://shop.test/2")->track,
+              HasSubstr("field \\\"name\\\": it is required, and not there"));
 }
 
 TEST_F(PageEngineTest, KeepsWhatTheLastVisitOfAPageDid) {
@@ -289,7 +303,9 @@ TEST_F(PageEngineTest, KeepsWhatTheLastVisitOfAPageDid) {
       for (int i = 0; i < 1'000; ++i) answer.logs.push_back({"print", "line " + std::to_string(i)});
       answer.pages.push_back({.url = "no page", .rule = "item"});
       answer.results = {{.part = "", .value_json = "1"}};
-      if (fails) answer.failure = ProcessorFailure{.text = "no", .kind = "ValueError", .where = "shop.py:3", .trace = std::string(10'000, 'x') + "é the end"};
+      if (fails)
+        answer.failure = ProcessorFailure{
+            .text = "no", .kind = "ValueError", .where = "shop.py:3", .trace = std::string(10'000, 'x') + "é the end"};
       co_return answer;
     });
   };
@@ -297,9 +313,12 @@ TEST_F(PageEngineTest, KeepsWhatTheLastVisitOfAPageDid) {
   const auto track = [&] { return sim.page(shop, "http://shop.test/item/1")->track; };
   EXPECT_THAT(track(), testing::StartsWith(R"({"fetch_ms":)"));
   EXPECT_THAT(track(), testing::HasSubstr(R"("pages":0,"results":1,"logs":[{"level":"print","text":"line )"));
-  EXPECT_THAT(track(), testing::HasSubstr(R"({"level":"print","text":"line 999"},{"level":"warning","text":"a page was left out: url)"));
+  EXPECT_THAT(
+      track(),
+      testing::HasSubstr(R"({"level":"print","text":"line 999"},{"level":"warning","text":"a page was left out: url)"));
   EXPECT_THAT(track(), testing::HasSubstr(R"("logs_left_out":)"));
-  EXPECT_THAT(track(), testing::HasSubstr(R"("failure":{"text":"no","kind":"ValueError","where":"shop.py:3","trace":"xxx)"));
+  EXPECT_THAT(track(),
+              testing::HasSubstr(R"("failure":{"text":"no","kind":"ValueError","where":"shop.py:3","trace":"xxx)"));
   EXPECT_THAT(track(), testing::EndsWith("é the end\"}}"));
   EXPECT_LT(track().size(), 32'000u);
   fails = false;
@@ -344,7 +363,8 @@ TEST_F(PageEngineTest, IsNoHarderOnAHostWithTwoProjects) {
   sim.web.pages["http://shop.test/"] = page_with(links);
   PageEngine& engine = sim.begin();
   for (const char* name : {"one", "two"}) {
-    ASSERT_TRUE(engine.put_project(draft_of(std::string(R"({"project":{"name":")") + name + R"(","start":["http://shop.test/"]},"rule":[{"name":"all"}]})")));
+    ASSERT_TRUE(engine.put_project(draft_of(std::string(R"({"project":{"name":")") + name +
+                                            R"(","start":["http://shop.test/"]},"rule":[{"name":"all"}]})")));
     ASSERT_TRUE(engine.start(name));
   }
   sim.finish_round("one");
@@ -379,7 +399,8 @@ TEST_F(PageEngineTest, TicksComeOnceEachAndOnceForAllThatWereMissed) {
     });
   };
   const auto tick_at = [&](WallTime time) {
-    return R"({"tick":)" + std::to_string(std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count()) + "}";
+    return R"({"tick":)" + std::to_string(std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count()) +
+           "}";
   };
   const WallTime start = sim.backend.clock().wall_now();  // a whole hour
   PageEngine& engine = sim.begin();
@@ -437,13 +458,15 @@ TEST_F(PageEngineTest, RestoresWhatWasDeletedWithinADayAndForgetsItThen) {
 
 TEST_F(PageEngineTest, GivesMessagesToTheProjectThatTheyAreFor) {
   std::vector<std::string> got;
-  sim.options.make_processor = [&](const ProjectDefinition& project, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+  sim.options.make_processor = [&](const ProjectDefinition& project,
+                                   ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
     ProcessorDescription said;
     said.on_start = "start";
     said.on_message = "on_message";
     return std::make_unique<TestProcessor>(said, [&, name = project.name](const PageCall& call) -> Coro<VisitAnswer> {
       VisitAnswer answer;
-      if (call.event == PageEvent::start && name == "one") answer.messages.push_back({.project = "two", .message_json = R"({"n":1})"});
+      if (call.event == PageEvent::start && name == "one")
+        answer.messages.push_back({.project = "two", .message_json = R"({"n":1})"});
       if (call.event == PageEvent::message) got.push_back(name + " " + call.context_json);
       co_return answer;
     });
@@ -459,29 +482,35 @@ TEST_F(PageEngineTest, GivesMessagesToTheProjectThatTheyAreFor) {
 
 TEST_F(PageEngineTest, TellsAScriptThatMayNotSendThereThatThereIsNoSuchProject) {
   std::vector<std::string> got;
-  sim.options.make_processor = [&](const ProjectDefinition& project, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+  sim.options.make_processor = [&](const ProjectDefinition& project,
+                                   ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
     ProcessorDescription said;
     said.on_start = "start";
     said.on_message = "on_message";
     return std::make_unique<TestProcessor>(said, [&, name = project.name](const PageCall& call) -> Coro<VisitAnswer> {
       VisitAnswer answer;
-      if (call.event == PageEvent::start && name == "one") answer.messages = {{.project = "two", .message_json = "1"}, {.project = "three", .message_json = "2"}};
+      if (call.event == PageEvent::start && name == "one")
+        answer.messages = {{.project = "two", .message_json = "1"}, {.project = "three", .message_json = "2"}};
       if (call.event == PageEvent::message) got.push_back(name + " " + call.context_json);
       co_return answer;
     });
   };
   sim.options.may_send = [](std::string_view from, std::string_view to) { return from != "one" || to != "two"; };
   std::vector<std::string> told;
-  sim.options.on_log = [&](const std::string& project, const PageLog& line) { told.push_back(project + " " + line.text); };
+  sim.options.on_log = [&](const std::string& project, const PageLog& line) {
+    told.push_back(project + " " + line.text);
+  };
   PageEngine& engine = sim.begin();
   for (const char* name : {"one", "two", "three"}) {
-    ASSERT_TRUE(engine.put_project(draft_of(fmt::format(R"({{"project":{{"name":"{}","processor":["true"]}}}})", name))));
+    ASSERT_TRUE(
+        engine.put_project(draft_of(fmt::format(R"({{"project":{{"name":"{}","processor":["true"]}}}})", name))));
   }
   sim.pass(1s);
   ASSERT_TRUE(engine.start("one"));
   sim.pass(1min);
   EXPECT_THAT(got, ElementsAre(R"(three {"project":"one","message":2})"));
-  EXPECT_THAT(told, Contains(::testing::AllOf(::testing::StartsWith("one "), ::testing::HasSubstr(R"(there is no project "two")"))));
+  EXPECT_THAT(told, Contains(::testing::AllOf(::testing::StartsWith("one "),
+                                              ::testing::HasSubstr(R"(there is no project "two")"))));
 }
 
 TEST_F(PageEngineTest, FetchesNothingForAMessageThatIsNamedAsAPageIs) {
@@ -516,9 +545,11 @@ TEST_F(PageEngineTest, FetchesNothingForAMessageThatIsNamedAsAPageIs) {
                                           "on_message data:,on_message#http://shop.test/item/1#2"));
   EXPECT_THAT(sim.web.asked(), ElementsAre("http://shop.test/item/1"));
   std::vector<std::string> shown;
-  for (const ResultRow& row : sim.results(*shop)) shown.push_back(std::string(shown_url(row.page_name, row.url)) + " " + row.value);
-  EXPECT_THAT(shown, UnorderedElementsAre(R"(http://shop.test/item/1 "page")", R"(http://shop.test/item/1 "message")",
-                                          R"(http://shop.test/item/1#1 "message")", R"(http://shop.test/item/1#2 "message")"));
+  for (const ResultRow& row : sim.results(*shop))
+    shown.push_back(std::string(shown_url(row.page_name, row.url)) + " " + row.value);
+  EXPECT_THAT(shown,
+              UnorderedElementsAre(R"(http://shop.test/item/1 "page")", R"(http://shop.test/item/1 "message")",
+                                   R"(http://shop.test/item/1#1 "message")", R"(http://shop.test/item/1#2 "message")"));
 }
 
 TEST_F(PageEngineTest, TakesANewVersionAtOnce) {

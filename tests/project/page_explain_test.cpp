@@ -17,7 +17,8 @@ using testing::HasSubstr;
 constexpr const char* kExplainedSite = "http://site.test/";
 
 std::string explained_project(const std::string& more, const std::string& rule = R"({"name":"all"})") {
-  return R"({"project":{"name":"p","start":["http://site.test/"],"scope":["*.test"])" + more + R"(},"rule":[)" + rule + "]}";
+  return R"({"project":{"name":"p","start":["http://site.test/"],"scope":["*.test"])" + more + R"(},"rule":[)" + rule +
+         "]}";
 }
 
 class PageExplained : public testing::Test {
@@ -41,15 +42,20 @@ class PageExplained : public testing::Test {
     return told.value_or(PageExplanation{});
   }
   // In so long.
-  std::optional<WallTime> in(Duration span) { return std::chrono::floor<std::chrono::milliseconds>(sim.backend.clock().wall_now()) + span; }
+  std::optional<WallTime> in(Duration span) {
+    return std::chrono::floor<std::chrono::milliseconds>(sim.backend.clock().wall_now()) + span;
+  }
 
-  auto about(Duration span) { return testing::Optional(AllOf(testing::Gt(*in(span - 100ms)), testing::Le(*in(span + 100ms)))); }
+  auto about(Duration span) {
+    return testing::Optional(AllOf(testing::Gt(*in(span - 100ms)), testing::Le(*in(span + 100ms))));
+  }
 
   SimulatedProjects sim;
 };
 
 auto gives(std::string_view reason, const std::string& words) {
-  return AllOf(Field("reason", &PageExplanation::reason, reason), Field("words", &PageExplanation::words, HasSubstr(words)));
+  return AllOf(Field("reason", &PageExplanation::reason, reason),
+               Field("words", &PageExplanation::words, HasSubstr(words)));
 }
 
 TEST_F(PageExplained, ItsProjectIsStopped) {
@@ -85,7 +91,8 @@ TEST_F(PageExplained, ItsProjectsRateHoldsItUp) {
   ask(kExplainedSite);
   ask("http://site.test/2");
   sim.pass(1s);
-  EXPECT_THAT(why("http://site.test/2"), AllOf(gives("project_rate", "its project's rate"), Field(&PageExplanation::until, about(9s))));
+  EXPECT_THAT(why("http://site.test/2"),
+              AllOf(gives("project_rate", "its project's rate"), Field(&PageExplanation::until, about(9s))));
 }
 
 TEST_F(PageExplained, ItsProjectsRateHoldsItUpAlsoWhileItIsInNoQueue) {
@@ -93,14 +100,18 @@ TEST_F(PageExplained, ItsProjectsRateHoldsItUpAlsoWhileItIsInNoQueue) {
   put(R"(,"rate":0.1)");
   for (int i = 0; i < 100; ++i) ask("http://site.test/" + std::to_string(i));
   sim.pass(1s);
-  EXPECT_THAT(why("http://site.test/99"), AllOf(gives("project_rate", "its project's rate"), Field(&PageExplanation::until, about(9s))));
+  EXPECT_THAT(why("http://site.test/99"),
+              AllOf(gives("project_rate", "its project's rate"), Field(&PageExplanation::until, about(9s))));
   ASSERT_TRUE(sim.engine->set_rate("p", 0.0, std::nullopt));
-  EXPECT_THAT(why("http://site.test/99"), AllOf(gives("project_rate", "its project's rate"), Field(&PageExplanation::until, std::nullopt)));
+  EXPECT_THAT(why("http://site.test/99"),
+              AllOf(gives("project_rate", "its project's rate"), Field(&PageExplanation::until, std::nullopt)));
 }
 
 TEST_F(PageExplained, ItsHostRests) {
   put();
-  sim.web.answer = [](const HttpRequest&) -> std::optional<PageAnswer> { return PageAnswer{.status = 503, .headers = {{"Retry-After", "600"}}}; };
+  sim.web.answer = [](const HttpRequest&) -> std::optional<PageAnswer> {
+    return PageAnswer{.status = 503, .headers = {{"Retry-After", "600"}}};
+  };
   ask(kExplainedSite);
   ask("http://site.test/2");
   sim.pass(1s);
@@ -113,7 +124,9 @@ TEST_F(PageExplained, ItsHostRests) {
 TEST_F(PageExplained, ItsHostIsLost) {
   sim.options.pause.after = 0;
   put();
-  sim.web.answer = [](const HttpRequest&) -> std::optional<PageAnswer> { return PageAnswer{.error = Errc::network, .connects = false}; };
+  sim.web.answer = [](const HttpRequest&) -> std::optional<PageAnswer> {
+    return PageAnswer{.error = Errc::network, .connects = false};
+  };
   for (int i = 0; i < 20; ++i) ask("http://site.test/" + std::to_string(i));
   sim.pass(2min);
   ask("http://site.test/last");
@@ -161,7 +174,8 @@ TEST_F(PageExplained, ItsHostsRobotsTxtIsReadFirstAndForbidsIt) {
 TEST_F(PageExplained, ItIsNotDueOrFresh) {
   put({}, R"({"name":"all","age":"2h"})");
   ask("http://site.test/later", 3h);
-  EXPECT_THAT(why("http://site.test/later"), AllOf(gives("not_due", "it was asked for then"), Field(&PageExplanation::until, in(3h))));
+  EXPECT_THAT(why("http://site.test/later"),
+              AllOf(gives("not_due", "it was asked for then"), Field(&PageExplanation::until, in(3h))));
   ask(kExplainedSite);
   sim.pass(1s);
   const PageExplanation fresh = why(kExplainedSite);
@@ -200,7 +214,8 @@ TEST_F(PageExplained, ItsProjectHasNoProcessorYetOrOneThatIsRefused) {
   EXPECT_THAT(why(kExplainedSite), gives("project_standing", "its project's processor has not said yet what it is"));
   refusal = "the strict sandbox cannot be had here";
   put(R"(,"processor":["another"])");
-  EXPECT_THAT(why(kExplainedSite), gives("project_standing", "its project stands still: the strict sandbox cannot be had here"));
+  EXPECT_THAT(why(kExplainedSite),
+              gives("project_standing", "its project stands still: the strict sandbox cannot be had here"));
 }
 
 TEST_F(PageExplained, MoreImportantPagesAreAhead) {
@@ -218,7 +233,8 @@ TEST_F(PageExplained, MoreImportantPagesAreAhead) {
 TEST_F(PageExplained, AUrlInAnySpellingIsItsPage) {
   put({}, R"({"name":"all","match":"http://site.test/*"})");
   ask("http://site.test/a%20b");
-  for (const char* spelling : {"http://site.test/a%20b", "HTTP://Site.TEST:80/a b#part", "http://site.test/x/../a%20b"}) {
+  for (const char* spelling :
+       {"http://site.test/a%20b", "HTTP://Site.TEST:80/a b#part", "http://site.test/x/../a%20b"}) {
     const PageExplanation told = why(spelling);
     EXPECT_TRUE(told.known) << spelling;
     EXPECT_EQ(told.name, "http://site.test/a%20b");

@@ -1,6 +1,5 @@
 // A page's way to its answer: what is sent, where redirects lead, and what each end of the way is called.
 #include "project/fetch/internal/page_fetcher.hpp"
-#include "project/rules/internal/data_scheme.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,6 +7,7 @@
 
 #include "argiope/async/group.hpp"
 #include "desk_web.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 #include "support/cancellation_sweep.hpp"
 
 namespace argiope {
@@ -31,7 +31,9 @@ struct FetchRig : DeskRig {
     web.reply = [this](const DeskRequest& request) -> DeskReply {
       const auto found = pages.find(request.url);
       if (found != pages.end()) return found->second;
-      return {.status = request.target == "/robots.txt" ? 404 : 200, .body = "ok", .fields = {{"Content-Type", "text/plain"}}};
+      return {.status = request.target == "/robots.txt" ? 404 : 200,
+              .body = "ok",
+              .fields = {{"Content-Type", "text/plain"}}};
     };
     open();
   }
@@ -47,7 +49,8 @@ struct FetchRig : DeskRig {
   // Without robots.txt.
   std::vector<DeskRequest> asked() const {
     std::vector<DeskRequest> found;
-    std::ranges::copy_if(web.log, std::back_inserter(found), [](const DeskRequest& one) { return one.target != "/robots.txt"; });
+    std::ranges::copy_if(web.log, std::back_inserter(found),
+                         [](const DeskRequest& one) { return one.target != "/robots.txt"; });
     return found;
   }
   void expect_left() {
@@ -57,9 +60,12 @@ struct FetchRig : DeskRig {
   std::map<std::string, DeskReply> pages;
 };
 
-DeskReply reply_leading_to(std::string where, int status = 302) { return {.status = status, .fields = {{"Location", std::move(where)}}}; }
+DeskReply reply_leading_to(std::string where, int status = 302) {
+  return {.status = status, .fields = {{"Location", std::move(where)}}};
+}
 
-// --- the request ----------------------------------------------------------------------------------------------------------------------
+// --- the request
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(PageRequest, IsAPlainGetWhereNothingIsSaid) {
   const auto request = request_of({.url = "HTTP://a.test/x y?q#part"});
@@ -87,8 +93,9 @@ TEST(PageRequest, TakesWhatIsSaid) {
   EXPECT_EQ(request->body, "a=1");
   EXPECT_EQ(request->timeout, 5s);
   EXPECT_EQ(request->body_limit, 7u);
-  EXPECT_THAT(request->headers, ElementsAre(Pair("User-Agent", "shop"), Pair("Content-Type", "application/x-www-form-urlencoded"),
-                                            Pair("Cookie", "a=1; b=2"), Pair("Authorization", "Basic YW5uOnAgdw==")));
+  EXPECT_THAT(request->headers,
+              ElementsAre(Pair("User-Agent", "shop"), Pair("Content-Type", "application/x-www-form-urlencoded"),
+                          Pair("Cookie", "a=1; b=2"), Pair("Authorization", "Basic YW5uOnAgdw==")));
 }
 
 TEST(PageRequest, PostsABodyAndKeepsAContentTypeThatIsSaid) {
@@ -106,9 +113,10 @@ TEST(PageRequest, AsksWhetherAPageHasChanged) {
     Said<RequestSettings::Validator> etag;
     std::string method, expected;
   };
-  for (const Case& one : {Case{{}, "GET", "\"last\""}, Case{{true, RequestSettings::Validator{true, "\"mine\""}}, "GET", "\"mine\""},
-                          Case{{true, RequestSettings::Validator{false, ""}}, "GET", ""}, Case{{true, std::nullopt}, "HEAD", "\"last\""},
-                          Case{{}, "POST", ""}}) {
+  for (const Case& one :
+       {Case{{}, "GET", "\"last\""}, Case{{true, RequestSettings::Validator{true, "\"mine\""}}, "GET", "\"mine\""},
+        Case{{true, RequestSettings::Validator{false, ""}}, "GET", ""}, Case{{true, std::nullopt}, "HEAD", "\"last\""},
+        Case{{}, "POST", ""}}) {
     FetchOrder order{.url = "http://a.test/", .etag = "\"last\"", .last_modified = "Thu, 01 Jan 2026 00:00:00 GMT"};
     order.settings.request.etag = one.etag;
     order.settings.request.method = as_said(one.method);
@@ -174,7 +182,8 @@ TEST(PageRequest, HasAWayOfItsOwnWhereItSaysSo) {
   said.proxy = as_said<std::string>("ftp://ann:secret@p.test");
   const auto wrong = request_of(order);
   ASSERT_FALSE(wrong);
-  EXPECT_THAT(wrong.error().message, testing::AllOf(testing::StartsWith("request/proxy: "), testing::Not(HasSubstr("secret"))));
+  EXPECT_THAT(wrong.error().message,
+              testing::AllOf(testing::StartsWith("request/proxy: "), testing::Not(HasSubstr("secret"))));
 }
 
 TEST(PageFetcher, GoesItsOwnWayOnAllOfItsRequestsAndAnonymouslyWhereOthersCouldHearIt) {
@@ -248,7 +257,8 @@ TEST(PageFetcher, LeavesTheHostOfAnOrderThatIsWrong) {
   rig.expect_left();
 }
 
-// --- the answer -----------------------------------------------------------------------------------------------------------------------
+// --- the answer
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(PageFetcher, GivesTheAnswerAsItCame) {
   FetchRig rig;
@@ -281,9 +291,10 @@ TEST(PageFetcher, NamesTheEncodingOfTextAlone) {
     std::string type, body, encoding;
   };
   for (const Case& one : {Case{"text/plain", "a", "UTF-8"}, Case{"application/json; charset=utf-8", "{}", "UTF-8"},
-                          Case{"application/rss+xml", "<?xml version='1.0' encoding='koi8-r'?>", "KOI8-R"}, Case{"image/png", "\x89PNG", ""},
-                          Case{"application/octet-stream", "text", ""}, Case{"", "<!doctype html>", "UTF-8"},
-                          Case{"", "\x89PNG\r\n\x1a\n", ""}, Case{"text/plain; charset=shift_jis", "a", "Shift_JIS"}}) {
+                          Case{"application/rss+xml", "<?xml version='1.0' encoding='koi8-r'?>", "KOI8-R"},
+                          Case{"image/png", "\x89PNG", ""}, Case{"application/octet-stream", "text", ""},
+                          Case{"", "<!doctype html>", "UTF-8"}, Case{"", "\x89PNG\r\n\x1a\n", ""},
+                          Case{"text/plain; charset=shift_jis", "a", "Shift_JIS"}}) {
     FetchRig rig;
     rig.pages["http://a.test/"] = {.body = one.body, .fields = {{"Content-Type", one.type}}};
     EXPECT_EQ(rig.fetch({.url = "http://a.test/"}).response.encoding, one.encoding) << one.type;
@@ -296,10 +307,12 @@ TEST(PageFetcher, TellsSuccessesFromOtherStatuses) {
     bool is_success, is_unchanged;
     std::string kind, text;
   };
-  for (const Case& one : {Case{200, true, false, "", ""}, Case{204, true, false, "", ""}, Case{300, true, false, "", ""},
-                          Case{304, false, false, "status", "HTTP 304, though it was not asked whether it has changed"}, Case{404, false, false, "status", "HTTP 404 Not Found"},
-                          Case{500, false, false, "status", "HTTP 500 Internal Server Error"},
-                          Case{999, false, false, "status", "HTTP 999 Unknown"}}) {
+  for (const Case& one :
+       {Case{200, true, false, "", ""}, Case{204, true, false, "", ""}, Case{300, true, false, "", ""},
+        Case{304, false, false, "status", "HTTP 304, though it was not asked whether it has changed"},
+        Case{404, false, false, "status", "HTTP 404 Not Found"},
+        Case{500, false, false, "status", "HTTP 500 Internal Server Error"},
+        Case{999, false, false, "status", "HTTP 999 Unknown"}}) {
     FetchRig rig;
     rig.pages["http://a.test/"] = {.status = one.status};
     const FetchedAnswer answer = rig.fetch({.url = "http://a.test/"});
@@ -332,8 +345,9 @@ TEST(PageFetcher, NamesWhatFailed) {
     Errc code;
     std::string kind;
   };
-  for (const Case& one : {Case{Errc::dns, "dns"}, Case{Errc::tls, "tls"}, Case{Errc::timeout, "timeout"}, Case{Errc::network, "network"},
-                          Case{Errc::protocol, "network"}, Case{Errc::too_large, "too_large"}, Case{Errc::refused, "refused"}}) {
+  for (const Case& one :
+       {Case{Errc::dns, "dns"}, Case{Errc::tls, "tls"}, Case{Errc::timeout, "timeout"}, Case{Errc::network, "network"},
+        Case{Errc::protocol, "network"}, Case{Errc::too_large, "too_large"}, Case{Errc::refused, "refused"}}) {
     FetchRig rig;
     rig.pages["http://a.test/"] = {.error = one.code};
     const FetchedAnswer answer = rig.fetch({.url = "http://a.test/"});
@@ -381,7 +395,8 @@ TEST(PageFetcher, HasOneTimeoutForAllOfItsWay) {
   EXPECT_EQ(rig.asked()[1].timeout, 2s);
 }
 
-// --- redirects ------------------------------------------------------------------------------------------------------------------------
+// --- redirects
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(PageRedirects, ChangeTheMethodAsBrowsersDo) {
   struct Case {
@@ -389,17 +404,19 @@ TEST(PageRedirects, ChangeTheMethodAsBrowsersDo) {
     std::string method, then;
     bool has_body;
   };
-  for (const Case& one : {Case{301, "POST", "GET", false}, Case{302, "POST", "GET", false}, Case{303, "POST", "GET", false},
-                          Case{307, "POST", "POST", true}, Case{308, "POST", "POST", true}, Case{301, "PUT", "PUT", true},
-                          Case{302, "DELETE", "DELETE", true}, Case{303, "PUT", "GET", false}, Case{303, "HEAD", "HEAD", true},
-                          Case{301, "GET", "GET", true}, Case{308, "PATCH", "PATCH", true}}) {
+  for (const Case& one :
+       {Case{301, "POST", "GET", false}, Case{302, "POST", "GET", false}, Case{303, "POST", "GET", false},
+        Case{307, "POST", "POST", true}, Case{308, "POST", "POST", true}, Case{301, "PUT", "PUT", true},
+        Case{302, "DELETE", "DELETE", true}, Case{303, "PUT", "GET", false}, Case{303, "HEAD", "HEAD", true},
+        Case{301, "GET", "GET", true}, Case{308, "PATCH", "PATCH", true}}) {
     SCOPED_TRACE(fmt::format("{} of {}", one.status, one.method));
     FetchRig rig;
     rig.pages["http://a.test/"] = reply_leading_to("/there#part", one.status);
     FetchOrder order{.url = "http://a.test/"};
     order.settings.request.method = as_said(one.method);
     order.settings.request.body = as_said<std::string>("body");
-    order.settings.request.headers = {{"X-Kept", as_said<std::string>("1")}, {"Content-Language", as_said<std::string>("en")}};
+    order.settings.request.headers = {{"X-Kept", as_said<std::string>("1")},
+                                      {"Content-Language", as_said<std::string>("en")}};
     const FetchedAnswer answer = rig.fetch(order);
     EXPECT_TRUE(answer.is_success);
     EXPECT_EQ(answer.response.url, "http://a.test/there");
@@ -441,7 +458,8 @@ TEST(PageRedirects, LeadToPagesAlone) {
   struct Case {
     std::string location, text;
   };
-  for (const Case& one : {Case{"", "HTTP 302 does not say where to"}, Case{"mailto:x@y", "redirect to \"mailto:x@y\", which is no http URL"},
+  for (const Case& one : {Case{"", "HTTP 302 does not say where to"},
+                          Case{"mailto:x@y", "redirect to \"mailto:x@y\", which is no http URL"},
                           Case{"data:,x", "redirect to \"data:,x\", which is no http URL"},
                           Case{"http://[", "redirect to \"http://[\", which is no http URL"}}) {
     FetchRig rig;
@@ -459,16 +477,18 @@ TEST(PageRedirects, TakeNothingThatProvesWhoWeAreToOthers) {
     std::string from, to;
     bool is_kept;
   };
-  for (const Case& one : {Case{"http://a.test/", "http://a.test/x", true}, Case{"http://a.test/", "https://a.test/x", true},
-                          Case{"https://a.test/", "http://a.test/x", false}, Case{"http://a.test/", "http://b.test/", false},
-                          Case{"http://a.test/", "http://sub.a.test/", false}, Case{"http://a.test/", "http://a.test:81/", false},
-                          Case{"http://a.test:81/", "https://a.test/", false}}) {
+  for (const Case& one :
+       {Case{"http://a.test/", "http://a.test/x", true}, Case{"http://a.test/", "https://a.test/x", true},
+        Case{"https://a.test/", "http://a.test/x", false}, Case{"http://a.test/", "http://b.test/", false},
+        Case{"http://a.test/", "http://sub.a.test/", false}, Case{"http://a.test/", "http://a.test:81/", false},
+        Case{"http://a.test:81/", "https://a.test/", false}}) {
     SCOPED_TRACE(one.from + " to " + one.to);
     FetchRig rig;
     rig.pages[one.from] = reply_leading_to(one.to);
     FetchOrder order{.url = one.from};
-    order.settings.request.headers = {
-        {"Authorization", as_said<std::string>("Bearer t")}, {"Cookie", as_said<std::string>("own=1")}, {"X-Other", as_said<std::string>("1")}};
+    order.settings.request.headers = {{"Authorization", as_said<std::string>("Bearer t")},
+                                      {"Cookie", as_said<std::string>("own=1")},
+                                      {"X-Other", as_said<std::string>("1")}};
     EXPECT_TRUE(rig.fetch(order).is_success);
     const auto asked = rig.asked();
     ASSERT_EQ(asked.size(), 2u);
@@ -493,7 +513,8 @@ TEST(PageRedirects, DoNotBringCredentialsBack) {
 
 TEST(PageRedirects, TakeCookiesAlongThatAreSetOnTheWay) {
   FetchRig rig;
-  rig.pages["http://a.test/"] = {.status = 302, .fields = {{"Location", "/in"}, {"Set-Cookie", "s=1"}, {"Set-Cookie", "given=changed; Path=/"}}};
+  rig.pages["http://a.test/"] = {
+      .status = 302, .fields = {{"Location", "/in"}, {"Set-Cookie", "s=1"}, {"Set-Cookie", "given=changed; Path=/"}}};
   rig.pages["http://a.test/in"] = {.status = 302, .fields = {{"Location", "http://b.test/"}, {"Set-Cookie", "s=2"}}};
   rig.pages["http://b.test/"] = {.status = 200, .fields = {{"Set-Cookie", "b=3"}}};
   FetchOrder order{.url = "http://a.test/"};
@@ -503,7 +524,8 @@ TEST(PageRedirects, TakeCookiesAlongThatAreSetOnTheWay) {
   EXPECT_EQ(asked[0].field("Cookie"), "given=0; also=1");
   EXPECT_EQ(asked[1].field("Cookie"), "given=changed; also=1; s=1");
   EXPECT_EQ(asked[2].field("Cookie"), "");
-  EXPECT_THAT(answer.response.cookies, testing::UnorderedElementsAre(Pair("given", "changed"), Pair("s", "2"), Pair("b", "3")));
+  EXPECT_THAT(answer.response.cookies,
+              testing::UnorderedElementsAre(Pair("given", "changed"), Pair("s", "2"), Pair("b", "3")));
 }
 
 TEST(PageRedirects, UseAndFillTheProjectsCookies) {
@@ -544,9 +566,10 @@ TEST(PageRedirects, EndWhereAHostMayNotBeAsked) {
     DeskReply robots;
     std::string kind, text;
   };
-  for (const Case& one : {Case{"forbidden", {.body = "User-agent: *\nDisallow: /\n"}, "robots", "http://b.test: robots.txt forbids it"},
-                          Case{"lost", {.error = Errc::dns, .connected = false}, "dns", "made up"},
-                          Case{"late", {.body = "User-agent: *\nCrawl-delay: 500\n"}, "timeout", "http://b.test: rests for"}}) {
+  for (const Case& one :
+       {Case{"forbidden", {.body = "User-agent: *\nDisallow: /\n"}, "robots", "http://b.test: robots.txt forbids it"},
+        Case{"lost", {.error = Errc::dns, .connected = false}, "dns", "made up"},
+        Case{"late", {.body = "User-agent: *\nCrawl-delay: 500\n"}, "timeout", "http://b.test: rests for"}}) {
     SCOPED_TRACE(one.name);
     FetchRig rig;
     rig.pages["http://a.test/"] = reply_leading_to("http://b.test/");
@@ -626,9 +649,7 @@ struct CancelledFetch {
   std::optional<HostDesk> desk;
 };
 
-TEST(PageFetcher, LeavesWhatItHasEnteredWhereverItIsCancelled) {
-  EXPECT_GT(sweep_cancellation<CancelledFetch>(), 10u);
-}
+TEST(PageFetcher, LeavesWhatItHasEnteredWhereverItIsCancelled) { EXPECT_GT(sweep_cancellation<CancelledFetch>(), 10u); }
 
 TEST(PageFetcher, KeepsTheDistanceToARequestThatWasCancelled) {
   FetchRig rig;
@@ -659,7 +680,9 @@ TEST(PageFetcher, KeepsEachHostsLimitsWhereverPagesLead) {
     Random random(seed);
     rig.web.reply = [&](const DeskRequest& request) -> DeskReply {
       if (request.target == "/robots.txt") return {.status = 404, .latency = 20ms};
-      DeskReply reply = random.chance(0.5) ? reply_leading_to(fmt::format("http://h{}.test/{}", random.below(3), rig.web.log.size())) : DeskReply{};
+      DeskReply reply = random.chance(0.5)
+                            ? reply_leading_to(fmt::format("http://h{}.test/{}", random.below(3), rig.web.log.size()))
+                            : DeskReply{};
       reply.latency = std::chrono::milliseconds{random.between(1, 700)};
       if (random.chance(0.05)) reply.error = Errc::network;
       return reply;
@@ -702,7 +725,8 @@ TEST(PageFetcher, KeepsEachHostsLimitsWhereverPagesLead) {
   }
 }
 
-// --- data: URLs -----------------------------------------------------------------------------------------------------------------------
+// --- data: URLs
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST(DataUrl, IsItsOwnAnswer) {
   struct Case {
@@ -737,8 +761,9 @@ TEST(DataUrl, IsItsOwnAnswer) {
 }
 
 TEST(DataUrl, ThatIsNoneIsRefused) {
-  for (const std::string_view url : {"data:", "data:text/html", "data:text/html#,x", "data:;base64,a", "data:;base64,a===", "data:;base64,a=bc",
-                                     "data:;base64,aGk=aGk=", "data:;base64,a?b=", "http://a.test/"}) {
+  for (const std::string_view url :
+       {"data:", "data:text/html", "data:text/html#,x", "data:;base64,a", "data:;base64,a===", "data:;base64,a=bc",
+        "data:;base64,aGk=aGk=", "data:;base64,a?b=", "http://a.test/"}) {
     const PageResponse response = answer_of_data_url(url);
     EXPECT_EQ(response.error_kind, "refused") << url;
     EXPECT_NE(response.error_text, "");

@@ -1,5 +1,5 @@
-// When pages are visited, told by the site's log alone: the table of docs/projects.md, over restarts, clocks that are set, outages and
-// neighbours.
+// When pages are visited, told by the site's log alone: the table of docs/projects.md, over restarts, clocks that are
+// set, outages and neighbours.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -14,8 +14,10 @@ using testing::ElementsAre;
 
 constexpr const char* kSite = "http://site.test/";
 
-std::string project_json(const std::string& name, const std::string& start, const std::string& rule, const std::string& more = {}) {
-  return R"({"project":{"name":")" + name + R"(","start":[")" + start + "\"]" + more + R"(},"rule":[{"name":"all")" + rule + "}]}";
+std::string project_json(const std::string& name, const std::string& start, const std::string& rule,
+                         const std::string& more = {}) {
+  return R"({"project":{"name":")" + name + R"(","start":[")" + start + "\"]" + more + R"(},"rule":[{"name":"all")" +
+         rule + "}]}";
 }
 
 class Freshness : public testing::Test {
@@ -273,7 +275,8 @@ class Neighbours : public Freshness {
   }
   // Its pages are tried again and again.
   void begin_bad_one(const std::string& more) {
-    EXPECT_TRUE(sim.engine->put_project(draft_of(project_json("bad", "http://bad.test/", R"(,"retries":1000,"retry_delay":["1s"])", R"(,"scope":["*.test"])" + more))));
+    EXPECT_TRUE(sim.engine->put_project(draft_of(project_json(
+        "bad", "http://bad.test/", R"(,"retries":1000,"retry_delay":["1s"])", R"(,"scope":["*.test"])" + more))));
     EXPECT_TRUE(sim.engine->start("bad"));
     sim.pass(5s);
   }
@@ -290,17 +293,23 @@ class Neighbours : public Freshness {
 };
 
 TEST_F(Neighbours, AStuckProjectCostsItsNeighbourNothing) {
-  bad_page = [](const Url& url) { return url.host() == "bad.test" ? page_with(bad_hosts()) : PageAnswer{.latency = 1h}; };
+  bad_page = [](const Url& url) {
+    return url.host() == "bad.test" ? page_with(bad_hosts()) : PageAnswer{.latency = 1h};
+  };
   costs_its_neighbour_little();
 }
 
 TEST_F(Neighbours, AFailingProjectCostsItsNeighbourNothing) {
-  bad_page = [](const Url& url) { return url.host() == "bad.test" ? page_with(bad_hosts()) : PageAnswer{.status = 500}; };
+  bad_page = [](const Url& url) {
+    return url.host() == "bad.test" ? page_with(bad_hosts()) : PageAnswer{.status = 500};
+  };
   sim.stop();
   sim.options.pause.after = 0;  // so that it goes on failing
   sim.begin();
   costs_its_neighbour_little();
-  EXPECT_GE(sim.engine->counters("bad")->sum(ProjectCounters::Count::retry, ProjectCounters::Span::h1, sim.backend.clock().wall_now()), 500);
+  EXPECT_GE(sim.engine->counters("bad")->sum(ProjectCounters::Count::retry, ProjectCounters::Span::h1,
+                                             sim.backend.clock().wall_now()),
+            500);
 }
 
 TEST_F(Neighbours, AProjectWhoseScriptCrashesCostsItsNeighbourNothing) {
@@ -325,7 +334,8 @@ TEST_F(Neighbours, AFloodingProjectCostsItsNeighbourNothing) {
   // Each of its pages leads to ten that nothing has led to before, at many hosts.
   bad_page = [last = std::size_t{0}](const Url&) mutable {
     std::vector<std::string> links;
-    for (int i = 0; i < 10; ++i, ++last) links.push_back("http://bad" + std::to_string(last % 500) + ".test/" + std::to_string(last));
+    for (int i = 0; i < 10; ++i, ++last)
+      links.push_back("http://bad" + std::to_string(last % 500) + ".test/" + std::to_string(last));
     PageAnswer page = page_with(links);
     page.latency = 500ms;
     return page;

@@ -1,5 +1,5 @@
-// Which page is visited next: the order, the limits, and that nothing is passed over, lost or kept out by a flood, though little of
-// what waits is in the queue. A model test holds it to a plain list of all that waits.
+// Which page is visited next: the order, the limits, and that nothing is passed over, lost or kept out by a flood,
+// though little of what waits is in the queue. A model test holds it to a plain list of all that waits.
 #include "project/index/internal/page_frontier.hpp"
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,7 +30,8 @@ constexpr WallTime kFrontierStart = std::chrono::sys_days{std::chrono::year{2026
 class FrontierTest : public testing::Test {
  public:
   explicit FrontierTest(std::size_t most = 10'000)
-      : frontier(index, [this](RuleNumber) -> const PageTerms& { return rule; }, most) {
+      : frontier(
+            index, [this](RuleNumber) -> const PageTerms& { return rule; }, most) {
     frontier.set_clock(now, wall());
   }
   WallTime wall() const { return kFrontierStart + step + now.time_since_epoch(); }
@@ -42,7 +43,8 @@ class FrontierTest : public testing::Test {
   }
   // Not told of, as what a project has when it is opened.
   void load(PageNumber pages, std::uint32_t host, std::int32_t priority = 0, WallTime due = {}) {
-    for (PageNumber i = 0; i < pages; ++i) index.add(mix64(index.last() + 1), host, 0, {.priority = priority, .due = due});
+    for (PageNumber i = 0; i < pages; ++i)
+      index.add(mix64(index.last() + 1), host, 0, {.priority = priority, .due = due});
   }
   void set(PageNumber page, const KnownPage& known) {
     index.set(page, known);
@@ -100,7 +102,8 @@ class SmallFrontierTest : public FrontierTest {
   SmallFrontierTest() : FrontierTest(64) {}
 };
 
-// --- order -------------------------------------------------------------------------------------------------------------
+// --- order
+// -------------------------------------------------------------------------------------------------------------
 
 TEST_F(FrontierTest, GivesHigherPrioritiesFirstAndThenEarlierNumbers) {
   EXPECT_EQ(frontier.next_wakeup(now), kNever);
@@ -176,7 +179,8 @@ TEST_F(FrontierTest, APageThatWaitsNoMoreIsNotPutBack) {
   EXPECT_EQ(take(), 0u);
 }
 
-// --- hosts that rest -----------------------------------------------------------------------------------------------------
+// --- hosts that rest
+// -----------------------------------------------------------------------------------------------------
 
 TEST_F(FrontierTest, AHostThatRestsHoldsUpNoOther) {
   const PageNumber a = add(1, 9), b = add(2);
@@ -258,7 +262,8 @@ TEST_F(SmallFrontierTest, HostsThatAreAskedOnceASecondAreAllAsked) {
   for (const auto& [host, count] : visits) EXPECT_EQ(count, 5) << "host " << host;
 }
 
-// --- the choice ----------------------------------------------------------------------------------------------------------
+// --- the choice
+// ----------------------------------------------------------------------------------------------------------
 
 TEST_F(SmallFrontierTest, AnImportantPageThatIsToldOfGoesFirstHoweverFullTheQueueIs) {
   load(5000, 1);
@@ -423,7 +428,8 @@ TEST_F(FrontierTest, SaysWhyAPageWaits) {
   EXPECT_EQ(frontier.explain(99, now).reason, WaitReason::not_found);
 }
 
-// --- against a plain list ----------------------------------------------------------------------------------------------
+// --- against a plain list
+// ----------------------------------------------------------------------------------------------
 
 struct FrontierModelSize {
   std::uint64_t seed;
@@ -432,7 +438,8 @@ struct FrontierModelSize {
   std::size_t pages;
 };
 std::ostream& operator<<(std::ostream& out, const FrontierModelSize& size) {
-  return out << "seed " << size.seed << ", " << size.most << " in the queue, " << size.hosts << " hosts, " << size.pages << " pages";
+  return out << "seed " << size.seed << ", " << size.most << " in the queue, " << size.hosts << " hosts, " << size.pages
+             << " pages";
 }
 
 class FrontierModel : public testing::TestWithParam<FrontierModelSize> {
@@ -445,12 +452,15 @@ class FrontierModel : public testing::TestWithParam<FrontierModelSize> {
   FrontierModel()
       : size_(GetParam()),
         random_(size_.seed),
-        frontier_(index_, [this](RuleNumber) -> const PageTerms& { return rule_; }, size_.most) {
+        frontier_(
+            index_, [this](RuleNumber) -> const PageTerms& { return rule_; }, size_.most) {
     frontier_.set_clock(now_, wall());
   }
   WallTime wall() const { return kFrontierStart + step_ + now_.time_since_epoch(); }
   WallTime whole_seconds(WallTime time) const { return std::chrono::ceil<std::chrono::seconds>(time); }
-  std::uint32_t some_host() { return static_cast<std::uint32_t>(1 + (random_.chance(0.3) ? 0 : random_.below(size_.hosts))); }
+  std::uint32_t some_host() {
+    return static_cast<std::uint32_t>(1 + (random_.chance(0.3) ? 0 : random_.below(size_.hosts)));
+  }
   std::int32_t some_priority() { return static_cast<std::int32_t>(random_.chance(0.5) ? 0 : random_.below(10)); }
   WallTime some_due() {
     if (random_.chance(0.6)) return {};
@@ -631,7 +641,8 @@ TEST_P(FrontierModel, GivesWhatAPlainListGivesAndLosesNothing) {
     ASSERT_LT(wakeup, began + 48h);
     now_ = std::max(now_, wakeup);
   }
-  for (PageNumber page = 1; page <= known_.size(); ++page) ASSERT_FALSE(due_of(known_[page - 1])) << "page " << page << " was lost";
+  for (PageNumber page = 1; page <= known_.size(); ++page)
+    ASSERT_FALSE(due_of(known_[page - 1])) << "page " << page << " was lost";
   EXPECT_EQ(frontier_.in_queue(), 0u);
 }
 
@@ -676,8 +687,8 @@ TEST(PageFrontierFigures, FiveHundredIdleProjectsTakeLittle) {
     told += project.index.memory_bytes() + project.frontier.memory_bytes();
   }
   const auto used = mallinfo2().uordblks - used_before;
-  std::printf("500 idle projects of 100 pages: %.1f KiB each told, %.1f KiB each taken\n", static_cast<double>(told) / 500 / 1024,
-              static_cast<double>(used) / 500 / 1024);
+  std::printf("500 idle projects of 100 pages: %.1f KiB each told, %.1f KiB each taken\n",
+              static_cast<double>(told) / 500 / 1024, static_cast<double>(used) / 500 / 1024);
   EXPECT_LT(told, 500u * 64 * 1024);
 }
 
@@ -693,8 +704,9 @@ void print_sweep(const char* what, PageFrontier& frontier, TimePoint& now) {
     ++stretches;
     ASSERT_LT(stretches, 1'000'000u);
   }
-  std::printf("%s: %.0f ms in %zu stretches, the longest %.2f ms; %zu in the queue, %.1f MiB\n", what, frontier_ms_since(began), stretches,
-              longest, frontier.in_queue(), static_cast<double>(frontier.memory_bytes()) / (1 << 20));
+  std::printf("%s: %.0f ms in %zu stretches, the longest %.2f ms; %zu in the queue, %.1f MiB\n", what,
+              frontier_ms_since(began), stretches, longest, frontier.in_queue(),
+              static_cast<double>(frontier.memory_bytes()) / (1 << 20));
 }
 
 // ARGIOPE_PAGES=10000000 for the large run.
@@ -714,9 +726,9 @@ TEST(PageFrontierFigures, SweepsOfManyPages) {
     index.add(mix64(i), host, 0, {.priority = static_cast<std::int32_t>(i / 1000 % 1000)});
     longest = std::max(longest, frontier_ms_since(one));
   }
-  std::printf("%llu pages: %.0f ns each added, the longest %.2f ms; %.2f bytes each\n", static_cast<unsigned long long>(pages),
-              frontier_ms_since(began) * 1e6 / static_cast<double>(pages), longest,
-              static_cast<double>(index.memory_bytes()) / static_cast<double>(pages));
+  std::printf("%llu pages: %.0f ns each added, the longest %.2f ms; %.2f bytes each\n",
+              static_cast<unsigned long long>(pages), frontier_ms_since(began) * 1e6 / static_cast<double>(pages),
+              longest, static_cast<double>(index.memory_bytes()) / static_cast<double>(pages));
   EXPECT_LE(index.memory_bytes(), 28 * pages + 100'000);
   print_sweep("all ready, priorities ascending", frontier, now);
   EXPECT_LE(frontier.in_queue(), 10'000u);

@@ -1,5 +1,5 @@
-// What the index gives back of the pages it was given, in how little memory, and that whoever decides on what it gives back decides
-// as on what it was given.
+// What the index gives back of the pages it was given, in how little memory, and that whoever decides on what it gives
+// back decides as on what it was given.
 #include "project/index/internal/page_index.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ const PageTerms& usual_index_terms(RuleNumber) {
   return kTerms;
 }
 
-std::vector<PageIndex::Waiting> all_waiting(const PageIndex& index, const PageIndex::TermsOf& terms, std::size_t steps = 7) {
+std::vector<PageIndex::Waiting> all_waiting(const PageIndex& index, const PageIndex::TermsOf& terms,
+                                            std::size_t steps = 7) {
   std::vector<PageIndex::Waiting> found;
   PageIndex::Number from = 1;
   do {
@@ -138,7 +139,8 @@ TEST(PageIndex, GivesPagesThatWaitAsTheirRuleHasThemNow) {
   EXPECT_EQ(index.beside(), 0u);
   auto waiting = all_waiting(index, terms);
   ASSERT_EQ(waiting.size(), 2u);
-  EXPECT_EQ(waiting[0], (PageIndex::Waiting{.page = 1, .due = kIndexNow + 1h + 1s, .host = 7})) << "not before its success and an hour";
+  EXPECT_EQ(waiting[0], (PageIndex::Waiting{.page = 1, .due = kIndexNow + 1h + 1s, .host = 7}))
+      << "not before its success and an hour";
   EXPECT_EQ(waiting[1], (PageIndex::Waiting{.page = 2, .priority = 3, .due = kIndexNow + 5s, .host = 8}));
   rule.age = 2h;
   EXPECT_EQ(index.waiting(1, terms)->due, kIndexNow + 2h + 1s);
@@ -168,14 +170,19 @@ TEST(PageIndex, KeepsBesideWhatNoCodeIsLeftFor) {
   for (std::uint32_t i = 0; i < kPages; ++i) index.set(i + 1, done_in_index(kIndexNow, 5));
   for (std::uint32_t i = 0; i < kPages; ++i) ASSERT_EQ(index.known(i + 1), done_in_index(kIndexNow, 5));
   for (std::uint32_t i = 0; i < kPages; ++i) index.set(i + 1, {.priority = static_cast<std::int32_t>(i) - 1000});
-  for (std::uint32_t i = 0; i < kPages; ++i) ASSERT_EQ(index.known(i + 1).priority, static_cast<std::int32_t>(i) - 1000);
+  for (std::uint32_t i = 0; i < kPages; ++i)
+    ASSERT_EQ(index.known(i + 1).priority, static_cast<std::int32_t>(i) - 1000);
   EXPECT_EQ(index.beside(), kPages - 65'535);
 }
 
 TEST(PageIndex, KeepsTheLastSuccessOfAPageThatHasFailedSince) {
   PageIndex index;
   KnownPage failed{.state = PageState::failed, .succeeded_at = kIndexNow - 24h, .ended_at = kIndexNow, .tag = 3};
-  KnownPage retry{.wait = PageWait::retry, .due = kIndexNow + 1h, .succeeded_at = kIndexNow - 24h, .ended_at = kIndexNow, .retried = 2};
+  KnownPage retry{.wait = PageWait::retry,
+                  .due = kIndexNow + 1h,
+                  .succeeded_at = kIndexNow - 24h,
+                  .ended_at = kIndexNow,
+                  .retried = 2};
   index.add(1, 1, 0, failed);
   index.add(2, 1, 0, retry);
   EXPECT_EQ(index.beside(), 0u);
@@ -191,7 +198,8 @@ TEST(PageIndex, KeepsTheLastSuccessOfAPageThatHasFailedSince) {
 TEST(PageIndex, KeepsTermsThatManyPagesShareInTheirRecords) {
   PageIndex index;
   const OwnTerms own{.priority = 9, .age = 24h, .retries = 5};
-  KnownPage retry{.wait = PageWait::retry, .priority = 9, .due = kIndexNow + 30s, .ended_at = kIndexNow, .retried = 1, .own = own};
+  KnownPage retry{
+      .wait = PageWait::retry, .priority = 9, .due = kIndexNow + 30s, .ended_at = kIndexNow, .retried = 1, .own = own};
   KnownPage adaptive = done_in_index(kIndexNow);
   adaptive.interval = 36h + 1ns;
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -218,7 +226,8 @@ class RandomIndexPages {
   WallTime time(bool fine) {
     const Duration away = one_of<Duration>({1min, 1h, 24h, 240h});
     const auto whole = std::chrono::seconds{random_.between(-away / 1s, away / 1s / 4)};
-    return kIndexNow + whole + (fine ? Duration{static_cast<std::int64_t>(random_.below(1'000'000'000))} : Duration::zero());
+    return kIndexNow + whole +
+           (fine ? Duration{static_cast<std::int64_t>(random_.below(1'000'000'000))} : Duration::zero());
   }
   OwnTerms own() {
     OwnTerms own;
@@ -230,7 +239,9 @@ class RandomIndexPages {
     return own;
   }
   PageTerms rule() {
-    PageTerms rule{.priority = one_of({0, 0, 3}), .age = one_of<Duration>({kNeverOld, 0s, 1h, 24h}), .tag = one_of<PageTag>({0, 0, 1, 2})};
+    PageTerms rule{.priority = one_of({0, 0, 3}),
+                   .age = one_of<Duration>({kNeverOld, 0s, 1h, 24h}),
+                   .tag = one_of<PageTag>({0, 0, 1, 2})};
     rule.retries = one_of({0u, 3u});
     rule.auto_recrawl = random_.chance(0.5);
     if (random_.chance(0.2)) rule.adaptive = RevisitBounds{1h, 240h};
@@ -245,7 +256,8 @@ class RandomIndexPages {
   }
   // Any page at all.
   KnownPage any(bool fine) {
-    KnownPage page{.state = one_of({PageState::waiting, PageState::visiting, PageState::done, PageState::failed, PageState::cancelled})};
+    KnownPage page{.state = one_of({PageState::waiting, PageState::visiting, PageState::done, PageState::failed,
+                                    PageState::cancelled})};
     page.wait = one_of({PageWait::visit, PageWait::retry, PageWait::recrawl});
     page.again = page.state == PageState::visiting && random_.chance(0.3);
     page.priority = one_of({-5, 0, 0, 3, 9});
@@ -288,7 +300,8 @@ bool is_within_a_second(const KnownPage& a, const KnownPage& b) {
   rest.succeeded_at = b.succeeded_at;
   rest.ended_at = b.ended_at;
   constexpr WallTime kNone{};
-  const bool same_kinds = (a.due == kNone) == (b.due == kNone) && (a.succeeded_at == kNone) == (b.succeeded_at == kNone);
+  const bool same_kinds =
+      (a.due == kNone) == (b.due == kNone) && (a.succeeded_at == kNone) == (b.succeeded_at == kNone);
   return rest == b && same_kinds && is_within_a_second(a.due, b.due) &&
          is_within_a_second(a.succeeded_at, b.succeeded_at) && is_within_a_second(a.ended_at, b.ended_at);
 }
@@ -362,8 +375,8 @@ TEST(PageIndex, OfPartsOfSecondsEveryVerdictIsThatOfTheSameSecond) {
     const WallTime now = pages.time(true);
     const AskDecision given = decide_ask(&known, ask, rule, now);
     const auto is_like = [&](const AskDecision& other) {
-      return given.verdict == other.verdict && given.reason == other.reason && given.takes_request == other.takes_request &&
-             is_within_a_second(given.page, other.page);
+      return given.verdict == other.verdict && given.reason == other.reason &&
+             given.takes_request == other.takes_request && is_within_a_second(given.page, other.page);
     };
     const bool is_same = is_like(decide_ask(&page, ask, rule, now));
     others += is_same ? 0 : 1;
@@ -374,7 +387,8 @@ TEST(PageIndex, OfPartsOfSecondsEveryVerdictIsThatOfTheSameSecond) {
     if (ask.exetime) later.exetime = *ask.exetime + 1s;
     ASSERT_TRUE(is_like(decide_ask(&page, ask, rule, now + 1s)) || is_like(decide_ask(&page, ask, rule, now - 1s)) ||
                 is_like(decide_ask(&page, later, rule, now + 1s)) || is_like(decide_ask(&page, sooner, rule, now - 1s)))
-        << "page " << i << ": " << to_string(given.reason) << ", not " << to_string(decide_ask(&page, ask, rule, now).reason);
+        << "page " << i << ": " << to_string(given.reason) << ", not "
+        << to_string(decide_ask(&page, ask, rule, now).reason);
   }
   EXPECT_LT(others, 2000u);
 }

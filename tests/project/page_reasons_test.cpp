@@ -19,11 +19,19 @@ TEST(PageReasons, OfPagesThatDoNotWait) {
   };
   const Row kRows[] = {
       {PageState::visiting, -1s, "visiting", "it is being visited", std::nullopt},
-      {PageState::done, 2h, "fresh", "it is done, and waits to be asked for; asked for now it would be: fresh until 1970-01-02T01:00:00Z", kAskedNow + 1h},
-      {PageState::done, 1min, "fresh", "it is done, and waits to be asked for; asked for now it would be: visited again: older than its age", std::nullopt},
-      {PageState::done, -1s, "fresh", "it is done, and waits to be asked for; asked for now it would be: fresh for ever", std::nullopt},
-      {PageState::failed, 2h, "given_up", "its last visits failed; asked for now it would be: has failed, and rests until 1970-01-02T01:00:00Z", kAskedNow + 1h},
-      {PageState::cancelled, 2h, "cancelled", "it was cancelled; asked for now it would be: fresh until 1970-01-02T01:00:00Z", kAskedNow + 1h},
+      {PageState::done, 2h, "fresh",
+       "it is done, and waits to be asked for; asked for now it would be: fresh until 1970-01-02T01:00:00Z",
+       kAskedNow + 1h},
+      {PageState::done, 1min, "fresh",
+       "it is done, and waits to be asked for; asked for now it would be: visited again: older than its age",
+       std::nullopt},
+      {PageState::done, -1s, "fresh",
+       "it is done, and waits to be asked for; asked for now it would be: fresh for ever", std::nullopt},
+      {PageState::failed, 2h, "given_up",
+       "its last visits failed; asked for now it would be: has failed, and rests until 1970-01-02T01:00:00Z",
+       kAskedNow + 1h},
+      {PageState::cancelled, 2h, "cancelled",
+       "it was cancelled; asked for now it would be: fresh until 1970-01-02T01:00:00Z", kAskedNow + 1h},
   };
   for (const Row& row : kRows) {
     const KnownPage page{.state = row.state, .succeeded_at = kAskedNow - 1h, .ended_at = kAskedNow - 1h};

@@ -1,5 +1,5 @@
-// Pages of projects that say `render`, by a renderer that a test plays: what they become, what their parts are sent with, and whom they
-// are asked of.
+// Pages of projects that say `render`, by a renderer that a test plays: what they become, what their parts are sent
+// with, and whom they are asked of.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ class PlayedPageRenderer final : public PageRenderer {
   int closed = 0;
 
   Coro<Result<void>> open() override { co_return Result<void>{}; }
-  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts, PageView view) override {
+  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
+                                    PageView view) override {
     rendered.push_back(request.url.href());
     views.push_back(std::move(view));
     if (make) co_return co_await make(request, response, parts);
@@ -46,7 +47,9 @@ struct RenderRig : DeskRig {
     options.rate = 1000;
     web.reply = [this](const DeskRequest& request) -> DeskReply {
       if (const auto found = pages.find(request.url); found != pages.end()) return found->second;
-      return {.status = request.target == "/robots.txt" ? 404 : 200, .body = "<p>as it came", .fields = {{"Content-Type", "text/html"}}};
+      return {.status = request.target == "/robots.txt" ? 404 : 200,
+              .body = "<p>as it came",
+              .fields = {{"Content-Type", "text/html"}}};
     };
     rendering.renderer = renderer;
     order.settings.request.render = {true, RequestSettings::Render{}};
@@ -61,11 +64,13 @@ struct RenderRig : DeskRig {
   }
   // The page asks for these one after the other; what each was answered.
   void ask_for(std::vector<std::pair<HttpRequest, PartKind>> wanted) {
-    renderer->make = [this, wanted](const HttpRequest&, const HttpResponse& response, PageParts& parts) -> Coro<Result<RenderedPage>> {
+    renderer->make = [this, wanted](const HttpRequest&, const HttpResponse& response,
+                                    PageParts& parts) -> Coro<Result<RenderedPage>> {
       for (const auto& [asked, kind] : wanted) {
         HttpResponse answer;
         const auto fetched = co_await parts.fetch(asked, kind, answer);
-        answers.push_back(fetched ? std::to_string(answer.status) : fmt::format("{}: {}", to_string(fetched.error().code), fetched.error().message));
+        answers.push_back(fetched ? std::to_string(answer.status)
+                                  : fmt::format("{}: {}", to_string(fetched.error().code), fetched.error().message));
       }
       co_return RenderedPage{.html = response.body};
     };
@@ -76,7 +81,9 @@ struct RenderRig : DeskRig {
     ADD_FAILURE() << url << " was not asked for";
     return {};
   }
-  std::size_t times_asked(std::string_view url) const { return static_cast<std::size_t>(std::ranges::count(web.log, url, &DeskRequest::url)); }
+  std::size_t times_asked(std::string_view url) const {
+    return static_cast<std::size_t>(std::ranges::count(web.log, url, &DeskRequest::url));
+  }
   void expect_all_left() {
     for (std::uint32_t host = 1; host < 10; ++host) EXPECT_EQ(desk->look(host).under_way, 0u) << host;
   }
@@ -88,7 +95,8 @@ struct RenderRig : DeskRig {
   std::vector<std::string> answers;
 };
 
-HttpRequest part_of(std::string_view url, std::vector<std::pair<std::string, std::string>> headers = {}, HttpMethod method = HttpMethod::get) {
+HttpRequest part_of(std::string_view url, std::vector<std::pair<std::string, std::string>> headers = {},
+                    HttpMethod method = HttpMethod::get) {
   HttpRequest request;
   request.method = method;
   request.url = *Url::parse(url);
@@ -98,7 +106,8 @@ HttpRequest part_of(std::string_view url, std::vector<std::pair<std::string, std
 
 Said<std::string> said_text(std::string text) { return {true, std::move(text)}; }
 
-// --- what pages become -------------------------------------------------------------------------------------------------------------
+// --- what pages become
+// -------------------------------------------------------------------------------------------------------------
 
 TEST(PageRenderingTest, WithoutABrowserItIsRefusedAndNothingIsSent) {
   RenderRig rig;
@@ -114,13 +123,17 @@ TEST(PageRenderingTest, WithoutABrowserItIsRefusedAndNothingIsSent) {
 
 TEST(PageRenderingTest, WhatScriptsMakeIsThePage) {
   RenderRig rig;
-  rig.order.settings.request.render.value = RequestSettings::Render{.script = "go", .at_start = true, .width = 800, .height = 600, .images = true};
-  rig.pages["http://a.test/"] = {.body = "<p>\xe9", .fields = {{"Content-Type", "text/html; charset=latin1"}, {"Content-Encoding", "gzip"}, {"X-A", "1"}}};
+  rig.order.settings.request.render.value =
+      RequestSettings::Render{.script = "go", .at_start = true, .width = 800, .height = 600, .images = true};
+  rig.pages["http://a.test/"] = {
+      .body = "<p>\xe9",
+      .fields = {{"Content-Type", "text/html; charset=latin1"}, {"Content-Encoding", "gzip"}, {"X-A", "1"}}};
   rig.renderer->make = [](const HttpRequest&, const HttpResponse& response, PageParts&) -> Coro<Result<RenderedPage>> {
     EXPECT_EQ(response.body, "<p>\xe9");
-    co_return RenderedPage{.html = "<p>made \xC3\xA9",
-                           .cookies = {{.name = "js", .value = "1", .domain = "a.test"}, {.name = "no", .value = "1", .domain = "b.test"}},
-                           .script_result = "[5]"};
+    co_return RenderedPage{
+        .html = "<p>made \xC3\xA9",
+        .cookies = {{.name = "js", .value = "1", .domain = "a.test"}, {.name = "no", .value = "1", .domain = "b.test"}},
+        .script_result = "[5]"};
   };
   const FetchedAnswer answer = rig.fetch();
   EXPECT_TRUE(answer.is_success) << answer.response.error_text;
@@ -140,10 +153,11 @@ TEST(PageRenderingTest, WhatScriptsMakeIsThePage) {
 }
 
 TEST(PageRenderingTest, WhatIsNoPageComesAsItIs) {
-  for (const DeskReply& reply : {DeskReply{.body = "{}", .fields = {{"Content-Type", "application/json"}}},
-                                 DeskReply{.status = 404, .body = "<p>", .fields = {{"Content-Type", "text/html"}}},
-                                 DeskReply{.body = "<p>", .fields = {{"Content-Type", "text/html"}}, .damage = "cut"},
-                                 DeskReply{.body = "<p>", .fields = {{"Content-Type", "text/html"}}, .truncated = true}}) {
+  for (const DeskReply& reply :
+       {DeskReply{.body = "{}", .fields = {{"Content-Type", "application/json"}}},
+        DeskReply{.status = 404, .body = "<p>", .fields = {{"Content-Type", "text/html"}}},
+        DeskReply{.body = "<p>", .fields = {{"Content-Type", "text/html"}}, .damage = "cut"},
+        DeskReply{.body = "<p>", .fields = {{"Content-Type", "text/html"}}, .truncated = true}}) {
     RenderRig rig;
     rig.pages["http://a.test/"] = reply;
     const FetchedAnswer answer = rig.fetch();
@@ -175,7 +189,9 @@ TEST(PageRenderingTest, IsAskedForAnewThoughItsServerSaysThatItHasNotChanged) {
 TEST(PageRenderingTest, WhyItWasNotRenderedIsTheErrorOfThePage) {
   RenderRig rig;
   Error error{Errc::timeout, "not loaded after 30 s"};
-  rig.renderer->make = [&](const HttpRequest&, const HttpResponse&, PageParts&) -> Coro<Result<RenderedPage>> { co_return std::unexpected(error); };
+  rig.renderer->make = [&](const HttpRequest&, const HttpResponse&, PageParts&) -> Coro<Result<RenderedPage>> {
+    co_return std::unexpected(error);
+  };
   FetchedAnswer answer = rig.fetch();
   EXPECT_FALSE(answer.is_success);
   EXPECT_EQ(answer.response.error_kind, "render");
@@ -204,7 +220,8 @@ TEST(PageRenderingTest, ADocumentThatIsTooLargeIsNotKept) {
 TEST(PageRenderingTest, TheTimeItTakesIsNotThatOfThePagesRequests) {
   RenderRig rig;
   rig.order.timeout = 5s;
-  rig.renderer->make = [&](const HttpRequest& request, const HttpResponse& response, PageParts&) -> Coro<Result<RenderedPage>> {
+  rig.renderer->make = [&](const HttpRequest& request, const HttpResponse& response,
+                           PageParts&) -> Coro<Result<RenderedPage>> {
     co_await sleep(20s);
     co_return RenderedPage{.html = response.body, .led_to = request.url.pathname() == "/" ? "http://a.test/next" : ""};
   };
@@ -214,14 +231,17 @@ TEST(PageRenderingTest, TheTimeItTakesIsNotThatOfThePagesRequests) {
   EXPECT_GT(answer.response.took, 40s);
 }
 
-// --- where they lead -----------------------------------------------------------------------------------------------------------------
+// --- where they lead
+// -----------------------------------------------------------------------------------------------------------------
 
 TEST(PageRenderingTest, WhereItsScriptGoesIsARedirect) {
   RenderRig rig;
   rig.order.settings.request.headers = {{"Authorization", said_text("secret")}};
   rig.renderer->make = [](const HttpRequest& request, const HttpResponse&, PageParts&) -> Coro<Result<RenderedPage>> {
     const bool is_first = request.url.host() == "a.test";
-    co_return RenderedPage{.html = "<p>" + request.url.href(), .led_to = is_first ? "http://b.test/there" : "", .script_result = is_first ? "1" : ""};
+    co_return RenderedPage{.html = "<p>" + request.url.href(),
+                           .led_to = is_first ? "http://b.test/there" : "",
+                           .script_result = is_first ? "1" : ""};
   };
   const FetchedAnswer answer = rig.fetch();
   EXPECT_TRUE(answer.is_success) << answer.response.error_text;
@@ -253,7 +273,9 @@ TEST(PageRenderingTest, APageThatSetsACookieAndLoadsAnewIsAskedForWithIt) {
   int times = 0;
   rig.renderer->make = [&](const HttpRequest&, const HttpResponse&, PageParts& parts) -> Coro<Result<RenderedPage>> {
     EXPECT_EQ(parts.cookies().size(), times > 0 ? 1u : 0u);
-    co_return RenderedPage{.html = "<p>", .reloads = true, .cookies = {{.name = "n", .value = std::to_string(times++), .domain = "a.test"}}};
+    co_return RenderedPage{.html = "<p>",
+                           .reloads = true,
+                           .cookies = {{.name = "n", .value = std::to_string(times++), .domain = "a.test"}}};
   };
   EXPECT_TRUE(rig.fetch().is_success);
   EXPECT_EQ(times, 6) << "five times more at most";
@@ -261,11 +283,13 @@ TEST(PageRenderingTest, APageThatSetsACookieAndLoadsAnewIsAskedForWithIt) {
   rig.expect_all_left();
 }
 
-// --- what they ask for ---------------------------------------------------------------------------------------------------------------
+// --- what they ask for
+// ---------------------------------------------------------------------------------------------------------------
 
 TEST(PageRenderingTest, PartsAreAskedForAsPagesAre) {
   RenderRig rig;
-  rig.pages["http://b.test/robots.txt"] = {.body = "User-agent: *\nDisallow: /private", .fields = {{"Content-Type", "text/plain"}}};
+  rig.pages["http://b.test/robots.txt"] = {.body = "User-agent: *\nDisallow: /private",
+                                           .fields = {{"Content-Type", "text/plain"}}};
   rig.ask_for({{part_of("http://a.test/s.js"), PartKind::script},
                {part_of("http://b.test/s.js"), PartKind::script},
                {part_of("http://b.test/private/s.js"), PartKind::script},
@@ -274,8 +298,9 @@ TEST(PageRenderingTest, PartsAreAskedForAsPagesAre) {
                {part_of("http://a.test/api", {}, HttpMethod::post), PartKind::data},
                {part_of("http://a.test/p.png"), PartKind::image}});
   EXPECT_TRUE(rig.fetch().is_success);
-  EXPECT_THAT(rig.answers, ElementsAre("200", "200", "refused: robots.txt", "refused: neither http nor https",
-                                       "refused: POST to another site: pages send GET, and POST to their own site", "200", "200"));
+  EXPECT_THAT(rig.answers,
+              ElementsAre("200", "200", "refused: robots.txt", "refused: neither http nor https",
+                          "refused: POST to another site: pages send GET, and POST to their own site", "200", "200"));
   EXPECT_EQ(rig.times_asked("http://b.test/private/s.js"), 0u);
   rig.expect_all_left();
 }
@@ -291,10 +316,15 @@ TEST(PageRenderingTest, APageGetsSoManyPartsAndNoMore) {
 TEST(PageRenderingTest, ItsServerIsToldWhoAsksAndNobodyElse) {
   RenderRig rig;
   auto& said = rig.order.settings.request;
-  said.headers = {{"Authorization", said_text("secret")}, {"X-Token", said_text("t")}, {"If-None-Match", said_text("\"e\"")}, {"Cookie", said_text("raw=1")}};
+  said.headers = {{"Authorization", said_text("secret")},
+                  {"X-Token", said_text("t")},
+                  {"If-None-Match", said_text("\"e\"")},
+                  {"Cookie", said_text("raw=1")}};
   said.cookies = {{"a", said_text("1")}};
-  rig.pages["http://a.test/"] = {.body = "<p>", .fields = {{"Content-Type", "text/html"}, {"Set-Cookie", "site=2; Domain=a.test"}}};
-  rig.ask_for({{part_of("http://a.test/s.js", {{"Cookie", "page=3"}, {"User-Agent", "forged"}, {"X-Own", "4"}}), PartKind::script},
+  rig.pages["http://a.test/"] = {.body = "<p>",
+                                 .fields = {{"Content-Type", "text/html"}, {"Set-Cookie", "site=2; Domain=a.test"}}};
+  rig.ask_for({{part_of("http://a.test/s.js", {{"Cookie", "page=3"}, {"User-Agent", "forged"}, {"X-Own", "4"}}),
+                PartKind::script},
                {part_of("http://www.a.test/s.js"), PartKind::script},
                {part_of("http://b.test/s.js", {{"Cookie", "page=3"}}), PartKind::script}});
   rig.fetch();
@@ -304,7 +334,8 @@ TEST(PageRenderingTest, ItsServerIsToldWhoAsksAndNobodyElse) {
   EXPECT_EQ(own.field("X-Own"), "4");
   EXPECT_THAT(own.headers, Not(Contains(Key("User-Agent"))));
   EXPECT_THAT(own.headers, Not(Contains(Key("If-None-Match"))));
-  for (const char* const cookie : {"page=3", "a=1", "site=2", "raw=1"}) EXPECT_THAT(own.field("Cookie"), HasSubstr(cookie));
+  for (const char* const cookie : {"page=3", "a=1", "site=2", "raw=1"})
+    EXPECT_THAT(own.field("Cookie"), HasSubstr(cookie));
   const DeskRequest beside = rig.last_asked("http://www.a.test/s.js");
   EXPECT_EQ(beside.field("Cookie"), "site=2");
   EXPECT_THAT(beside.headers, Not(Contains(Key("Authorization"))));
@@ -345,7 +376,8 @@ TEST(PageRenderingTest, PartsGoThePagesOwnWayAndWhatComesBySuchIsForNobodyElse) 
 
 TEST(PageRenderingTest, AHostThatIsNotThereHoldsUpNoPage) {
   RenderRig rig;
-  rig.pages["http://dead.test/robots.txt"] = rig.pages["http://dead.test/s.js"] = {.error = Errc::network, .connected = false};
+  rig.pages["http://dead.test/robots.txt"] =
+      rig.pages["http://dead.test/s.js"] = {.error = Errc::network, .connected = false};
   rig.ask_for({3, {part_of("http://dead.test/s.js"), PartKind::script}});
   rig.fetch();
   const TimePoint before = rig.loop.time();
@@ -359,10 +391,13 @@ TEST(PageRenderingTest, AHostThatIsNotThereHoldsUpNoPage) {
 TEST(PageRenderingTest, WhatIsCancelledLeavesItsHosts) {
   for (const Duration after : {60ms, 120ms, 180ms, 240ms, 300ms}) {
     RenderRig rig;
-    rig.ask_for({{part_of("http://a.test/data"), PartKind::data}, {part_of("http://b.test/data"), PartKind::data}, {part_of("http://a.test/data"), PartKind::data}});
+    rig.ask_for({{part_of("http://a.test/data"), PartKind::data},
+                 {part_of("http://b.test/data"), PartKind::data},
+                 {part_of("http://a.test/data"), PartKind::data}});
     rig.loop.run_until_complete([](RenderRig& its, Duration span) -> Coro<void> {
       EXPECT_EQ((co_await its.begun(its.order.url)).leave, HostDesk::Leave::go);
-      Task<FetchedAnswer> page = its.loop.create_task(fetch_page(its.order, its.web, *its.desk, std::ref(its.hosts), &its.rendering), "page", Start::eagerly);
+      Task<FetchedAnswer> page = its.loop.create_task(
+          fetch_page(its.order, its.web, *its.desk, std::ref(its.hosts), &its.rendering), "page", Start::eagerly);
       co_await sleep(span);
       if (page.done()) co_return;
       page.cancel();
@@ -379,9 +414,11 @@ TEST(PageRenderingTest, WhatIsCancelledLeavesItsHosts) {
   }
 }
 
-// --- in the engine -------------------------------------------------------------------------------------------------------------------
+// --- in the engine
+// -------------------------------------------------------------------------------------------------------------------
 
-constexpr const char* kScriptedShop = R"({"project":{"name":"shop","start":["http://shop.test/"],"scope":["*.test"],"processor":["python3","shop.py"]}})";
+constexpr const char* kScriptedShop =
+    R"({"project":{"name":"shop","start":["http://shop.test/"],"scope":["*.test"],"processor":["python3","shop.py"]}})";
 
 TEST(PageRenderingTest, AScriptGetsWhatWasRenderedAndWhatItsOwnScriptGave) {
   const auto renderer = std::make_shared<PlayedPageRenderer>();
@@ -391,12 +428,15 @@ TEST(PageRenderingTest, AScriptGetsWhatWasRenderedAndWhatItsOwnScriptGave) {
   SimulatedProjects sim;
   sim.options.hosts.renderer = renderer;
   sim.web.pages["http://shop.test/"] = page_with({}, "as it came");
-  sim.options.make_processor = [](const ProjectDefinition&, const ProcessorWatch&) -> Result<std::unique_ptr<Processor>> {
+  sim.options.make_processor = [](const ProjectDefinition&,
+                                  const ProcessorWatch&) -> Result<std::unique_ptr<Processor>> {
     ProcessorDescription description;
     description.defaults.request.render = {true, RequestSettings::Render{.script = "go"}};
     return std::make_unique<TestProcessor>(std::move(description), [](const PageCall& call) -> Coro<VisitAnswer> {
       VisitAnswer answer;
-      answer.results = {{.part = "", .value_json = fmt::format(R"(["{}",{}])", call.response.body, call.response.script_result_json)}};
+      answer.results = {
+          {.part = "",
+           .value_json = fmt::format(R"(["{}",{}])", call.response.body, call.response.script_result_json)}};
       co_return answer;
     });
   };

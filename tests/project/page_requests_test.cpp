@@ -14,7 +14,8 @@ using testing::IsSupersetOf;
 using testing::Not;
 using testing::Pair;
 
-constexpr const char* kRulesWithRequests = R"({"project":{"name":"shop","start":["http://shop.test/"],"request":{"headers":{"User-Agent":"shop","X-All":"all"}}},
+constexpr const char* kRulesWithRequests =
+    R"({"project":{"name":"shop","start":["http://shop.test/"],"request":{"headers":{"User-Agent":"shop","X-All":"all"}}},
   "rule":[{"name":"item","match":"/item/*","follow":false,
            "request":{"method":"POST","body":"a=b","headers":{"x-all":"item","Authorization":"Bearer geheim"},"cookies":{"lang":"en"},"redirects":1}},
           {"name":"list"}]})";
@@ -64,7 +65,8 @@ TEST_F(PageRequestsTest, ServersSeeWhatTheRuleOfAPageSaysAndNoOther) {
   const PageWeb::Seen item = seen("http://shop.test/item/1");
   EXPECT_EQ(item.method, "POST");
   EXPECT_EQ(item.body, "a=b");
-  EXPECT_THAT(item.headers, IsSupersetOf({Pair("x-all", "item"), Pair("User-Agent", "shop"), Pair("Authorization", "Bearer geheim"), Pair("Cookie", "lang=en")}));
+  EXPECT_THAT(item.headers, IsSupersetOf({Pair("x-all", "item"), Pair("User-Agent", "shop"),
+                                          Pair("Authorization", "Bearer geheim"), Pair("Cookie", "lang=en")}));
   EXPECT_EQ(header("http://shop.test/item/1", "X-All"), "") << "its rule goes before all";
   for (const char* url : {"http://shop.test/", "http://shop.test/more"}) {
     const PageWeb::Seen list = seen(url);
@@ -79,7 +81,8 @@ TEST_F(PageRequestsTest, ServersSeeWhatTheRuleOfAPageSaysAndNoOther) {
 TEST_F(PageRequestsTest, RulesWithoutARequestAskAsTheyDid) {
   run_round(R"({"project":{"name":"shop","start":["http://shop.test/"]},"rule":[{"name":"all"}]})");
   const auto plain = seen("http://shop.test/more").headers;
-  ASSERT_TRUE(sim.engine->put_project(draft_of(R"({"project":{"name":"shop","start":["http://shop.test/"],"version":2,"request":{"headers":{"A":"b"}}},
+  ASSERT_TRUE(sim.engine->put_project(
+      draft_of(R"({"project":{"name":"shop","start":["http://shop.test/"],"version":2,"request":{"headers":{"A":"b"}}},
     "rule":[{"name":"all","request":null}]})")));
   visit_all();
   EXPECT_EQ(sim.web.times_asked("http://shop.test/more"), 2u);
@@ -145,7 +148,9 @@ TEST_F(PageRequestsTest, StandBehindAllThatAScriptSays) {
     return std::make_unique<TestProcessor>(said, [&told](const PageCall& call) -> Coro<VisitAnswer> {
       VisitAnswer answer;
       if (call.event == PageEvent::start) {
-        answer.pages.push_back({.url = "http://shop.test/item/1", .rule = "item", .settings = said_of_request(R"({"headers":{"B":"page","G":null}})")});
+        answer.pages.push_back({.url = "http://shop.test/item/1",
+                                .rule = "item",
+                                .settings = said_of_request(R"({"headers":{"B":"page","G":null}})")});
         answer.pages.push_back({.url = "http://shop.test/more", .rule = "other"});
       } else if (call.rule == "item") {
         told = stored(call.settings);
@@ -153,19 +158,23 @@ TEST_F(PageRequestsTest, StandBehindAllThatAScriptSays) {
       co_return answer;
     });
   };
-  run_round(R"({"project":{"name":"shop","processor":["true"],"request":{"headers":{"B":"all","C":"all","D":"all","E":"all","F":"all","G":"all"}}},
+  run_round(
+      R"({"project":{"name":"shop","processor":["true"],"request":{"headers":{"B":"all","C":"all","D":"all","E":"all","F":"all","G":"all"}}},
     "rule":[{"name":"item","match":"/item/*","request":{"headers":{"B":"file","C":"file","D":"file","E":"file","G":"file"}}}]})");
   EXPECT_THAT(seen("http://shop.test/item/1").headers,
-              IsSupersetOf({Pair("B", "page"), Pair("C", "script"), Pair("D", "defaults"), Pair("E", "file"), Pair("F", "all")}));
+              IsSupersetOf({Pair("B", "page"), Pair("C", "script"), Pair("D", "defaults"), Pair("E", "file"),
+                            Pair("F", "all")}));
   EXPECT_EQ(header("http://shop.test/item/1", "G"), "") << "the page takes it back";
   EXPECT_THAT(told, HasSubstr(R"("E":"file")")) << "the script is told what was said of its page";
-  EXPECT_THAT(seen("http://shop.test/more").headers, IsSupersetOf({Pair("B", "defaults"), Pair("E", "all"), Pair("G", "all")}))
+  EXPECT_THAT(seen("http://shop.test/more").headers,
+              IsSupersetOf({Pair("B", "defaults"), Pair("E", "all"), Pair("G", "all")}))
       << "a rule that the file does not have";
 }
 
 TEST_F(PageRequestsTest, HoldForPagesThatAreTried) {
   sim.begin();
-  const auto tried = sim.loop.run_until_complete(sim.engine->try_page({.definition = kRulesWithRequests, .page = {.url = "http://shop.test/item/1"}}));
+  const auto tried = sim.loop.run_until_complete(
+      sim.engine->try_page({.definition = kRulesWithRequests, .page = {.url = "http://shop.test/item/1"}}));
   ASSERT_TRUE(tried) << tried.error().message;
   EXPECT_EQ(tried->not_fetched, "");
   EXPECT_EQ(header("http://shop.test/item/1", "Authorization"), "Bearer geheim");

@@ -18,7 +18,8 @@ class PageRounds : public testing::Test {
  protected:
   // A script that is told of the ends of rounds, and takes its time to say what it is.
   void have_script() {
-    sim.options.make_processor = [this](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+    sim.options.make_processor = [this](const ProjectDefinition&,
+                                        ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
       struct Script final : Processor {
         explicit Script(PageRounds& test) : test_(test) {}
         Coro<Result<ProcessorDescription>> describe() override {
@@ -88,7 +89,8 @@ class PageAfterRounds : public PageRounds {
  protected:
   // `finished`: what the script asks for when it is told of the end of a round.
   void have_script_that_asks(std::vector<std::string> finished, bool for_ever = false) {
-    sim.options.make_processor = [=](const ProjectDefinition&, const ProcessorWatch&) -> Result<std::unique_ptr<Processor>> {
+    sim.options.make_processor = [=](const ProjectDefinition&,
+                                     const ProcessorWatch&) -> Result<std::unique_ptr<Processor>> {
       ProcessorDescription said;
       said.on_finished = "on_finished";
       return std::make_unique<TestProcessor>(said, [=](const PageCall& call) -> Coro<VisitAnswer> {
@@ -102,7 +104,8 @@ class PageAfterRounds : public PageRounds {
       });
     };
     sim.begin();
-    ASSERT_TRUE(sim.engine->put_project(draft_of(R"({"project":{"name":"p","start":["http://shop.test/"],"processor":["script"]}})")));
+    ASSERT_TRUE(sim.engine->put_project(
+        draft_of(R"({"project":{"name":"p","start":["http://shop.test/"],"processor":["script"]}})")));
     ASSERT_TRUE(sim.engine->start("p"));
     while (!sim.engine->project("p")->round) sim.pass(10ms);  // its script is described first
     while (sim.engine->project("p")->round) sim.pass(10ms);
@@ -176,11 +179,13 @@ TEST_F(PageRounds, CoverageAndAlarmsOfARoundAreKeptWithIt) {
   for (int i = 0; i < 10; ++i) links.push_back("/item/" + std::to_string(i));
   sim.web.pages["http://shop.test/"] = page_with(links);
   for (int i = 0; i < 10; ++i) {
-    sim.web.pages["http://shop.test/item/" + std::to_string(i)] = {.body = i % 2 == 0 ? "<h1>Item</h1><b>5</b>" : "<h1>Item</h1>"};
+    sim.web.pages["http://shop.test/item/" + std::to_string(i)] = {.body = i % 2 == 0 ? "<h1>Item</h1><b>5</b>"
+                                                                                      : "<h1>Item</h1>"};
   }
   sim.options.hosts.rate = 1;
   sim.begin();
-  ASSERT_TRUE(sim.engine->put_project(draft_of(R"({"project":{"name":"shop","start":["http://shop.test/"]},"alarm":{"coverage":{"price":0.9}},
+  ASSERT_TRUE(sim.engine->put_project(
+      draft_of(R"({"project":{"name":"shop","start":["http://shop.test/"]},"alarm":{"coverage":{"price":0.9}},
     "rule":[{"name":"item","match":"/item/*","follow":false,"fields":{"title":"css:h1","price":"css:b"}},{"name":"list"}]})")));
   ASSERT_TRUE(sim.engine->start("shop"));
   sim.pass(6s);
@@ -190,7 +195,8 @@ TEST_F(PageRounds, CoverageAndAlarmsOfARoundAreKeptWithIt) {
   EXPECT_GT(counted.front().records, 0u);
   EXPECT_LT(counted.front().records, 10u);
   sim.finish_round("shop");
-  const std::vector<FieldCount> whole{{.field = "title", .records = 10, .found = 10}, {.field = "price", .records = 10, .found = 5}};
+  const std::vector<FieldCount> whole{{.field = "title", .records = 10, .found = 10},
+                                      {.field = "price", .records = 10, .found = 5}};
   EXPECT_EQ(sim.engine->coverage("shop"), whole) << "of the whole round, over the restart";
   EXPECT_THAT(sim.engine->alarms("shop"), ElementsAre(HasSubstr("price is in 50% of 10 results")));
   restart();

@@ -11,7 +11,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-PageResponse html_page(std::string body, std::string url = "https://shop.example/en/", std::string type = "text/html; charset=utf-8") {
+PageResponse html_page(std::string body, std::string url = "https://shop.example/en/",
+                       std::string type = "text/html; charset=utf-8") {
   PageResponse response;
   response.url = std::move(url);
   response.status = 200;
@@ -54,17 +55,21 @@ TEST(PageSelectorTest, GivesTheTextWhereNothingElseIsWanted) {
 }
 
 TEST(PageSelectorTest, GivesEachForm) {
-  EXPECT_EQ(found_in("<div id=x> a <p>b</p>\n</div>",
-                     R"("xpath":"//div","give":["attributes","name","inner_html","html","lines","raw","text"])"),
-            R"([{"node":4,"name":"div","text":"a b","raw":" a b\u000a","lines":"a\u000a\u000ab",)"
-            R"("html":"<div id=\"x\"> a <p>b</p>\u000a</div>","inner_html":" a <p>b</p>\u000a","attributes":{"id":"x"}}])");
+  EXPECT_EQ(
+      found_in("<div id=x> a <p>b</p>\n</div>",
+               R"("xpath":"//div","give":["attributes","name","inner_html","html","lines","raw","text"])"),
+      R"([{"node":4,"name":"div","text":"a b","raw":" a b\u000a","lines":"a\u000a\u000ab",)"
+      R"("html":"<div id=\"x\"> a <p>b</p>\u000a</div>","inner_html":" a <p>b</p>\u000a","attributes":{"id":"x"}}])");
 }
 
 TEST(PageSelectorTest, GivesTextsAttributesAndValuesWithoutANode) {
-  EXPECT_EQ(found_in("<a href=' /x '> b  c </a>", R"x("css":"a::attr(href)")x"), R"([{"text":"https://shop.example/x"}])");
-  EXPECT_EQ(found_in("<a> b  c </a>", R"("css":"a::text","give":["raw","attributes"])"), R"([{"text":"b c","raw":" b  c "}])");
+  EXPECT_EQ(found_in("<a href=' /x '> b  c </a>", R"x("css":"a::attr(href)")x"),
+            R"([{"text":"https://shop.example/x"}])");
+  EXPECT_EQ(found_in("<a> b  c </a>", R"("css":"a::text","give":["raw","attributes"])"),
+            R"([{"text":"b c","raw":" b  c "}])");
   EXPECT_EQ(found_in("<a></a><a></a>", R"x("xpath":"count(//a)")x"), R"([{"text":"2"}])");
-  EXPECT_EQ(found_in("<a title=' b  c '>", R"("xpath":"//a/@title","give":["raw"])"), R"([{"text":"b c","raw":" b  c "}])");
+  EXPECT_EQ(found_in("<a title=' b  c '>", R"("xpath":"//a/@title","give":["raw"])"),
+            R"([{"text":"b c","raw":" b  c "}])");
 }
 
 TEST(PageSelectorTest, GivesTheSameElementTheSameNumber) {
@@ -78,7 +83,8 @@ TEST(PageSelectorTest, LooksWithinNodes) {
   EXPECT_EQ(found(selector, R"("css":"li","give":[])"), R"([{"node":5},{"node":9}])");
   EXPECT_EQ(found(selector, R"("css":"b","within":[9],"give":["text"])"), R"([{"node":11,"text":"2"}])");
   // In the order of the text, each once, whatever the order of the nodes.
-  EXPECT_EQ(found(selector, R"("css":"b","within":[9,5,5,4],"give":["text"])"), R"([{"node":7,"text":"1"},{"node":11,"text":"2"}])");
+  EXPECT_EQ(found(selector, R"("css":"b","within":[9,5,5,4],"give":["text"])"),
+            R"([{"node":7,"text":"1"},{"node":11,"text":"2"}])");
   EXPECT_EQ(found(selector, R"("css":"b","within":[9,5,4],"give":["text"],"most":1)"), R"([{"node":7,"text":"1"}])");
   EXPECT_EQ(found(selector, R"("css":"li","within":[5],"give":["text"])"), R"([{"node":5,"text":"a1"}])");
   EXPECT_EQ(found(selector, R"("xpath":"./following-sibling::li","within":[5],"give":[])"), R"([{"node":9}])");
@@ -91,7 +97,8 @@ TEST(PageSelectorTest, LooksWithinNodes) {
 }
 
 TEST(PageSelectorTest, GivesSoManyMatches) {
-  EXPECT_EQ(found_in("<p>a<p>b<p>c", R"("css":"p","most":2,"give":["text"])"), R"([{"node":4,"text":"a"},{"node":6,"text":"b"}])");
+  EXPECT_EQ(found_in("<p>a<p>b<p>c", R"("css":"p","most":2,"give":["text"])"),
+            R"([{"node":4,"text":"a"},{"node":6,"text":"b"}])");
   EXPECT_EQ(found_in("<p>a<p>b<p>c", R"("xpath":"//p","most":1,"give":["text"])"), R"([{"node":4,"text":"a"}])");
   std::string many;
   for (int i = 0; i < 10'001; ++i) many += "<p>";
@@ -102,7 +109,8 @@ TEST(PageSelectorTest, GivesSoManyMatches) {
 TEST(PageSelectorTest, ReadsAnotherDocumentAndLooksWithinItsNodes) {
   PageSelector selector(html_page("<p>page"));
   EXPECT_EQ(found(selector, R"("css":"p","give":["text"])"), R"([{"node":4,"text":"page"}])");
-  EXPECT_EQ(found(selector, R"("css":"p","html":"<p>other <a href=x>b</a>","give":["text"])"), R"([{"node":10,"text":"other b"}])");
+  EXPECT_EQ(found(selector, R"("css":"p","html":"<p>other <a href=x>b</a>","give":["text"])"),
+            R"([{"node":10,"text":"other b"}])");
   EXPECT_EQ(found(selector, R"("css":"a","within":[10],"give":["attributes"])"),
             R"([{"node":12,"attributes":{"href":"https://shop.example/en/x"}}])");
   EXPECT_EQ(found(selector, R"("css":"p","give":["text"])"), R"([{"node":4,"text":"page"}])");
@@ -141,15 +149,19 @@ TEST(PageSelectorTest, RefusesWhatIsWrong) {
 }
 
 TEST(PageSelectorTest, ReadsXml) {
-  PageSelector selector(html_page("<?xml version='1.0'?><feed><Entry><link href='a'/></Entry></feed>", "https://shop.example/feed/",
-                                  "application/atom+xml"));
-  EXPECT_EQ(found(selector, R"("css":"Entry link","give":["html"])"), R"([{"node":3,"html":"<link href=\"https://shop.example/feed/a\"/>"}])");
-  EXPECT_EQ(found(selector, R"("xpath":"//b","html":" <?xml version='1.0'?><a><b/></a>","give":["html"])"), R"([{"node":6,"html":"<b/>"}])");
-  EXPECT_THAT(found(selector, R"("xpath":"//p","html":"<?xml version='1.0'?><html><p>a<p>b","give":["text"])"), HasSubstr(R"("text":"b")"));
+  PageSelector selector(html_page("<?xml version='1.0'?><feed><Entry><link href='a'/></Entry></feed>",
+                                  "https://shop.example/feed/", "application/atom+xml"));
+  EXPECT_EQ(found(selector, R"("css":"Entry link","give":["html"])"),
+            R"([{"node":3,"html":"<link href=\"https://shop.example/feed/a\"/>"}])");
+  EXPECT_EQ(found(selector, R"("xpath":"//b","html":" <?xml version='1.0'?><a><b/></a>","give":["html"])"),
+            R"([{"node":6,"html":"<b/>"}])");
+  EXPECT_THAT(found(selector, R"("xpath":"//p","html":"<?xml version='1.0'?><html><p>a<p>b","give":["text"])"),
+              HasSubstr(R"("text":"b")"));
 }
 
 TEST(PageSelectorTest, ReadsPagesInTheirEncoding) {
-  PageSelector selector(html_page("<a href='?q=\xfc'>\xfc</a>", "https://shop.example/", "text/html; charset=iso-8859-1"));
+  PageSelector selector(
+      html_page("<a href='?q=\xfc'>\xfc</a>", "https://shop.example/", "text/html; charset=iso-8859-1"));
   EXPECT_EQ(found(selector, R"("css":"a","give":["text","attributes"])"),
             R"([{"node":4,"text":"ü","attributes":{"href":"https://shop.example/?q=%FC"}}])");
 }
@@ -220,14 +232,18 @@ TEST(PageSelectorTest, WorksOnAnotherThread) {
 // What clients/python asks for response.doc: the root, what is in it, its children.
 TEST(PageSelectorTest, AnswersTheQueriesOfThePythonHelper) {
   PageSelector selector(html_page("<title>T</title><ul class=x><li><a href=/1>one</a></li></ul>"));
-  EXPECT_EQ(found(selector, R"("xpath":"/*","give":["text","attributes","name"])"), R"([{"node":1,"name":"html","text":"one","attributes":{}}])");
+  EXPECT_EQ(found(selector, R"("xpath":"/*","give":["text","attributes","name"])"),
+            R"([{"node":1,"name":"html","text":"one","attributes":{}}])");
   EXPECT_EQ(found(selector, R"("within":[1],"css":"ul > li a","give":["text","attributes","name"])"),
             R"([{"node":8,"name":"a","text":"one","attributes":{"href":"https://shop.example/1"}}])");
-  EXPECT_EQ(found(selector, R"("within":[8],"xpath":"./ancestor-or-self::*","give":["name"])"),
-            R"([{"node":1,"name":"html"},{"node":5,"name":"body"},{"node":6,"name":"ul"},{"node":7,"name":"li"},{"node":8,"name":"a"}])");
+  EXPECT_EQ(
+      found(selector, R"("within":[8],"xpath":"./ancestor-or-self::*","give":["name"])"),
+      R"([{"node":1,"name":"html"},{"node":5,"name":"body"},{"node":6,"name":"ul"},{"node":7,"name":"li"},{"node":8,"name":"a"}])");
   EXPECT_EQ(found(selector, R"("within":[8],"css":"a","give":["name"],"most":1)"), R"([{"node":8,"name":"a"}])");
-  EXPECT_EQ(found(selector, R"("within":[8],"xpath":".","give":["inner_html"],"most":1)"), R"([{"node":8,"inner_html":"one"}])");
-  EXPECT_EQ(found(selector, R"x("within":[8],"xpath":"./node()","give":["text","attributes","name"])x"), R"([{"text":"one"}])");
+  EXPECT_EQ(found(selector, R"("within":[8],"xpath":".","give":["inner_html"],"most":1)"),
+            R"([{"node":8,"inner_html":"one"}])");
+  EXPECT_EQ(found(selector, R"x("within":[8],"xpath":"./node()","give":["text","attributes","name"])x"),
+            R"([{"text":"one"}])");
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ TEST(PageSettings, HaveEachMemberOfTheRequest) {
           "last_modified":false,"robots":false,
           "render":{"script":"go","run_at":"start","width":800,"height":600,"images":true,"else":1}})");
   EXPECT_EQ(request.method, said<std::string>("POST"));
-  EXPECT_THAT(request.headers, ElementsAre(Pair("Accept", said<std::string>("a")), Pair("X-B", said<std::string>("ü"))));
+  EXPECT_THAT(request.headers,
+              ElementsAre(Pair("Accept", said<std::string>("a")), Pair("X-B", said<std::string>("ü"))));
   EXPECT_THAT(request.cookies, ElementsAre(Pair("lang", said<std::string>("en"))));
   EXPECT_EQ(request.body, said<std::string>("a=b"));
   EXPECT_EQ(request.timeout, said<Duration>(1ms));
@@ -119,7 +120,8 @@ TEST(PageSettings, RefuseWhatIsOutOfRangeOrOfAnotherType) {
 
 TEST(PageSettings, HaveTheMembersThatTheyName) {
   // Each of them is read: what none can be is refused.
-  for (const std::string& name : request_member_names()) EXPECT_THAT(request_error("{\"" + name + "\":[1]}"), HasSubstr("request." + name)) << name;
+  for (const std::string& name : request_member_names())
+    EXPECT_THAT(request_error("{\"" + name + "\":[1]}"), HasSubstr("request." + name)) << name;
   for (const std::string& name : render_member_names()) {
     EXPECT_THAT(request_error("{\"render\":{\"" + name + "\":[1]}}"), HasSubstr("request.render." + name)) << name;
   }
@@ -143,9 +145,11 @@ TEST(PageSettings, HaveTheMembersThatTheyName) {
 }
 
 TEST(PageSettings, PutAFilesRuleBeforeTheFile) {
-  const PageSettings file = file_settings(request_of(R"({"method":"POST","headers":{"a":"rule"},"cookies":null})"),
-                                          request_of(R"({"headers":{"A":"project","B":"project"},"cookies":{"c":"d"},"redirects":1})"));
-  EXPECT_EQ(stored(file), R"({"request":{"method":"POST","headers":{"a":"rule","B":"project"},"cookies":null,"redirects":1}})");
+  const PageSettings file =
+      file_settings(request_of(R"({"method":"POST","headers":{"a":"rule"},"cookies":null})"),
+                    request_of(R"({"headers":{"A":"project","B":"project"},"cookies":{"c":"d"},"redirects":1})"));
+  EXPECT_EQ(stored(file),
+            R"({"request":{"method":"POST","headers":{"a":"rule","B":"project"},"cookies":null,"redirects":1}})");
   EXPECT_TRUE(file_settings({}, {}).is_empty());
 }
 
@@ -171,7 +175,8 @@ TEST(PageSettings, LetNothingIntoARequestThatWouldBeAnotherHeader) {
 TEST(PageSettings, HaveSoManyHeadersAndNoMore) {
   std::string many;
   for (std::size_t i = 0; i < RequestSettings::kMostNamed; ++i) many += "\"H" + std::to_string(i) + "\":\"x\",";
-  EXPECT_EQ(request_of(R"({"headers":{)" + many.substr(0, many.size() - 1) + "}}").headers.size(), RequestSettings::kMostNamed);
+  EXPECT_EQ(request_of(R"({"headers":{)" + many.substr(0, many.size() - 1) + "}}").headers.size(),
+            RequestSettings::kMostNamed);
   EXPECT_THAT(request_error(R"({"headers":{)" + many + R"("more":"x"}})"), HasSubstr("at most 200"));
 }
 
@@ -199,14 +204,15 @@ TEST(PageSettings, TakeAProxyOrNone) {
 }
 
 TEST(PageSettings, AreStoredAndReadAgain) {
-  for (const std::string json :
-       {R"({"priority":-3,"age_ms":5,"tag":"v2","retries":5,"recrawl":true,"time_limit_ms":1500})",
-        R"({"priority":null,"age_ms":null,"tag":null,"retries":null,"recrawl":null,"time_limit_ms":null})",
-        R"({"request":{"method":"PUT","headers":{"A":"b","C":null},"cookies":{"d":"e"},"body":"x","timeout_ms":1,)"
-        R"("connect_timeout_ms":2,"redirects":3,"verify_certificate":true,"proxy":"h:1","etag":true,"last_modified":"x","robots":true,)"
-        R"("render":{"script":"go","run_at":"start","width":1,"height":2,"images":true}}})",
-        R"({"request":{"headers":null,"cookies":null,"body_base64":"/w==","proxy":false,"etag":false,"render":{}}})",
-        R"({"request":{"body":null,"render":null}})"}) {
+  for (
+      const std::string json :
+      {R"({"priority":-3,"age_ms":5,"tag":"v2","retries":5,"recrawl":true,"time_limit_ms":1500})",
+       R"({"priority":null,"age_ms":null,"tag":null,"retries":null,"recrawl":null,"time_limit_ms":null})",
+       R"({"request":{"method":"PUT","headers":{"A":"b","C":null},"cookies":{"d":"e"},"body":"x","timeout_ms":1,)"
+       R"("connect_timeout_ms":2,"redirects":3,"verify_certificate":true,"proxy":"h:1","etag":true,"last_modified":"x","robots":true,)"
+       R"("render":{"script":"go","run_at":"start","width":1,"height":2,"images":true}}})",
+       R"({"request":{"headers":null,"cookies":null,"body_base64":"/w==","proxy":false,"etag":false,"render":{}}})",
+       R"({"request":{"body":null,"render":null}})"}) {
     const PageSettings settings = settings_of(json);
     EXPECT_EQ(stored(settings), json);
     EXPECT_EQ(settings_of(stored(settings)), settings);
@@ -226,31 +232,36 @@ TEST(PageSettings, OfThePageGoBeforeTheRulesAndThoseBeforeTheDefaults) {
 }
 
 TEST(PageSettings, AreMergedHeaderByHeader) {
-  const PageSettings all = merged(settings_of(R"({"request":{"headers":{"user-agent":"page"},"cookies":{"a":"page"}}})"),
-                                  settings_of(R"({"request":{"headers":{"User-Agent":"rule","X":"rule"},"cookies":{"A":"rule"}}})"),
-                                  settings_of(R"({"request":{"headers":{"x":"defaults","Y":"defaults"},"method":"POST"}})"));
+  const PageSettings all =
+      merged(settings_of(R"({"request":{"headers":{"user-agent":"page"},"cookies":{"a":"page"}}})"),
+             settings_of(R"({"request":{"headers":{"User-Agent":"rule","X":"rule"},"cookies":{"A":"rule"}}})"),
+             settings_of(R"({"request":{"headers":{"x":"defaults","Y":"defaults"},"method":"POST"}})"));
   EXPECT_EQ(stored(all), R"({"request":{"method":"POST","headers":{"user-agent":"page","X":"rule","Y":"defaults"},)"
                          R"("cookies":{"a":"page","A":"rule"}}})");
 }
 
 TEST(PageSettings, TakenBackLetNothingBehindThemCount) {
-  const PageSettings all = merged(settings_of(R"({"priority":null,"request":{"headers":{"X":null},"cookies":null}})"),
-                                  settings_of(R"({"priority":2,"request":{"headers":{"x":"rule","Y":"rule"},"cookies":{"a":"b"}}})"),
-                                  settings_of(R"({"request":{"cookies":{"c":"d"}}})"));
+  const PageSettings all =
+      merged(settings_of(R"({"priority":null,"request":{"headers":{"X":null},"cookies":null}})"),
+             settings_of(R"({"priority":2,"request":{"headers":{"x":"rule","Y":"rule"},"cookies":{"a":"b"}}})"),
+             settings_of(R"({"request":{"cookies":{"c":"d"}}})"));
   EXPECT_EQ(all.priority, taken_back<std::int32_t>());
   EXPECT_EQ(stored(settled(all)), R"({"request":{"headers":{"Y":"rule"}}})");
-  EXPECT_EQ(stored(settled(merged({}, settings_of(R"({"request":{"cookies":null}})"), settings_of(R"({"request":{"cookies":{"c":"d"}}})")))),
+  EXPECT_EQ(stored(settled(merged({}, settings_of(R"({"request":{"cookies":null}})"),
+                                  settings_of(R"({"request":{"cookies":{"c":"d"}}})")))),
             "{}");
 }
 
 TEST(PageSettings, TakeBackAWholeRequest) {
-  const PageSettings all = merged(settings_of(R"({"priority":1,"request":null})"),
-                                  settings_of(R"({"request":{"method":"POST","headers":{"A":"b"},"robots":false}})"), {});
+  const PageSettings all =
+      merged(settings_of(R"({"priority":1,"request":null})"),
+             settings_of(R"({"request":{"method":"POST","headers":{"A":"b"},"robots":false}})"), {});
   EXPECT_EQ(stored(settled(all)), R"({"priority":1})");
 }
 
 TEST(PageSettings, LoseTheHeadersThatOnlyTheClientMaySet) {
-  RequestSettings request = request_of(R"({"headers":{"HOST":"a","Accept":"b","Content-length":"1","Connection":"x"}})");
+  RequestSettings request =
+      request_of(R"({"headers":{"HOST":"a","Accept":"b","Content-length":"1","Connection":"x"}})");
   EXPECT_THAT(take_out_clients_headers(request), ElementsAre("HOST", "Content-length", "Connection"));
   EXPECT_THAT(request.headers, ElementsAre(Pair("Accept", said<std::string>("b"))));
 }
@@ -265,7 +276,8 @@ TEST(PageSettings, GiveTheTermsOfAPage) {
   EXPECT_EQ(same.retries, 9u);
   EXPECT_EQ(same.age, kNeverOld);
   EXPECT_EQ(same.tag, 11u);
-  const PageTerms terms = terms_of(settings_of(R"({"priority":1,"age_ms":1000,"tag":"x","retries":0,"recrawl":true})"), usual);
+  const PageTerms terms =
+      terms_of(settings_of(R"({"priority":1,"age_ms":1000,"tag":"x","retries":0,"recrawl":true})"), usual);
   EXPECT_EQ(terms.priority, 1);
   EXPECT_EQ(terms.age, Duration{1s});
   EXPECT_EQ(terms.tag, page_tag("x"));

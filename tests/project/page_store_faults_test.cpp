@@ -1,5 +1,5 @@
-// Batches of pages that flush() has acknowledged are there after the disk has failed, whenever and however it did; of the others the
-// first few, each whole. As store/url_store_faults_test.cpp, for the store of projects.
+// Batches of pages that flush() has acknowledged are there after the disk has failed, whenever and however it did; of
+// the others the first few, each whole. As store/url_store_faults_test.cpp, for the store of projects.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -31,14 +31,17 @@ class PageStoreFaultsTest : public ::testing::Test {
   // All that a store has, but for what says nothing of its batches.
   static std::string contents(PageStore& store) {
     std::string all;
-    for (const ProjectRecord& project : *store.projects()) all += fmt::format("project {} {}\n", project.id, project.counters);
+    for (const ProjectRecord& project : *store.projects())
+      all += fmt::format("project {} {}\n", project.id, project.counters);
     for (ProjectId project = 1; project <= kFaultProjects; ++project) {
       for (const PageRecord& page : all_pages(store, project)) {
-        all += fmt::format("{} {} {} {} {}\n", page.id, page.rule, to_string(page.known.state), page.status_code, page.error.size());
+        all += fmt::format("{} {} {} {} {}\n", page.id, page.rule, to_string(page.known.state), page.status_code,
+                           page.error.size());
       }
       for (const std::string& row : all_results(store, project)) all += row + "\n";
       for (const std::string& news : feed_of(store, project)) all += news + "\n";
-      for (const RoundRecord& round : *store.rounds(project, 100)) all += fmt::format("round {} {}\n", round.number, round.pages);
+      for (const RoundRecord& round : *store.rounds(project, 100))
+        all += fmt::format("round {} {}\n", round.number, round.pages);
       for (const SinkRow& sink : *store.sinks(project)) all += fmt::format("sink {} {}\n", sink.name, sink.cursor);
       all += fmt::format("{} results\n", *store.count_results(project));
     }
@@ -58,13 +61,19 @@ class PageStoreFaultsTest : public ::testing::Test {
       batch.added.back().rule = fmt::format("rule{}", random.below(4));
     }
     for (auto n = random.below(4); n > 0; --n) {
-      batch.changes.push_back({.id = any(), .known = {.state = random.chance(0.5) ? PageState::done : PageState::failed}, .outcome = PageChange::Outcome{.status_code = 200, .error = std::string(random.below(200), 'e')}});
+      batch.changes.push_back(
+          {.id = any(),
+           .known = {.state = random.chance(0.5) ? PageState::done : PageState::failed},
+           .outcome = PageChange::Outcome{.status_code = 200, .error = std::string(random.below(200), 'e')}});
     }
     for (auto n = random.below(4); n > 0; --n) {
       if (random.chance(0.3)) batch.replaced.push_back({any(), {"0"}});
-      batch.results.push_back(result(any(), fmt::format("{}", random.below(3)), random.chance(0.2) ? std::optional<std::string>() : std::string(random.below(300), 'v')));
+      batch.results.push_back(
+          result(any(), fmt::format("{}", random.below(3)),
+                 random.chance(0.2) ? std::optional<std::string>() : std::string(random.below(300), 'v')));
     }
-    batch.rounds.push_back({.project = project, .number = 1, .pages = static_cast<std::uint64_t>(last), .cause = "start"});
+    batch.rounds.push_back(
+        {.project = project, .number = 1, .pages = static_cast<std::uint64_t>(last), .cause = "start"});
     if (random.chance(0.3)) batch.sinks.push_back({project, "s", last, "", ""});
     ProjectRecord record = some_project(project);
     record.counters = fmt::format("{}", last);
@@ -82,7 +91,8 @@ class PageStoreFaultsTest : public ::testing::Test {
     for (int number = 0; number < kPageRounds; ++number) {
       for (auto batches = 1 + random.below(3); batches > 0; --batches) {
         const ProjectId project = number > 9 || random.chance(0.5) ? 1 : 2;
-        PageBatch& batch = rounds_[static_cast<std::size_t>(number)].emplace_back(draw_batch(random, project, last[project - 1]));
+        PageBatch& batch =
+            rounds_[static_cast<std::size_t>(number)].emplace_back(draw_batch(random, project, last[project - 1]));
         if (number == 9 && batches == 1) batch.forgotten = {2};
         reference->submit(batch);
         EXPECT_TRUE(reference->flush());
@@ -142,7 +152,9 @@ class PageStoreFaultsTest : public ::testing::Test {
     const std::string found = contents(*store);
     bool as_some = false;
     for (std::size_t i = acknowledged_; i <= submitted_; ++i) as_some |= found == states_[i];
-    EXPECT_TRUE(as_some) << found << "\nacknowledged:\n" << states_[acknowledged_] << "\nsubmitted:\n" << states_[submitted_];
+    EXPECT_TRUE(as_some) << found << "\nacknowledged:\n"
+                         << states_[acknowledged_] << "\nsubmitted:\n"
+                         << states_[submitted_];
     put(*store, {.added = {some_page(page_at(1'000'000))}});
     EXPECT_TRUE(store->close());
   }

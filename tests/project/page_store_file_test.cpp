@@ -69,7 +69,8 @@ TEST_F(PageFileTest, IsForItsOwnerAloneWhereItIsPrivate) {
   fs::permissions(file_, fs::perms::owner_read | fs::perms::owner_write | fs::perms::others_read);
   const auto store = open_pages(file_, {.is_private = true});
   put(*store, {.added = {some_page(page_at(1))}});
-  for (const char* const beside : {"", "-wal", "-shm"}) EXPECT_EQ(fs::status(file_ + beside).permissions() & kOthers, fs::perms::none) << beside;
+  for (const char* const beside : {"", "-wal", "-shm"})
+    EXPECT_EQ(fs::status(file_ + beside).permissions() & kOthers, fs::perms::none) << beside;
 }
 
 TEST_F(PageFileTest, LeavesAFileThatIsNotItsOwn) {
@@ -112,7 +113,8 @@ class OlderPageFileTest : public PageFileTest {
   void SetUp() override {
     put(*open_pages(file_), {.projects = {some_project(1)}, .added = {full_page(page_at(1))}});
     run_sql(
-        "ALTER TABLE pages DROP COLUMN track; ALTER TABLE projects DROP COLUMN start_wanted; ALTER TABLE rounds DROP COLUMN coverage; "
+        "ALTER TABLE pages DROP COLUMN track; ALTER TABLE projects DROP COLUMN start_wanted; ALTER TABLE rounds DROP "
+        "COLUMN coverage; "
         "ALTER TABLE rounds DROP COLUMN alarms; PRAGMA user_version = 1");
   }
   Error refusal_to_look() const {
@@ -126,7 +128,8 @@ class OlderPageFileTest : public PageFileTest {
     if (child == 0) {
       if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(2);
       const Error refused = refusal_to_look();
-      if (!refused.message.contains(words)) (void)::write(STDERR_FILENO, refused.message.data(), refused.message.size());
+      if (!refused.message.contains(words))
+        (void)::write(STDERR_FILENO, refused.message.data(), refused.message.size());
       ::_exit(refused.code == Errc::io && refused.message.contains(words) ? 0 : 1);
     }
     int status = 0;
@@ -137,7 +140,9 @@ class OlderPageFileTest : public PageFileTest {
 
 TEST_F(OlderPageFileTest, ItsOwnerBringsItForward) {
   const auto store = open_pages(file_);
-  put(*store, {.changes = {{.id = page_at(1), .known = full_page(page_at(1)).known, .outcome = PageChange::Outcome{.track = R"({"pages":1})"}}}});
+  put(*store, {.changes = {{.id = page_at(1),
+                            .known = full_page(page_at(1)).known,
+                            .outcome = PageChange::Outcome{.track = R"({"pages":1})"}}}});
   const auto pages = all_pages(*store);
   ASSERT_EQ(pages.size(), 1u);
   EXPECT_EQ(pages.front().name, full_page(page_at(1)).name);
@@ -164,7 +169,9 @@ TEST_F(OlderPageFileTest, WhileAnotherProcessOwnsItALookSaysSo) {
   const std::string before = content();
   const Error refused = refusal_to_look();
   EXPECT_EQ(refused.code, Errc::busy);
-  EXPECT_THAT(refused.message, HasSubstr(file_ + ": another argiope is using it; an older argiope made it: it is brought up to date once"));
+  EXPECT_THAT(
+      refused.message,
+      HasSubstr(file_ + ": another argiope is using it; an older argiope made it: it is brought up to date once"));
   EXPECT_EQ(content(), before);
 }
 
@@ -189,9 +196,11 @@ TEST_F(OlderPageFileTest, WhereItMayNotBeWrittenALookSaysWhatToDo) {
   const std::string before = content();
   fs::permissions(file_, fs::perms(0444));
   fs::permissions(folder_.file(""), fs::perms(0555));
-  expect_refused_to_nobody("; its folder may not be written, and reading it makes files beside it: look as a user who may write there");
+  expect_refused_to_nobody(
+      "; its folder may not be written, and reading it makes files beside it: look as a user who may write there");
   fs::permissions(folder_.file(""), fs::perms(0777));
-  expect_refused_to_nobody("; an older argiope made it: a user who may write it and its folder brings it up to date by looking at it");
+  expect_refused_to_nobody(
+      "; an older argiope made it: a user who may write it and its folder brings it up to date by looking at it");
   fs::permissions(folder_.file(""), fs::perms(0700));
   EXPECT_EQ(content(), before);
 }
@@ -207,7 +216,8 @@ TEST_F(PageFileTest, SaysWhereItCannotBe) {
 TEST_F(PageFileTest, ReadsWhatOtherProgramsHaveWritten) {
   put(*open_pages(file_), {.added = {some_page(page_at(1)), some_page(page_at(2))}});
   run_sql(
-      "UPDATE pages SET state = 99, wait = -1, priority = 1 << 40, due = -5, interval = 9223372036854775807, retried = -1, rule_id = 77, "
+      "UPDATE pages SET state = 99, wait = -1, priority = 1 << 40, due = -5, interval = 9223372036854775807, retried = "
+      "-1, rule_id = 77, "
       "own = 'age=9223372036854775807 what=1 priority=x  retries=99999999999 =', name = 7 WHERE page_id & 1");
   const auto store = open_pages(file_);
   const PageRecord page = all_pages(*store).at(0);
@@ -260,13 +270,15 @@ TEST_F(PageFileTest, NoticesThatItWasDeleted) {
 
 TEST_F(PageFileTest, IsReadWhileItIsWritten) {
   const auto store = open_pages(file_);
-  put(*store, {.projects = {some_project(1)}, .added = {full_page(page_at(1))}, .results = {result(page_at(1), "a", "1")}});
+  put(*store,
+      {.projects = {some_project(1)}, .added = {full_page(page_at(1))}, .results = {result(page_at(1), "a", "1")}});
   auto looked = open_page_store_to_look(file_);
   ASSERT_TRUE(looked) << looked.error().message;
   PageStore& look = **looked;
   EXPECT_THAT(all_pages(look), ElementsAre(full_page(page_at(1))));
   EXPECT_EQ(look.next_project_id(), 2);
-  put(*store, {.added = {some_page(page_at(2))}, .changes = {{.id = page_at(1), .known = {.state = PageState::visiting}}}});
+  put(*store,
+      {.added = {some_page(page_at(2))}, .changes = {{.id = page_at(1), .known = {.state = PageState::visiting}}}});
   EXPECT_EQ(known_ids(look).size(), 2u);
   EXPECT_EQ(all_pages(look).at(0).known.state, PageState::visiting) << "as it is";
   EXPECT_THAT(all_results(look), ElementsAre("1/a=1"));
@@ -283,7 +295,8 @@ TEST_F(PageFileTest, IsReadWhileItIsWritten) {
 }
 
 TEST_F(PageFileTest, IsReadWithoutAnOwnerAndNotChanged) {
-  put(*open_pages(file_), {.added = {some_page(page_at(1))}, .changes = {{.id = page_at(1), .known = {.state = PageState::visiting}}}});
+  put(*open_pages(file_),
+      {.added = {some_page(page_at(1))}, .changes = {{.id = page_at(1), .known = {.state = PageState::visiting}}}});
   const std::string before = content();
   {
     const auto look = open_page_store_to_look(file_);
@@ -313,14 +326,16 @@ TEST_F(PageFileTest, WaitsAgainForVisitsThatWereCutShort) {
 
 // --- killed ----------------------------------------------------------------------------------------------------------
 
-// A writer whose batch number n visits page n, which gives a result and three pages more, and counts in its project's counters.
+// A writer whose batch number n visits page n, which gives a result and three pages more, and counts in its project's
+// counters.
 PageBatch ledger_batch(std::int64_t number) {
   PageBatch batch{.at = kStoreNoon + std::chrono::seconds{number}};
   if (number == 0) {
     batch.added.push_back(some_page(page_at(1)));
   } else {
     const PageId visited = page_at(number);
-    batch.changes.push_back({.id = visited, .known = {.state = PageState::done}, .outcome = PageChange::Outcome{.status_code = 200}});
+    batch.changes.push_back(
+        {.id = visited, .known = {.state = PageState::done}, .outcome = PageChange::Outcome{.status_code = 200}});
     batch.results.push_back(result(visited, "a", fmt::format("{}", number)));
     if (number > 1) batch.results.push_back(result(page_at(number - 1), "a", std::nullopt));
     for (std::int64_t i = 2; i <= 4; ++i) batch.added.push_back(some_page(page_at((number - 1) * 3 + i)));
@@ -341,7 +356,8 @@ void expect_ledger(PageStore& store, std::int64_t confirmed) {
   std::int64_t number = 0, right = 0;
   for (const PageRecord& page : pages) {
     const bool is_done = ++number <= last;
-    right += page.id == page_at(number) && page.rule == "item" && page.known.state == (is_done ? PageState::done : PageState::waiting) &&
+    right += page.id == page_at(number) && page.rule == "item" &&
+             page.known.state == (is_done ? PageState::done : PageState::waiting) &&
              page.status_code == (is_done ? 200 : 0);
   }
   ASSERT_EQ(right, number);
@@ -360,7 +376,8 @@ void expect_ledger(PageStore& store, std::int64_t confirmed) {
   EXPECT_EQ(std::ssize(*store.read_feed(1, 0, 1'000'000)), last < 1 ? 0 : 2 * last - 1);
 }
 
-// Runs `write(confirm)` in a process of its own and kills it behind so many confirmations, and a while. The last one that it has given.
+// Runs `write(confirm)` in a process of its own and kills it behind so many confirmations, and a while. The last one
+// that it has given.
 template <class Write>
 std::int64_t killed_after(std::int64_t confirmations, std::int64_t spins, const Write& write) {
   int pipe[2];
@@ -456,7 +473,8 @@ class Stopwatch {
   TimePoint began_ = clock_.now();
 };
 
-// Printed, for ARGIOPE_PAGES pages, e.g. 1000000, in the new file ARGIOPE_PAGES_FILE: other tests are on a disk in memory.
+// Printed, for ARGIOPE_PAGES pages, e.g. 1000000, in the new file ARGIOPE_PAGES_FILE: other tests are on a disk in
+// memory.
 TEST_F(PageFileTest, PrintsHowFastItIs) {
   if (const char* const elsewhere = std::getenv("ARGIOPE_PAGES_FILE"); elsewhere != nullptr) file_ = elsewhere;
   const auto most = static_cast<std::int64_t>(from_environment("ARGIOPE_PAGES", 20'000));
@@ -468,9 +486,11 @@ TEST_F(PageFileTest, PrintsHowFastItIs) {
     PageBatch batch{.at = kStoreNoon};
     const PageId visited = page_at(visits + 1);
     if (visits > 0) {
-      batch.changes.push_back({.id = visited,
-                               .known = {.state = PageState::done, .succeeded_at = kStoreNoon, .ended_at = kStoreNoon, .tag = 7},
-                               .outcome = PageChange::Outcome{.status_code = 200, .etag = "\"33a64df551425fcc55e4\"", .digest = 12345678901}});
+      batch.changes.push_back(
+          {.id = visited,
+           .known = {.state = PageState::done, .succeeded_at = kStoreNoon, .ended_at = kStoreNoon, .tag = 7},
+           .outcome =
+               PageChange::Outcome{.status_code = 200, .etag = "\"33a64df551425fcc55e4\"", .digest = 12345678901}});
       batch.results.push_back(result(visited, "", R"({"title":"A title of some words","price":12.5})"));
       batch.replaced.push_back({visited, {""}});
     }
@@ -486,9 +506,11 @@ TEST_F(PageFileTest, PrintsHowFastItIs) {
     while (store->backlog() > 100'000) ASSERT_TRUE(store->flush());
   }
   ASSERT_TRUE(store->flush());
-  fmt::print("{} visits, each with {} pages and a result: {:.0f} visits/s\n", visits, kFound, static_cast<double>(visits) / writing.seconds());
+  fmt::print("{} visits, each with {} pages and a result: {:.0f} visits/s\n", visits, kFound,
+             static_cast<double>(visits) / writing.seconds());
   ASSERT_TRUE(store->close());
-  fmt::print("{:.0f} bytes a page with its share of results and feed\n", static_cast<double>(fs::file_size(file_)) / static_cast<double>(most));
+  fmt::print("{:.0f} bytes a page with its share of results and feed\n",
+             static_cast<double>(fs::file_size(file_)) / static_cast<double>(most));
   const Stopwatch opening;
   store = open_pages(file_);
   fmt::print("opened in {:.3f} s\n", opening.seconds());

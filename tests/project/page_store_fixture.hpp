@@ -15,9 +15,11 @@
 
 namespace argiope {
 
-inline constexpr WallTime kStoreNoon = std::chrono::sys_days{std::chrono::year{2026} / 11 / 23} + std::chrono::hours{12};
+inline constexpr WallTime kStoreNoon =
+    std::chrono::sys_days{std::chrono::year{2026} / 11 / 23} + std::chrono::hours{12};
 
-inline std::unique_ptr<PageStore> open_pages(const std::string& path, const PageStoreOptions& options = {.linger = std::chrono::milliseconds{1}}) {
+inline std::unique_ptr<PageStore> open_pages(const std::string& path, const PageStoreOptions& options = {
+                                                                          .linger = std::chrono::milliseconds{1}}) {
   auto store = open_page_store(path, options);
   EXPECT_TRUE(store) << store.error().message;
   return store ? std::move(*store) : nullptr;
@@ -65,10 +67,17 @@ inline PageRecord full_page(PageId id) {
 }
 
 inline ProjectRecord some_project(ProjectId id) {
-  return {.id = id, .name = fmt::format("project{}", id), .version = 1, .status = "RUNNING", .made_at = kStoreNoon, .changed_at = kStoreNoon};
+  return {.id = id,
+          .name = fmt::format("project{}", id),
+          .version = 1,
+          .status = "RUNNING",
+          .made_at = kStoreNoon,
+          .changed_at = kStoreNoon};
 }
 
-inline ResultChange result(PageId page, std::string part, std::optional<std::string> value) { return {page, std::move(part), std::move(value)}; }
+inline ResultChange result(PageId page, std::string part, std::optional<std::string> value) {
+  return {page, std::move(part), std::move(value)};
+}
 
 inline void put(PageStore& store, PageBatch batch) {
   if (batch.at == WallTime{}) batch.at = kStoreNoon;
@@ -95,7 +104,8 @@ inline std::vector<PageId> known_ids(PageStore& store, ProjectId project = 1) {
   return ids;
 }
 
-inline std::vector<std::string> all_results(PageStore& store, ProjectId project = 1, const std::optional<PageStore::ResultPlace>& after = {}) {
+inline std::vector<std::string> all_results(PageStore& store, ProjectId project = 1,
+                                            const std::optional<PageStore::ResultPlace>& after = {}) {
   std::vector<std::string> results;
   EXPECT_TRUE(store.scan_results(project, after, [&](const ResultRow& row) {
     results.push_back(fmt::format("{}/{}={}", number_of(row.page), row.part, row.value));
@@ -123,7 +133,8 @@ inline PageBatch whole_project(ProjectId project, std::int64_t pages) {
                   .rounds = {{.project = project, .number = 1, .began = kStoreNoon, .cause = "start"}},
                   .sinks = {{project, "sink", 1, "", ""}},
                   .at = kStoreNoon};
-  for (std::int64_t number = 1; number <= 50; ++number) batch.versions.push_back({.project = project, .number = number, .text = "{}"});
+  for (std::int64_t number = 1; number <= 50; ++number)
+    batch.versions.push_back({.project = project, .number = number, .text = "{}"});
   for (std::int64_t number = 1; number <= pages; ++number) {
     batch.added.push_back(some_page(page_at(number, project)));
     batch.results.push_back(result(page_at(number, project), "a", "1"));
@@ -137,11 +148,13 @@ inline std::int64_t rows_in_file(const std::string& path, ProjectId project) {
   EXPECT_EQ(sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
   sqlite3_busy_timeout(database, 5000);
   std::int64_t rows = 0;
-  for (const char* counted : {"projects WHERE project_id", "versions WHERE project_id", "rules WHERE project_id", "feed WHERE project_id",
-                              "rounds WHERE project_id", "sinks WHERE project_id", "tallies WHERE project_id", "pages WHERE page_id >> 40",
-                              "results WHERE page_id >> 40"}) {
+  for (const char* counted : {"projects WHERE project_id", "versions WHERE project_id", "rules WHERE project_id",
+                              "feed WHERE project_id", "rounds WHERE project_id", "sinks WHERE project_id",
+                              "tallies WHERE project_id", "pages WHERE page_id >> 40", "results WHERE page_id >> 40"}) {
     sqlite3_stmt* query = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(database, fmt::format("SELECT count(*) FROM {} = {}", counted, project).c_str(), -1, &query, nullptr), SQLITE_OK);
+    EXPECT_EQ(sqlite3_prepare_v2(database, fmt::format("SELECT count(*) FROM {} = {}", counted, project).c_str(), -1,
+                                 &query, nullptr),
+              SQLITE_OK);
     EXPECT_EQ(sqlite3_step(query), SQLITE_ROW) << counted;
     rows += sqlite3_column_int64(query, 0);
     sqlite3_finalize(query);

@@ -64,7 +64,8 @@ TEST_P(PageStoreTest, GivesAPageBackAsItWasAdded) {
 }
 
 TEST_P(PageStoreTest, KeepsLimitsOfEveryNumber) {
-  PageRecord page = full_page(page_at((std::int64_t{1} << kPageNumberBits) - 1, std::numeric_limits<std::int32_t>::max() / 1024));
+  PageRecord page =
+      full_page(page_at((std::int64_t{1} << kPageNumberBits) - 1, std::numeric_limits<std::int32_t>::max() / 1024));
   page.fingerprint = std::numeric_limits<std::uint64_t>::max();
   page.host_id = std::numeric_limits<std::uint32_t>::max();
   page.known.priority = std::numeric_limits<std::int32_t>::min();
@@ -129,7 +130,8 @@ TEST_P(PageStoreTest, ChangesWhatIsSaidAndKeepsTheRest) {
 TEST_P(PageStoreTest, ScansTheKnownOfOneProjectInOrder) {
   PageBatch batch;
   for (std::int64_t number = 10'000; number > 0; --number) {
-    if (number % 7 != 0) batch.added.push_back(number % 2 == 0 ? full_page(page_at(number, 2)) : some_page(page_at(number, 2)));
+    if (number % 7 != 0)
+      batch.added.push_back(number % 2 == 0 ? full_page(page_at(number, 2)) : some_page(page_at(number, 2)));
   }
   batch.added.push_back(some_page(page_at(1, 1)));
   batch.added.push_back(some_page(page_at(1, 3)));
@@ -266,12 +268,29 @@ TEST_P(PageStoreTest, KeepsProjectsAndNeverGivesAnIdOutTwice) {
 
 TEST_P(PageStoreTest, KeepsVersionsHostsRoundsAndSinks) {
   const auto version = [](std::int64_t number) {
-    return ProjectVersion{.project = 1, .number = number, .made_at = kStoreNoon, .text = "{}", .source = "a = 1", .script = "s", .note = "n"};
+    return ProjectVersion{.project = 1,
+                          .number = number,
+                          .made_at = kStoreNoon,
+                          .text = "{}",
+                          .source = "a = 1",
+                          .script = "s",
+                          .note = "n"};
   };
   const auto round = [](std::int64_t number, std::optional<WallTime> ended) {
-    return RoundRecord{.project = 1, .number = number, .began = kStoreNoon, .ended = ended, .finished_told = ended.has_value(), .pages = 5, .failed = 1, .results = 3, .cause = "every"};
+    return RoundRecord{.project = 1,
+                       .number = number,
+                       .began = kStoreNoon,
+                       .ended = ended,
+                       .finished_told = ended.has_value(),
+                       .pages = 5,
+                       .failed = 1,
+                       .results = 3,
+                       .cause = "every"};
   };
-  PageBatch batch{.versions = {version(1), version(2), version(3)}, .hosts = {{2, "https://b"}, {1, "data:"}}, .rounds = {round(1, {}), round(2, {})}, .sinks = {{1, "b", 7, "{}", "t"}, {1, "a", 0, "", ""}, {2, "a", 1, "", ""}}};
+  PageBatch batch{.versions = {version(1), version(2), version(3)},
+                  .hosts = {{2, "https://b"}, {1, "data:"}},
+                  .rounds = {round(1, {}), round(2, {})},
+                  .sinks = {{1, "b", 7, "{}", "t"}, {1, "a", 0, "", ""}, {2, "a", 1, "", ""}}};
   put(*store_, batch);
   put(*store_, {.rounds = {round(1, kStoreNoon + 1s)}, .sinks = {{1, "b", 8, "", ""}}});
   reopen();
@@ -297,12 +316,14 @@ TEST_P(PageStoreTest, KeepsVersionsHostsRoundsAndSinks) {
 
 TEST_P(PageStoreTest, TellsOfResultsWhatBecameOfThem) {
   const PageId page = page_at(1), other = page_at(2);
-  put(*store_, {.added = {some_page(page), some_page(other)}, .results = {result(page, "a", "1"), result(page, "b", "2"), result(other, "", "3")}});
+  put(*store_, {.added = {some_page(page), some_page(other)},
+                .results = {result(page, "a", "1"), result(page, "b", "2"), result(other, "", "3")}});
   EXPECT_THAT(all_results(*store_), ElementsAre("1/a=1", "1/b=2", "2/=3"));
   EXPECT_THAT(feed_of(*store_), ElementsAre("added 1/a=1", "added 1/b=2", "added 2/=3"));
   const std::int64_t seen = store_->read_feed(1, 0, 3)->back().number;
 
-  put(*store_, {.results = {result(page, "a", "1"), result(page, "b", "5"), result(page, "c", std::nullopt)}, .at = kStoreNoon + 1s});
+  put(*store_, {.results = {result(page, "a", "1"), result(page, "b", "5"), result(page, "c", std::nullopt)},
+                .at = kStoreNoon + 1s});
   EXPECT_THAT(feed_of(*store_, 1, seen), ElementsAre("changed 1/b=5"));
   put(*store_, {.results = {result(page, "b", std::nullopt)}, .at = kStoreNoon + 2s});
   EXPECT_THAT(feed_of(*store_, 1, seen), ElementsAre("changed 1/b=5", "gone 1/b=5"));
@@ -357,8 +378,11 @@ TEST_P(PageStoreTest, ShowsMoreResultsAndPagesThanOneStretchHolds) {
 }
 
 TEST_P(PageStoreTest, TellsTheNewestNewsFirst) {
-  put(*store_, {.projects = {some_project(2)}, .added = {some_page(page_at(1)), some_page(page_at(1, 2))}, .at = kStoreNoon});
-  put(*store_, {.results = {result(page_at(1), "a", "1"), result(page_at(1, 2), "", "other"), result(page_at(1), "b", "22")}, .at = kStoreNoon});
+  put(*store_,
+      {.projects = {some_project(2)}, .added = {some_page(page_at(1)), some_page(page_at(1, 2))}, .at = kStoreNoon});
+  put(*store_,
+      {.results = {result(page_at(1), "a", "1"), result(page_at(1, 2), "", "other"), result(page_at(1), "b", "22")},
+       .at = kStoreNoon});
   put(*store_, {.results = {result(page_at(1), "c", "333")}, .at = kStoreNoon});
   constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max();
   const auto values = [&](std::int64_t before, std::size_t most, std::size_t most_bytes) {
@@ -397,7 +421,9 @@ TEST_P(PageStoreTest, GivesNoMoreOfAFeedAtOnceThanHasRoom) {
 
 TEST_P(PageStoreTest, RemovesThePartsThatAVisitNoLongerGives) {
   const PageId page = page_at(1);
-  put(*store_, {.added = {some_page(page)}, .results = {result(page, "a", "1"), result(page, "b", "2"), result(page, "c", "3"), result(page_at(2), "a", "9")}});
+  put(*store_, {.added = {some_page(page)},
+                .results = {result(page, "a", "1"), result(page, "b", "2"), result(page, "c", "3"),
+                            result(page_at(2), "a", "9")}});
   const std::int64_t seen = store_->read_feed(1, 0, 10)->back().number;
   put(*store_, {.replaced = {{page, {"c", "d"}}}, .results = {result(page, "c", "3"), result(page, "d", "4")}});
   EXPECT_THAT(feed_of(*store_, 1, seen), ElementsAre("gone 1/a=1", "gone 1/b=2", "added 1/d=4"));
@@ -463,7 +489,9 @@ TEST_P(PageStoreTest, PrunesTheFeedThatIsOldAndRead) {
 TEST_P(PageStoreTest, CommitsBatchesInTheOrderOfTheirSubmission) {
   put(*store_, {.added = {some_page(page_at(1))}});
   for (int i = 1; i <= 500; ++i) {
-    store_->submit({.changes = {{.id = page_at(1), .known = {.priority = i}}}, .results = {result(page_at(1), "n", fmt::format("{}", i))}, .at = kStoreNoon});
+    store_->submit({.changes = {{.id = page_at(1), .known = {.priority = i}}},
+                    .results = {result(page_at(1), "n", fmt::format("{}", i))},
+                    .at = kStoreNoon});
   }
   ASSERT_TRUE(store_->flush());
   EXPECT_EQ(all_pages(*store_).at(0).known.priority, 500);
@@ -500,7 +528,8 @@ TEST_P(PageStoreTest, RefusesEverythingAfterAWriteThatFails) {
   ASSERT_TRUE(store_->failure());
   store_->submit({.added = {some_page(page_at(3))}});
   EXPECT_FALSE(store_->flush());
-  EXPECT_THAT(known_ids(*store_), ElementsAre(page_at(1))) << "what was committed is there, and nothing of a batch that failed";
+  EXPECT_THAT(known_ids(*store_), ElementsAre(page_at(1)))
+      << "what was committed is there, and nothing of a batch that failed";
   EXPECT_FALSE(store_->close());
 }
 

@@ -16,8 +16,10 @@ constexpr WallTime kTrialTime = std::chrono::sys_days{std::chrono::year{2026} / 
 ProjectDefinition shop_project() {
   ProjectDefinition shop{.name = "shop", .start = {*Url::parse("http://shop.test/")}};
   ProjectRule item, rest;
-  item.extraction = {.name = "item", .match = {"/item/*"}, .fields = {{.name = "title", .sources = {"css:h1"}},
-                                                                       {.name = "price", .sources = {"css:.p"}, .type = FieldType::number}}};
+  item.extraction = {.name = "item",
+                     .match = {"/item/*"},
+                     .fields = {{.name = "title", .sources = {"css:h1"}},
+                                {.name = "price", .sources = {"css:.p"}, .type = FieldType::number}}};
   item.terms.age = 24h;
   item.follow_only = {"/list/*"};
   rest.extraction = {.name = "list", .match = {"/list/*"}};
@@ -66,7 +68,10 @@ TEST(PageTrialTest, SaysRuleFieldsAndWhatBecomesOfEachLink) {
 TEST(PageTrialTest, TakesNothingFromErrorsAndFollowsNothingWithoutARule) {
   const ProjectDefinition shop = shop_project();
   const auto map = ProjectMap::make(shop);
-  FetchedPage page{.url = *Url::parse("http://shop.test/item/1"), .status = 404, .content_type = "text/html", .body = "<h1>Gone</h1>"};
+  FetchedPage page{.url = *Url::parse("http://shop.test/item/1"),
+                   .status = 404,
+                   .content_type = "text/html",
+                   .body = "<h1>Gone</h1>"};
   auto trial = try_page(shop, *map, page.url, &page, nothing_known, kTrialTime);
   EXPECT_TRUE(trial->columns.empty());
   page.links = {{.url = "http://shop.test/list/1"}};
@@ -80,7 +85,10 @@ TEST(PageTrialTest, TakesNothingFromErrorsAndFollowsNothingWithoutARule) {
 
 TEST(PageTrialTest, TakesWhatACrawlKnowsForKnown) {
   UrlRecord record{.mtime = kTrialTime - 1h, .state = UrlState::done, .due = kTrialTime, .priority = 3};
-  EXPECT_EQ(known_page_of(record), (KnownPage{.state = PageState::done, .priority = 3, .succeeded_at = kTrialTime - 1h, .ended_at = kTrialTime - 1h}));
+  EXPECT_EQ(
+      known_page_of(record),
+      (KnownPage{
+          .state = PageState::done, .priority = 3, .succeeded_at = kTrialTime - 1h, .ended_at = kTrialTime - 1h}));
   record.state = UrlState::failed;
   EXPECT_EQ(known_page_of(record)->succeeded_at, WallTime{});
   EXPECT_EQ(known_page_of(record)->state, PageState::failed);
@@ -95,9 +103,12 @@ TEST(PageTrialTest, TakesWhatACrawlKnowsForKnown) {
 
 TEST(AskWordsTest, SayWhatBecomesOfAnAsk) {
   EXPECT_EQ(in_words(AskDecision{.verdict = AskVerdict::add, .reason = AskReason::is_new}), "new");
-  EXPECT_EQ(in_words(AskDecision{.verdict = AskVerdict::again, .reason = AskReason::too_old}), "visited again: older than its age");
-  EXPECT_EQ(in_words(AskDecision{.verdict = AskVerdict::after, .reason = AskReason::forced}), "visited once more: forced");
-  EXPECT_EQ(in_words(AskDecision{.verdict = AskVerdict::change, .reason = AskReason::raised}), "waits already; its priority is raised");
+  EXPECT_EQ(in_words(AskDecision{.verdict = AskVerdict::again, .reason = AskReason::too_old}),
+            "visited again: older than its age");
+  EXPECT_EQ(in_words(AskDecision{.verdict = AskVerdict::after, .reason = AskReason::forced}),
+            "visited once more: forced");
+  EXPECT_EQ(in_words(AskDecision{.verdict = AskVerdict::change, .reason = AskReason::raised}),
+            "waits already; its priority is raised");
   EXPECT_EQ(in_words(AskDecision{.reason = AskReason::is_fresh, .until = WallTime::max()}), "fresh for ever");
   EXPECT_EQ(in_words(AskDecision{.reason = AskReason::waits}), "waits already");
   for (int reason = 0; reason <= static_cast<int>(AskReason::was_cancelled); ++reason) {

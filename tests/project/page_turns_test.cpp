@@ -1,4 +1,5 @@
-// Who goes first where several projects want the same: turns by weight, at a host's pace, at its connections and for the run's places.
+// Who goes first where several projects want the same: turns by weight, at a host's pace, at its connections and for
+// the run's places.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -13,8 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 
 std::string weighted_project(const std::string& name, int weight, const std::string& host) {
-  return R"({"project":{"name":")" + name + R"(","weight":)" + std::to_string(weight) + R"(,"start":["http://)" + host + "/" + name +
-         R"("]},"rule":[{"name":"all"}]})";
+  return R"({"project":{"name":")" + name + R"(","weight":)" + std::to_string(weight) + R"(,"start":["http://)" + host +
+         "/" + name + R"("]},"rule":[{"name":"all"}]})";
 }
 
 class PageTurns : public testing::Test {

@@ -13,7 +13,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-Result<ScriptMessage> script_says(std::string_view line, const OpenVisit& visit = OpenVisit("https://shop.example/en/")) {
+Result<ScriptMessage> script_says(std::string_view line,
+                                  const OpenVisit& visit = OpenVisit("https://shop.example/en/")) {
   return read_script_message(line, [&](std::uint64_t id) { return id == 7 ? &visit : nullptr; });
 }
 template <class Message>
@@ -31,7 +32,8 @@ std::string script_error(std::string_view line) {
   return message ? "" : message.error().message;
 }
 // The answer of these lines.
-VisitAnswer answer_of(std::initializer_list<std::string> lines, OpenVisit visit = OpenVisit("https://shop.example/en/")) {
+VisitAnswer answer_of(std::initializer_list<std::string> lines,
+                      OpenVisit visit = OpenVisit("https://shop.example/en/")) {
   for (const std::string& line : lines) {
     auto message = script_says(line, visit);
     if (!message) {
@@ -42,7 +44,9 @@ VisitAnswer answer_of(std::initializer_list<std::string> lines, OpenVisit visit 
   }
   return visit.take_answer();
 }
-VisitAnswer done_with(std::string_view members) { return answer_of({R"({"type":"done","id":7,)" + std::string(members) + "}"}); }
+VisitAnswer done_with(std::string_view members) {
+  return answer_of({R"({"type":"done","id":7,)" + std::string(members) + "}"});
+}
 std::vector<std::string> texts_of(const std::vector<PageLog>& logs) {
   std::vector<std::string> texts;
   for (const PageLog& log : logs) texts.push_back(log.text);
@@ -97,12 +101,13 @@ TEST(ProcessorMessages, DescribeAsTheProtocolSays) {
 }
 
 TEST(ProcessorMessages, SendAPageAsTheProtocolSays) {
-  EXPECT_EQ(write_page(example_call(), 7),
-            R"({"type":"page","id":7,"body":40960,"event":"fetch","rule":"index_page","project":"shop","time_limit_ms":30000,)"
-            R"("page":{"name":"https://shop.example/","url":"https://shop.example/","rule":"index_page","context":{"n":1},"attempt":1},)"
-            R"("response":{"url":"https://shop.example/en/","status":200,"headers":[["Content-Type","text/html"]],"cookies":{"lang":"en"},)"
-            R"("encoding":"utf-8","time_ms":12},"save":null,"fields":{"title":"Shop"}})"
-            "\n");
+  EXPECT_EQ(
+      write_page(example_call(), 7),
+      R"({"type":"page","id":7,"body":40960,"event":"fetch","rule":"index_page","project":"shop","time_limit_ms":30000,)"
+      R"("page":{"name":"https://shop.example/","url":"https://shop.example/","rule":"index_page","context":{"n":1},"attempt":1},)"
+      R"("response":{"url":"https://shop.example/en/","status":200,"headers":[["Content-Type","text/html"]],"cookies":{"lang":"en"},)"
+      R"("encoding":"utf-8","time_ms":12},"save":null,"fields":{"title":"Shop"}})"
+      "\n");
 }
 
 TEST(ProcessorMessages, SendWhatThePageIsBeside) {
@@ -124,7 +129,9 @@ TEST(ProcessorMessages, SendWhatThePageIsBeside) {
   EXPECT_THAT(line, HasSubstr(R"("event":"tick")"));
   EXPECT_THAT(line, HasSubstr(R"("page":{"name":"https://shop.example/",)"));
   EXPECT_THAT(line, HasSubstr(R"("last_at":"2026-01-31T12:00:00Z","priority":2,"request":{"headers":{"A":"b"}}})"));
-  EXPECT_THAT(line, HasSubstr(R"("headers":[["X","a)" "\xef\xbf\xbd" R"("],["X","b\"\u000a"]],"cookies":{"a":"2"},"encoding":null)"));
+  EXPECT_THAT(line, HasSubstr(R"("headers":[["X","a)"
+                              "\xef\xbf\xbd"
+                              R"("],["X","b\"\u000a"]],"cookies":{"a":"2"},"encoding":null)"));
   EXPECT_THAT(line, HasSubstr(R"("script_result":5},"save":[1]})"));
 }
 
@@ -144,9 +151,12 @@ TEST(ProcessorMessages, SayWhyAnAnswerIsNoSuccess) {
 }
 
 TEST(ProcessorMessages, AnswerQueries) {
-  EXPECT_EQ(write_selected(7, 1, std::string(R"([{"node":4}])")), R"({"type":"selected","id":7,"query":1,"matches":[{"node":4}]})" "\n");
+  EXPECT_EQ(write_selected(7, 1, std::string(R"([{"node":4}])")),
+            R"({"type":"selected","id":7,"query":1,"matches":[{"node":4}]})"
+            "\n");
   EXPECT_EQ(write_selected(7, 1, fail(Errc::too_large, "a \"b\"")),
-            R"({"type":"selected","id":7,"query":1,"error":{"kind":"too_large","text":"a \"b\""}})" "\n");
+            R"({"type":"selected","id":7,"query":1,"error":{"kind":"too_large","text":"a \"b\""}})"
+            "\n");
   EXPECT_THAT(write_selected(7, 1, fail(Errc::unsupported, "x")), HasSubstr(R"("kind":"invalid_input")"));
 }
 
@@ -158,10 +168,11 @@ TEST(ProcessorMessages, NameEvents) {
 // --- lines that are no messages
 
 TEST(ScriptMessages, AreObjectsOfAKnownTypeInOneLineOfUtf8) {
-  for (const std::string line : {"", "x", "[]", "1", "{}", R"({"type":"x","id":7})", R"({"type":1,"id":7})", R"({"type":"done"})",
-                                 R"({"type":"done","id":"7"})", R"({"type":"done","id":8})", R"({"type":"done","id":-1})",
-                                 R"({"type":"more","id":null})", R"({"type":"select","id":7})", R"({"type":"done","id":7} {})",
-                                 R"({"type":"log","id":[]})", "{\"type\":\"log\",\"text\":\"\xff\"}", R"({"type":"log","text":"\ud800"})"}) {
+  for (const std::string line :
+       {"", "x", "[]", "1", "{}", R"({"type":"x","id":7})", R"({"type":1,"id":7})", R"({"type":"done"})",
+        R"({"type":"done","id":"7"})", R"({"type":"done","id":8})", R"({"type":"done","id":-1})",
+        R"({"type":"more","id":null})", R"({"type":"select","id":7})", R"({"type":"done","id":7} {})",
+        R"({"type":"log","id":[]})", "{\"type\":\"log\",\"text\":\"\xff\"}", R"({"type":"log","text":"\ud800"})"}) {
     const auto message = script_says(line);
     ASSERT_FALSE(message) << line;
     EXPECT_EQ(message.error().code, Errc::protocol) << line;
@@ -173,7 +184,8 @@ TEST(ScriptMessages, AreObjectsOfAKnownTypeInOneLineOfUtf8) {
 
 TEST(ScriptMessages, AreNotNestedDeeperThanSixtyFour) {
   const auto nested = [](int levels) {
-    return R"({"type":"done","id":7,"results":[{"value":)" + std::string(levels, '[') + std::string(levels, ']') + "}]}";
+    return R"({"type":"done","id":7,"results":[{"value":)" + std::string(levels, '[') + std::string(levels, ']') +
+           "}]}";
   };
   EXPECT_EQ(script_error(nested(61)), "");
   EXPECT_THAT(script_error(nested(62)), HasSubstr("nested deeper than 64 levels"));
@@ -182,18 +194,18 @@ TEST(ScriptMessages, AreNotNestedDeeperThanSixtyFour) {
 TEST(ScriptMessages, HaveSoManyBytes) {
   const ProcessorLimits limits{.line_bytes = 100};
   const std::string line = R"({"type":"log","text":")" + std::string(100, 'x') + "\"}";
-  const auto message = read_script_message(line, [](std::uint64_t) { return nullptr; }, limits);
+  const auto message = read_script_message(
+      line, [](std::uint64_t) { return nullptr; }, limits);
   ASSERT_FALSE(message);
   EXPECT_EQ(message.error().code, Errc::too_large);
   EXPECT_LT(message.error().message.size(), 400u);
-  const auto described = script_says(R"({"type":"described","protocol":1,"x":")" + std::string(1024 * 1024, 'x') + "\"}");
+  const auto described =
+      script_says(R"({"type":"described","protocol":1,"x":")" + std::string(1024 * 1024, 'x') + "\"}");
   ASSERT_FALSE(described);
   EXPECT_EQ(described.error().code, Errc::too_large);
 }
 
-TEST(ScriptMessages, TellOfALineInFewWords) {
-  EXPECT_LT(script_error("x" + std::string(100'000, 'y')).size(), 800u);
-}
+TEST(ScriptMessages, TellOfALineInFewWords) { EXPECT_LT(script_error("x" + std::string(100'000, 'y')).size(), 800u); }
 
 TEST(ScriptMessages, AreNoneInEmptyLines) {
   EXPECT_TRUE(is_empty_line(" \t\r"));
@@ -230,24 +242,29 @@ TEST(ScriptMessages, DescribeTheLeastScript) {
   EXPECT_EQ(script.on_start, "start");
   EXPECT_EQ(script.on_finished, "");
   EXPECT_THAT(script.ticks, IsEmpty());
-  for (const auto& [failed, wait] : std::map<std::uint32_t, Duration>{{0, 30s}, {1, 1h}, {2, 6h}, {3, 12h}, {4, 24h}, {99, 24h}}) {
+  for (const auto& [failed, wait] :
+       std::map<std::uint32_t, Duration>{{0, 30s}, {1, 1h}, {2, 6h}, {3, 12h}, {4, 24h}, {99, 24h}}) {
     EXPECT_EQ(retry_delay_of(script, failed), wait) << failed;
   }
 }
 
 // As python3 -m argiope.processor and the JavaScript helper write it.
 TEST(ScriptMessages, DescribeTheScriptsOfTheHelpers) {
-  const ProcessorDescription python = message_of<DescribedMessage>(
-      R"({"type":"described","protocol":1,"rules":{"__call__":{},"detail_page":{"priority":2},"index_page":{"age_ms":864000000},)"
-      R"("on_start":{}},"ticks":[{"rule":"on_start","every_ms":86400000}],"on":{"start":"on_start"},)"
-      R"("defaults":{"request":{"headers":{"User-Agent":"x"},"connect_timeout_ms":20000}},"retry_delay_ms":{"0":30000,"":null}})").description;
+  const ProcessorDescription python =
+      message_of<DescribedMessage>(
+          R"({"type":"described","protocol":1,"rules":{"__call__":{},"detail_page":{"priority":2},"index_page":{"age_ms":864000000},)"
+          R"("on_start":{}},"ticks":[{"rule":"on_start","every_ms":86400000}],"on":{"start":"on_start"},)"
+          R"("defaults":{"request":{"headers":{"User-Agent":"x"},"connect_timeout_ms":20000}},"retry_delay_ms":{"0":30000,"":null}})")
+          .description;
   EXPECT_EQ(python.on_start, "on_start");
   EXPECT_THAT(python.rules, SizeIs(4));
   EXPECT_EQ(retry_delay_of(python, 0), Duration{30s});
   EXPECT_EQ(retry_delay_of(python, 1), std::nullopt);
-  const ProcessorDescription javascript = message_of<DescribedMessage>(
-      R"({"type":"described","protocol":1,"concurrency":16,"on":{"start":"on_start"},"ticks":[],"rules":{"on_start":{},"item":{"priority":1}},)"
-      R"("defaults":{}})").description;
+  const ProcessorDescription javascript =
+      message_of<DescribedMessage>(
+          R"({"type":"described","protocol":1,"concurrency":16,"on":{"start":"on_start"},"ticks":[],"rules":{"on_start":{},"item":{"priority":1}},)"
+          R"("defaults":{}})")
+          .description;
   EXPECT_EQ(javascript.concurrency, 16u);
   EXPECT_TRUE(javascript.defaults.is_empty());
 }
@@ -263,7 +280,8 @@ TEST(ScriptMessages, DescribeWhyAScriptCannotRun) {
 }
 
 TEST(ScriptMessages, DescribeDelaysWithGapsAndNulls) {
-  const ProcessorDescription script = description_of(R"("retry_delay_ms":{"0":1000,"2":null,"4":4000,"":9000,"99999999999999":1})");
+  const ProcessorDescription script =
+      description_of(R"("retry_delay_ms":{"0":1000,"2":null,"4":4000,"":9000,"99999999999999":1})");
   EXPECT_EQ(retry_delay_of(script, 0), Duration{1s});
   EXPECT_EQ(retry_delay_of(script, 1), Duration{9s});
   EXPECT_EQ(retry_delay_of(script, 2), std::nullopt);
@@ -292,7 +310,8 @@ TEST(ScriptMessages, RefuseADescriptionThatIsWrong) {
   EXPECT_THAT(description_error(R"("rules":{"a":[]})"), HasSubstr("rules/a"));
   EXPECT_THAT(description_error(R"("rules":{"":{}})"), HasSubstr("no name of a rule"));
   EXPECT_THAT(description_error(R"("rules":{"a":{"retries":-1}})"), HasSubstr("rules/a/retries -1"));
-  EXPECT_THAT(description_error(R"("defaults":{"request":{"redirects":99}})"), HasSubstr("defaults/request/redirects 99"));
+  EXPECT_THAT(description_error(R"("defaults":{"request":{"redirects":99}})"),
+              HasSubstr("defaults/request/redirects 99"));
   EXPECT_THAT(description_error(R"("retry_delay_ms":{"x":1})"), HasSubstr("retry_delay_ms/x"));
   EXPECT_THAT(description_error(R"("retry_delay_ms":{"0":-1})"), HasSubstr("retry_delay_ms/0 -1"));
   const auto wrong = script_says(R"({"type":"described","protocol":1,"rules":1})");
@@ -314,8 +333,9 @@ TEST(ScriptMessages, LeaveOutOfRulesTheHeadersThatOnlyArgiopeCanSay) {
   const auto message = message_of<DescribedMessage>(
       R"({"type":"described","protocol":1,"rules":{"a":{"request":{"headers":{"Host":"x","B":"c"}}}},"defaults":{"request":{"headers":{"Connection":"y"}}}})");
   EXPECT_THAT(message.description.rules.at("a").settings.request.headers, SizeIs(1));
-  EXPECT_THAT(texts_of(message.logs), ElementsAre("rules/a/request/headers/Host: only Argiope can say it: left out",
-                                                  "defaults/request/headers/Connection: only Argiope can say it: left out"));
+  EXPECT_THAT(texts_of(message.logs),
+              ElementsAre("rules/a/request/headers/Host: only Argiope can say it: left out",
+                          "defaults/request/headers/Connection: only Argiope can say it: left out"));
 }
 
 // --- answers
@@ -365,9 +385,10 @@ TEST(ScriptMessages, TellNothingFromAnEmptyListButOfResults) {
 }
 
 TEST(ScriptMessages, JoinTheLinesOfAnAnswer) {
-  const VisitAnswer answer = answer_of({R"({"type":"more","id":7,"pages":[{"url":"a"},{"url":"b"}],"results":[{"value":1}]})",
-                                        R"({"type":"more","id":7,"pages":[{"url":"htp://x"}],"messages":[{"project":"p"}]})",
-                                        R"({"type":"done","id":7,"pages":[{"url":"c"}],"results":[{"part":"2","value":2}],"save":1})"});
+  const VisitAnswer answer =
+      answer_of({R"({"type":"more","id":7,"pages":[{"url":"a"},{"url":"b"}],"results":[{"value":1}]})",
+                 R"({"type":"more","id":7,"pages":[{"url":"htp://x"}],"messages":[{"project":"p"}]})",
+                 R"({"type":"done","id":7,"pages":[{"url":"c"}],"results":[{"part":"2","value":2}],"save":1})"});
   ASSERT_THAT(answer.pages, SizeIs(3));
   EXPECT_EQ(answer.pages[2].url, "https://shop.example/en/c");
   EXPECT_THAT(*answer.results, SizeIs(2));
@@ -399,7 +420,8 @@ TEST(ScriptMessages, AskForPages) {
   EXPECT_TRUE(page.force);
   EXPECT_TRUE(page.cancel);
   EXPECT_EQ(stored(page.settings), R"({"priority":4,"request":{"method":"POST","body":"x"}})");
-  const AskedPage other = page_of(R"({"url":"data:,on_start","delay_ms":1500,"name":null,"rule":null,"context":null,"due_at":null,"force":null})");
+  const AskedPage other = page_of(
+      R"({"url":"data:,on_start","delay_ms":1500,"name":null,"rule":null,"context":null,"due_at":null,"force":null})");
   EXPECT_EQ(other.url, "data:,on_start");
   EXPECT_EQ(other.rule, "__call__");
   EXPECT_EQ(other.context_json, "");
@@ -412,12 +434,14 @@ TEST(ScriptMessages, LeaveOutAPageThatIsWrongAndSayWhy) {
   EXPECT_EQ(page_trouble(R"({"url":"mailto:a@b"})"), R"(pages/0/url: "mailto:a@b" has an unknown scheme)");
   EXPECT_EQ(page_trouble(R"({"url":"http://"})"), R"(pages/0/url: "http://" has no host)");
   EXPECT_EQ(page_trouble(R"({"url":"http://a:99999/"})"), R"(pages/0/url: "http://a:99999/" has a port that is none)");
-  EXPECT_EQ(page_trouble(R"({"url":"data:nothing"})"), R"(pages/0/url: "data:nothing" has no comma, behind which its content would be)");
+  EXPECT_EQ(page_trouble(R"({"url":"data:nothing"})"),
+            R"(pages/0/url: "data:nothing" has no comma, behind which its content would be)");
   EXPECT_EQ(page_trouble(R"({"url":5})"), "pages/0/url 5: a URL");
   EXPECT_EQ(page_trouble(R"({"rule":"a"})"), "pages/0: its url is missing");
   EXPECT_EQ(page_trouble(R"("http://a/")"), R"(pages/0 "http://a/": an object)");
   EXPECT_EQ(page_trouble(R"({"url":"a","name":""})"), R"(pages/0/name "": a string of 1 to 1000 bytes)");
-  EXPECT_THAT(page_trouble(R"({"url":"a","name":")" + std::string(1001, 'x') + "\"}"), HasSubstr("a string of 1 to 1000 bytes"));
+  EXPECT_THAT(page_trouble(R"({"url":"a","name":")" + std::string(1001, 'x') + "\"}"),
+              HasSubstr("a string of 1 to 1000 bytes"));
   EXPECT_THAT(page_trouble(R"({"url":"a","rule":"a\\b"})"), HasSubstr("a rule's name"));
   EXPECT_THAT(page_trouble(R"({"url":"a","rule":"a\nb"})"), HasSubstr("a rule's name"));
   EXPECT_THAT(page_trouble(R"({"url":"a","rule":")" + std::string(201, 'x') + "\"}"), HasSubstr("a rule's name"));
@@ -429,22 +453,25 @@ TEST(ScriptMessages, LeaveOutAPageThatIsWrongAndSayWhy) {
   EXPECT_EQ(page_trouble(R"({"url":"a","force":1})"), "pages/0/force 1: true or false");
   EXPECT_THAT(page_trouble(R"({"url":"a","context":")" + std::string(65'535, 'x') + "\"}"),
               HasSubstr("pages/0/context: 65537 bytes as JSON: at most 65536"));
-  EXPECT_THAT(page_trouble(R"({"url":"a","x":")" + std::string(2 * 1024 * 1024, 'x') + "\"}"), HasSubstr("at most 2097152"));
+  EXPECT_THAT(page_trouble(R"({"url":"a","x":")" + std::string(2 * 1024 * 1024, 'x') + "\"}"),
+              HasSubstr("at most 2097152"));
   const std::string secret = page_trouble(R"({"url":"htp://name:secret@x"})");
   EXPECT_EQ(secret.find("secret"), std::string::npos);
 }
 
 TEST(ScriptMessages, KeepTheOtherPages) {
-  const VisitAnswer answer = done_with(R"("pages":[{"url":"a"},{"url":"htp://x"},{"url":"b"},5],"results":[{"value":1}])");
+  const VisitAnswer answer =
+      done_with(R"("pages":[{"url":"a"},{"url":"htp://x"},{"url":"b"},5],"results":[{"value":1}])");
   EXPECT_THAT(answer.pages, SizeIs(2));
   EXPECT_THAT(*answer.results, SizeIs(1));
-  EXPECT_THAT(texts_of(answer.logs), ElementsAre(R"(pages/1/url: "htp://x" has an unknown scheme)", "pages/3 5: an object"));
+  EXPECT_THAT(texts_of(answer.logs),
+              ElementsAre(R"(pages/1/url: "htp://x" has an unknown scheme)", "pages/3 5: an object"));
   EXPECT_EQ(answer.logs[0].level, "warning");
 }
 
 TEST(ScriptMessages, TakeOnlyAbsoluteUrlsOfPagesWithoutAnAddress) {
-  const VisitAnswer answer =
-      answer_of({R"({"type":"done","id":7,"pages":[{"url":"a"},{"url":"https://b.example"}]})"}, OpenVisit("data:,on_start"));
+  const VisitAnswer answer = answer_of({R"({"type":"done","id":7,"pages":[{"url":"a"},{"url":"https://b.example"}]})"},
+                                       OpenVisit("data:,on_start"));
   ASSERT_THAT(answer.pages, SizeIs(1));
   EXPECT_EQ(answer.pages[0].url, "https://b.example/");
   EXPECT_THAT(texts_of(answer.logs), ElementsAre(HasSubstr("\"a\" is relative")));
@@ -459,18 +486,22 @@ TEST(ScriptMessages, LeaveOutOfPagesTheHeadersThatOnlyArgiopeCanSay) {
 
 TEST(ScriptMessages, LeaveOutResultsAndMessagesThatAreWrong) {
   const std::string large = "\"" + std::string(1024 * 1024 - 1, 'x') + "\"";
-  const VisitAnswer answer = done_with(R"("results":[{"part":5,"value":1},7,{"value":)" + large + R"(},{"value":"kept"}],)"
-                                       R"("messages":[{"message":1},{"project":"","message":1},{"project":"p","url":5},[],{"project":"p"}],)"
-                                       R"("save":)" + large);
+  const VisitAnswer answer =
+      done_with(R"("results":[{"part":5,"value":1},7,{"value":)" + large +
+                R"(},{"value":"kept"}],)"
+                R"("messages":[{"message":1},{"project":"","message":1},{"project":"p","url":5},[],{"project":"p"}],)"
+                R"("save":)" +
+                large);
   EXPECT_THAT(*answer.results, SizeIs(1));
   EXPECT_THAT(answer.messages, SizeIs(1));
   EXPECT_FALSE(answer.save_json);
   EXPECT_FALSE(answer.failure);
-  EXPECT_THAT(texts_of(answer.logs),
-              ElementsAre("results/0/part 5: a string of at most 1000 bytes", "results/1 7: an object",
-                          "results/2/value: 1048577 bytes as JSON: at most 1048576", "messages/0: its project is missing",
-                          HasSubstr("messages/1/project"), HasSubstr("messages/2/url 5"), HasSubstr("messages/3 []: an object"),
-                          "save: 1048577 bytes as JSON: at most 1048576; the one before stays"));
+  EXPECT_THAT(
+      texts_of(answer.logs),
+      ElementsAre("results/0/part 5: a string of at most 1000 bytes", "results/1 7: an object",
+                  "results/2/value: 1048577 bytes as JSON: at most 1048576", "messages/0: its project is missing",
+                  HasSubstr("messages/1/project"), HasSubstr("messages/2/url 5"), HasSubstr("messages/3 []: an object"),
+                  "save: 1048577 bytes as JSON: at most 1048576; the one before stays"));
 }
 
 TEST(ScriptMessages, KeepValuesOfExactlyTheMost) {
@@ -501,8 +532,9 @@ TEST(ScriptMessages, FailAVisit) {
 }
 
 TEST(ScriptMessages, FailAVisitWhoseMembersHaveAWrongType) {
-  for (const std::string members : {R"("pages":{})", R"("results":"x")", R"("messages":1)", R"("logs":{})", R"("error":"x")", R"("error":{})",
-                                    R"("error":{"text":5})", R"("error":{"text":"a","final":1})"}) {
+  for (const std::string members :
+       {R"("pages":{})", R"("results":"x")", R"("messages":1)", R"("logs":{})", R"("error":"x")", R"("error":{})",
+        R"("error":{"text":5})", R"("error":{"text":"a","final":1})"}) {
     const VisitAnswer answer = done_with(R"("logs":[{"text":"kept"}],"results":[{"value":1}],"save":1,)" + members);
     ASSERT_TRUE(answer.failure) << members;
     EXPECT_THAT(answer.failure->text, StartsWith("its answer is wrong: ")) << members;
@@ -514,8 +546,9 @@ TEST(ScriptMessages, FailAVisitWhoseMembersHaveAWrongType) {
 }
 
 TEST(ScriptMessages, FailAVisitWhoseEarlierLineWasWrong) {
-  const VisitAnswer answer = answer_of({R"({"type":"more","id":7,"results":[{"value":1}]})", R"({"type":"more","id":7,"pages":5})",
-                                        R"({"type":"more","id":7,"pages":[{"url":"a"}]})", R"({"type":"done","id":7,"save":1})"});
+  const VisitAnswer answer =
+      answer_of({R"({"type":"more","id":7,"results":[{"value":1}]})", R"({"type":"more","id":7,"pages":5})",
+                 R"({"type":"more","id":7,"pages":[{"url":"a"}]})", R"({"type":"done","id":7,"save":1})"});
   ASSERT_TRUE(answer.failure);
   EXPECT_EQ(answer.failure->text, "its answer is wrong: pages 5: a list");
   EXPECT_FALSE(answer.results);
@@ -524,7 +557,8 @@ TEST(ScriptMessages, FailAVisitWhoseEarlierLineWasWrong) {
 }
 
 TEST(ScriptMessages, KeepTheTypesOfMore) {
-  const VisitAnswer answer = answer_of({R"({"type":"more","id":7,"save":1,"error":{"text":"x"},"logs":5})", R"({"type":"done","id":7})"});
+  const VisitAnswer answer =
+      answer_of({R"({"type":"more","id":7,"save":1,"error":{"text":"x"},"logs":5})", R"({"type":"done","id":7})"});
   EXPECT_FALSE(answer.save_json);
   EXPECT_FALSE(answer.failure);
 }
@@ -540,7 +574,8 @@ std::string many_entries(std::string_view entry, std::size_t count) {
 TEST(ScriptMessages, HaveSoManyPagesResultsAndMessages) {
   const std::string pages = "\"pages\":[" + many_entries(R"({"url":"a"})", 60'000) + "]";
   std::string results;
-  for (int i = 0; i < 10'003; ++i) results += std::string(i > 0 ? "," : "") + "{\"part\":\"" + std::to_string(i) + "\"}";
+  for (int i = 0; i < 10'003; ++i)
+    results += std::string(i > 0 ? "," : "") + "{\"part\":\"" + std::to_string(i) + "\"}";
   const VisitAnswer answer =
       answer_of({R"({"type":"more","id":7,)" + pages + "}", R"({"type":"more","id":7,"results":[)" + results + "]}",
                  R"({"type":"more","id":7,"messages":[)" + many_entries(R"({"project":"p"})", 10'001) + "]}",
@@ -549,8 +584,9 @@ TEST(ScriptMessages, HaveSoManyPagesResultsAndMessages) {
   EXPECT_THAT(*answer.results, SizeIs(10'000));
   EXPECT_THAT(answer.messages, SizeIs(10'000));
   EXPECT_FALSE(answer.failure);
-  EXPECT_THAT(texts_of(answer.logs), ElementsAre("pages: 20000 more than 100000, and left out", "results: 3 more than 10000, and left out",
-                                                 "messages: 1 more than 10000, and left out"));
+  EXPECT_THAT(texts_of(answer.logs),
+              ElementsAre("pages: 20000 more than 100000, and left out", "results: 3 more than 10000, and left out",
+                          "messages: 1 more than 10000, and left out"));
 }
 
 TEST(ScriptMessages, TellOfTheFirstPagesThatAreWrong) {
@@ -617,7 +653,8 @@ TEST(ScriptMessages, Log) {
 }
 
 TEST(ScriptMessages, Select) {
-  const auto query = message_of<SelectQuery>(R"({"type":"select","id":7,"query":1,"css":"a[href^=http]","give":["text","attributes"]})");
+  const auto query = message_of<SelectQuery>(
+      R"({"type":"select","id":7,"query":1,"css":"a[href^=http]","give":["text","attributes"]})");
   EXPECT_EQ(query.id, 7u);
   EXPECT_EQ(query.query, 1u);
   EXPECT_FALSE(query.is_xpath);
@@ -632,7 +669,8 @@ TEST(ScriptMessages, Select) {
   EXPECT_FALSE(other.text || other.attributes);
   EXPECT_THAT(*other.within, ElementsAre(1u, 2u));
   EXPECT_EQ(other.most, 3u);
-  const auto html = message_of<SelectQuery>(R"({"type":"select","id":7,"query":3,"css":"a","within":null,"html":"<a>"})");
+  const auto html =
+      message_of<SelectQuery>(R"({"type":"select","id":7,"query":3,"css":"a","within":null,"html":"<a>"})");
   EXPECT_EQ(html.html, "<a>");
   EXPECT_TRUE(html.text);
 }
@@ -668,15 +706,17 @@ TEST(ScriptMessages, OfTheHelpersAreUnderstood) {
        R"("results":[{"part":"","value":{"title":"Ü","price":3.5}}],"messages":[{"project":"other","message":{"a":1},"url":"data:,on_message"}]})"});
   EXPECT_THAT(texts_of(python.logs), IsEmpty());
   ASSERT_THAT(python.pages, SizeIs(1));
-  EXPECT_EQ(stored(python.pages[0].settings),
-            R"({"priority":2,"age_ms":null,"tag":"v1","request":{"method":"POST","headers":{"User-Agent":"x"},"body":"a=b","timeout_ms":120000,)"
-            R"("redirects":0,"verify_certificate":false,"proxy":"http://127.0.0.1:1080","etag":false}})");
+  EXPECT_EQ(
+      stored(python.pages[0].settings),
+      R"({"priority":2,"age_ms":null,"tag":"v1","request":{"method":"POST","headers":{"User-Agent":"x"},"body":"a=b","timeout_ms":120000,)"
+      R"("redirects":0,"verify_certificate":false,"proxy":"http://127.0.0.1:1080","etag":false}})");
   EXPECT_EQ(python.results->at(0).value_json, R"({"title":"Ü","price":3.5})");
   const VisitAnswer failed = answer_of(
       {R"({"type":"done","id":7,"error":{"kind":"KeyError","text":"'key'","where":"shop.py:8","trace":"Traceback (most recent call last):\n"}})"});
   EXPECT_EQ(failed.failure->where, "shop.py:8");
   // clients/js
-  const VisitAnswer javascript = answer_of({R"({"type":"done","id":7,"results":[],"pages":[{"url":"/a","rule":"item","age_ms":5,"request":{"headers":{"content-type":"application/json"},"body":"{}"}}]})"});
+  const VisitAnswer javascript = answer_of(
+      {R"({"type":"done","id":7,"results":[],"pages":[{"url":"/a","rule":"item","age_ms":5,"request":{"headers":{"content-type":"application/json"},"body":"{}"}}]})"});
   ASSERT_THAT(javascript.pages, SizeIs(1));
   EXPECT_EQ(javascript.pages[0].url, "https://shop.example/a");
   EXPECT_THAT(*javascript.results, IsEmpty());

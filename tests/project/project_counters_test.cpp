@@ -60,7 +60,8 @@ TEST(CountRingTest, CountsAsAListOfAllCountsDoes) {
       const auto in_ring = [&](std::uint64_t sum, const auto& entry) {
         return entry.first <= slot && entry.first > slot - slots ? sum + entry.second : sum;
       };
-      ASSERT_EQ(ring.sum(now), std::accumulate(model.begin(), model.end(), std::uint64_t{0}, in_ring)) << seed << " " << step;
+      ASSERT_EQ(ring.sum(now), std::accumulate(model.begin(), model.end(), std::uint64_t{0}, in_ring))
+          << seed << " " << step;
       if (!random.chance(0.05)) continue;
       CountRing read(static_cast<std::size_t>(slots), 10s);
       JsonErrors errors;
@@ -130,9 +131,10 @@ TEST(ProjectCountersTest, AreStoredInAFewBytesAndReadBack) {
 }
 
 TEST(ProjectCountersTest, RefusesWhatItHasNotWritten) {
-  for (const char* text : {"", "[]", "{\"5m\":1}", "{\"5m\":{\"success\":[]}}", "{\"5m\":{\"success\":{\"at\":1,\"counts\":[-1]}}}",
-                           "{\"6m\":{}}", "{\"all\":{\"pending\":1.5}}",
-                           "{\"5m\":{\"retry\":{\"at\":0,\"counts\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}}}"}) {
+  for (const char* text :
+       {"", "[]", "{\"5m\":1}", "{\"5m\":{\"success\":[]}}", "{\"5m\":{\"success\":{\"at\":1,\"counts\":[-1]}}}",
+        "{\"6m\":{}}", "{\"all\":{\"pending\":1.5}}",
+        "{\"5m\":{\"retry\":{\"at\":0,\"counts\":[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]}}}"}) {
     EXPECT_FALSE(ProjectCounters::read(text)) << text;
   }
   EXPECT_TRUE(ProjectCounters::read("{}"));

@@ -32,8 +32,10 @@ TEST(ProjectMapTest, GivesAUrlTheFirstRuleThatMatches) {
 // Each URL is looked up beside as many hosts as there are: not quickly noticed, unless there are many.
 TEST(ProjectMapTest, HasAHostOnceHoweverManyStartsAreThere) {
   std::string starts;
-  for (std::size_t i = 0; i < ProjectDefinition::kMostStarts; ++i) starts += (i > 0 ? ",\"http://a.test/" : "\"http://a.test/") + std::to_string(i) + "\"";
-  const auto project = parse_project_json(R"({"project":{"name":"many","start":[)" + starts + R"(]},"rule":[{"name":"all"}]})");
+  for (std::size_t i = 0; i < ProjectDefinition::kMostStarts; ++i)
+    starts += (i > 0 ? ",\"http://a.test/" : "\"http://a.test/") + std::to_string(i) + "\"";
+  const auto project =
+      parse_project_json(R"({"project":{"name":"many","start":[)" + starts + R"(]},"rule":[{"name":"all"}]})");
   ASSERT_TRUE(project) << project.error().message;
   EXPECT_EQ(project->start.size(), ProjectDefinition::kMostStarts);
   EXPECT_EQ(ProjectMap::make(*project)->find("http://www.a.test/x").rule, 0u);

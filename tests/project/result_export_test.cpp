@@ -33,7 +33,8 @@ class RowsOnly {
   }
 
  private:
-  Result<void> scan(const std::optional<PageStore::ResultPlace>& after, const std::function<bool(const ResultRow&)>& visit) {
+  Result<void> scan(const std::optional<PageStore::ResultPlace>& after,
+                    const std::function<bool(const ResultRow&)>& visit) {
     ++scans;
     if (trouble && scans > 1) return std::unexpected(*trouble);
     for (std::size_t i = after ? number_of(after->page) : 0; i < count_; ++i) {
@@ -54,10 +55,12 @@ RowsOnly rows_of(std::vector<ResultRow> rows) {
   return RowsOnly(rows.size(), [rows](std::size_t place) { return rows[place]; });
 }
 ResultRow item_row(std::string value, std::string part = "") {
-  return {.page_name = "http://a.test/1", .url = "", .rule = "item", .part = std::move(part), .value = std::move(value)};
+  return {
+      .page_name = "http://a.test/1", .url = "", .rule = "item", .part = std::move(part), .value = std::move(value)};
 }
 
-std::string exported(const ScanResults& scan, const ResultExportOptions& options, ResultExportReport* report = nullptr) {
+std::string exported(const ScanResults& scan, const ResultExportOptions& options,
+                     ResultExportReport* report = nullptr) {
   std::string all;
   const auto done = export_results(scan, options, [&](std::string_view bytes) {
     all += bytes;
@@ -69,13 +72,16 @@ std::string exported(const ScanResults& scan, const ResultExportOptions& options
 }
 
 TEST(ResultExportTest, AsJsonLinesHasEachResultWithItsPage) {
-  RowsOnly store = rows_of({item_row(R"({"title":"A"})"), {.page_name = "n\"1", .url = "http://a.test/2", .rule = "list", .part = "0", .value = "[1,2]"}});
+  RowsOnly store =
+      rows_of({item_row(R"({"title":"A"})"),
+               {.page_name = "n\"1", .url = "http://a.test/2", .rule = "list", .part = "0", .value = "[1,2]"}});
   ResultExportReport report;
-  EXPECT_EQ(exported(store, {}, &report),
-            R"({"page":"http://a.test/1","url":"http://a.test/1","rule":"item","part":"","added_at":"2026-11-23T00:00:00Z","changed_at":"2026-11-23T00:00:00Z","value":{"title":"A"}})"
-            "\n"
-            R"({"page":"n\"1","url":"http://a.test/2","rule":"list","part":"0","added_at":"2026-11-23T00:00:00Z","changed_at":"2026-11-23T00:00:00Z","value":[1,2]})"
-            "\n");
+  EXPECT_EQ(
+      exported(store, {}, &report),
+      R"({"page":"http://a.test/1","url":"http://a.test/1","rule":"item","part":"","added_at":"2026-11-23T00:00:00Z","changed_at":"2026-11-23T00:00:00Z","value":{"title":"A"}})"
+      "\n"
+      R"({"page":"n\"1","url":"http://a.test/2","rule":"list","part":"0","added_at":"2026-11-23T00:00:00Z","changed_at":"2026-11-23T00:00:00Z","value":[1,2]})"
+      "\n");
   EXPECT_EQ(report.results, 2u);
 }
 
@@ -93,7 +99,8 @@ TEST(ResultExportTest, AsJsonIsOneArray) {
 }
 
 TEST(ResultExportTest, AsCsvHasTheColumnsOfTheRulesAndThenWhatElseThereIs) {
-  RowsOnly store = rows_of({item_row(R"({"title":"A","sku":7,"tags":["x","y"]})"), item_row(R"({"price":3.5,"new":true,"title":null})", "b")});
+  RowsOnly store = rows_of({item_row(R"({"title":"A","sku":7,"tags":["x","y"]})"),
+                            item_row(R"({"price":3.5,"new":true,"title":null})", "b")});
   EXPECT_EQ(exported(store, {.format = ExportFormat::csv, .columns = {"price", "title"}}),
             "url,part,price,title,sku,tags,new\r\n"
             "http://a.test/1,,,A,7,\"[\"\"x\"\",\"\"y\"\"]\",\r\n"
@@ -101,14 +108,17 @@ TEST(ResultExportTest, AsCsvHasTheColumnsOfTheRulesAndThenWhatElseThereIs) {
 }
 
 TEST(ResultExportTest, AsCsvKeepsApartWhatHasTheNamesOfItsOwnColumns) {
-  RowsOnly store = rows_of({item_row(R"({"url":"x","part":1})", "p"), item_row("\"text\""), item_row("[1]"), item_row(R"({"value":2})")});
+  RowsOnly store = rows_of(
+      {item_row(R"({"url":"x","part":1})", "p"), item_row("\"text\""), item_row("[1]"), item_row(R"({"value":2})")});
   EXPECT_EQ(exported(store, {.format = ExportFormat::csv}),
             "url,part,value.url,value.part,value\r\n"
             "http://a.test/1,p,x,1,\r\nhttp://a.test/1,,,,text\r\nhttp://a.test/1,,,,[1]\r\nhttp://a.test/1,,,,2\r\n");
 }
 
 TEST(ResultExportTest, AsCsvHasNoFormulas) {
-  RowsOnly store = rows_of({item_row(R"json({"a":"=1+1","b":"+49 1","c":"-5","d":"@x","e":"\tx","f":-5,"g":"=HYPERLINK(\"http://x\",\"y\")","=h":1})json", "=p")});
+  RowsOnly store = rows_of({item_row(
+      R"json({"a":"=1+1","b":"+49 1","c":"-5","d":"@x","e":"\tx","f":-5,"g":"=HYPERLINK(\"http://x\",\"y\")","=h":1})json",
+      "=p")});
   EXPECT_EQ(exported(store, {.format = ExportFormat::csv}),
             "url,part,a,b,c,d,e,f,g,'=h\r\n"
             "http://a.test/1,'=p,'=1+1,'+49 1,'-5,'@x,'\tx,-5,\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\",1\r\n");
@@ -122,11 +132,13 @@ TEST(ResultExportTest, CountsWhatHasNoColumn) {
   });
   ResultExportReport report;
   const std::string csv = exported(store, {.format = ExportFormat::csv}, &report);
-  EXPECT_EQ(report.left_out, 1'004u) << "one of the second, a thousand of the third but for its first, and three long names";
+  EXPECT_EQ(report.left_out, 1'004u)
+      << "one of the second, a thousand of the third but for its first, and three long names";
   const std::string first = csv.substr(0, csv.find("\r\n"));
   EXPECT_EQ(std::ranges::count(first, ','), 2'001);
   RowsOnly broken = rows_of({item_row("{\"a\":"), item_row(R"({"a":1})")});
-  EXPECT_EQ(exported(broken, {.format = ExportFormat::csv}, &report), "url,part,a\r\nhttp://a.test/1,,\r\nhttp://a.test/1,,1\r\n");
+  EXPECT_EQ(exported(broken, {.format = ExportFormat::csv}, &report),
+            "url,part,a\r\nhttp://a.test/1,,\r\nhttp://a.test/1,,1\r\n");
   EXPECT_EQ(report.left_out, 1u);
 }
 
@@ -136,7 +148,8 @@ TEST(ResultExportTest, TakesOnlyTheRulesThatAreAskedFor) {
     row.rule = place == 4'500 ? "rare" : "item";
     return row;
   });
-  EXPECT_EQ(exported(store, {.format = ExportFormat::csv, .rules = {"rare"}}), "url,part,n\r\nhttp://a.test/1,,4500\r\n");
+  EXPECT_EQ(exported(store, {.format = ExportFormat::csv, .rules = {"rare"}}),
+            "url,part,n\r\nhttp://a.test/1,,4500\r\n");
 }
 
 TEST(ResultExportTest, ComesInSteps) {
@@ -176,7 +189,8 @@ TEST(ResultExportTest, TellsTheStoresTrouble) {
 
 TEST(ResultExportTest, HoldsNoMoreThanAStepHoweverManyResultsThereAre) {
   RowsOnly store(50'000, [](std::size_t place) {
-    return item_row("{\"title\":\"" + std::string(200, 'x') + "\",\"c" + std::to_string(place % 300) + "\":" + std::to_string(place) + "}");
+    return item_row("{\"title\":\"" + std::string(200, 'x') + "\",\"c" + std::to_string(place % 300) +
+                    "\":" + std::to_string(place) + "}");
   });
   const auto in_use = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
   for (const auto format : {ExportFormat::jsonl, ExportFormat::csv}) {
@@ -225,7 +239,8 @@ TEST(ResultExportTest, ReadsAStore) {
 }
 
 TEST(ResultExportTest, KnowsItsFormatsByName) {
-  for (const auto format : {ExportFormat::jsonl, ExportFormat::csv, ExportFormat::json}) EXPECT_EQ(export_format_named(to_string(format)), format);
+  for (const auto format : {ExportFormat::jsonl, ExportFormat::csv, ExportFormat::json})
+    EXPECT_EQ(export_format_named(to_string(format)), format);
   EXPECT_EQ(export_format_named("xml"), std::nullopt);
   ProjectDefinition project;
   project.rules.resize(2);

@@ -1,4 +1,5 @@
-// A process that gives results to a file and is killed with SIGKILL at any moment, fifty times: the file has each event once, in order.
+// A process that gives results to a file and is killed with SIGKILL at any moment, fifty times: the file has each event
+// once, in order.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -80,17 +81,18 @@ void write_events(const std::string& folder, std::int64_t end, std::uint64_t see
   ProjectDefinition definition{.name = "shop"};
   definition.sinks = {{.kind = ProjectSink::Kind::file, .name = "it", .target = "a.jsonl", .rotate_bytes = 20'000}};
   world.run(loop, keeping([&]() -> Coro<void> {
-    ResultSinks sinks(loop, store, [&](SinkRow row) { store.submit({.sinks = {std::move(row)}}); }, 1, definition, {.folder = folder});
-    if (!sinks.start()) co_return;
-    store.told = store.cursor();
-    while (store.cursor() < end) {
-      store.told += static_cast<std::int64_t>(random.below(40));
-      sinks.wake();
-      co_await sleep(std::chrono::microseconds{random.below(1500)});
-      if (random.below(3) == 0) store.commit();
-    }
-    co_await sinks.stop();
-  }));
+              ResultSinks sinks(loop, store, [&](SinkRow row) { store.submit({.sinks = {std::move(row)}}); }, 1,
+                                definition, {.folder = folder});
+              if (!sinks.start()) co_return;
+              store.told = store.cursor();
+              while (store.cursor() < end) {
+                store.told += static_cast<std::int64_t>(random.below(40));
+                sinks.wake();
+                co_await sleep(std::chrono::microseconds{random.below(1500)});
+                if (random.below(3) == 0) store.commit();
+              }
+              co_await sinks.stop();
+            }));
 }
 
 TEST(ResultSinksKillTest, FilesHaveEachEventOnceAndInOrder) {

@@ -1,4 +1,5 @@
-// Sinks that fill tables, with a server of PostgreSQL that each suite starts for itself. Skipped where none is installed.
+// Sinks that fill tables, with a server of PostgreSQL that each suite starts for itself. Skipped where none is
+// installed.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -27,8 +28,9 @@ TEST(SinkCopyTextTest, EscapesWhatSeparates) {
     return out;
   };
   EXPECT_EQ(copied("a\tb\nc\rd\\e"), "a\\tb\\nc\\rd\\\\e");
-  EXPECT_EQ(copied(std::string_view("a\0b", 3)), "a\xef\xbf\xbd"
-                                                 "b");
+  EXPECT_EQ(copied(std::string_view("a\0b", 3)),
+            "a\xef\xbf\xbd"
+            "b");
   EXPECT_EQ(copied("\xff\xc3"), "\xef\xbf\xbd\xef\xbf\xbd");
   EXPECT_EQ(copied("ü"), "ü");
   EXPECT_EQ(copied("\\N"), "\\\\N");
@@ -50,7 +52,8 @@ std::string server_programs() {
   std::error_code none;
   for (const auto& version : std::filesystem::directory_iterator("/usr/lib/postgresql", none)) {
     const std::string programs = (version.path() / "bin").string();
-    if (std::filesystem::exists(programs + "/initdb") && std::filesystem::exists(programs + "/psql")) newest = std::max(newest, programs);
+    if (std::filesystem::exists(programs + "/initdb") && std::filesystem::exists(programs + "/psql"))
+      newest = std::max(newest, programs);
   }
   return newest;
 }
@@ -58,14 +61,15 @@ std::string server_programs() {
 // In a folder of its own, reached by a socket there alone.
 class PostgresServer {
  public:
-  explicit PostgresServer(std::string programs) : programs_(std::move(programs)), path_(std::filesystem::path(folder_.file("x")).parent_path().string()) {
+  explicit PostgresServer(std::string programs)
+      : programs_(std::move(programs)), path_(std::filesystem::path(folder_.file("x")).parent_path().string()) {
     ::chmod(path_.c_str(), 0777);
     is_up_ = run("initdb -D '" + path_ + "/data' -U argiope -A trust -E UTF8 --locale=C --no-sync") && start();
   }
   ~PostgresServer() { stop(); }
   bool start() {
-    return run("pg_ctl -D '" + path_ + "/data' -w -t 60 -l '" + path_ + "/log' -o \"-F -c listen_addresses='' -c unix_socket_directories='" + path_ +
-               "'\" start");
+    return run("pg_ctl -D '" + path_ + "/data' -w -t 60 -l '" + path_ +
+               "/log' -o \"-F -c listen_addresses='' -c unix_socket_directories='" + path_ + "'\" start");
   }
   bool stop() { return run("pg_ctl -D '" + path_ + "/data' -m immediate -w stop"); }
   bool is_up() const { return is_up_; }
@@ -73,21 +77,30 @@ class PostgresServer {
 
   // What psql prints, without the line's end.
   std::string query(const std::string& sql) const {
-    FILE* const pipe = ::popen((programs_ + "/psql -X -q -At '" + connection() + "' -c \"" + sql + "\" 2>&1").c_str(), "re");
+    FILE* const pipe =
+        ::popen((programs_ + "/psql -X -q -At '" + connection() + "' -c \"" + sql + "\" 2>&1").c_str(), "re");
     std::string said;
     std::array<char, 4096> buffer{};
-    for (std::size_t count; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) said.append(buffer.data(), count);
+    for (std::size_t count; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      said.append(buffer.data(), count);
     ::pclose(pipe);
     if (said.ends_with('\n')) said.pop_back();
     return said;
   }
   // Has another hold the table until it is released.
   void lock_results() const {
-    (void)!std::system((programs_ + "/psql -X -q '" + connection() + "' -c \"begin; lock table results; select pg_sleep(600)\" >/dev/null 2>&1 &").c_str());
-    while (query("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = 'results'::regclass") == "0") {
+    (void)!std::system((programs_ + "/psql -X -q '" + connection() +
+                        "' -c \"begin; lock table results; select pg_sleep(600)\" >/dev/null 2>&1 &")
+                           .c_str());
+    while (query("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = "
+                 "'results'::regclass") == "0") {
     }
   }
-  void release_results() const { query("select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep%' and pid <> pg_backend_pid()"); }
+  void release_results() const {
+    query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep%' and pid <> "
+        "pg_backend_pid()");
+  }
 
  private:
   // The server refuses to be root's.
@@ -108,21 +121,24 @@ class PostgresServer {
 class TableSinksTest : public OnVirtualLoop {
  protected:
   static void SetUpTestSuite() {
-    if (const std::string programs = server_programs(); !programs.empty()) server = std::make_unique<PostgresServer>(programs);
+    if (const std::string programs = server_programs(); !programs.empty())
+      server = std::make_unique<PostgresServer>(programs);
   }
   static void TearDownTestSuite() { server.reset(); }
   void SetUp() override {
     if (server == nullptr) GTEST_SKIP() << "no PostgreSQL is installed: apt-get install postgresql";
     ASSERT_TRUE(server->is_up()) << "PostgreSQL could not be started";
     definition.name = "shop";
-    definition.sinks = {{.kind = ProjectSink::Kind::postgresql, .name = "it", .target = server->connection(), .table = "results"}};
+    definition.sinks = {
+        {.kind = ProjectSink::Kind::postgresql, .name = "it", .target = server->connection(), .table = "results"}};
     server->query("drop table if exists results");
   }
 
   template <class Body>
   void with_sinks(Body body) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      sinks.emplace(loop_, store, [this](SinkRow row) { store.submit({.sinks = {std::move(row)}}); }, 1, definition, SinkMeans{});
+      sinks.emplace(
+          loop_, store, [this](SinkRow row) { store.submit({.sinks = {std::move(row)}}); }, 1, definition, SinkMeans{});
       EXPECT_TRUE(sinks->start());
       co_await body();
       co_await sinks->stop();
@@ -153,9 +169,11 @@ TEST_F(TableSinksTest, FillATableThatTheyMake) {
   odd.news = ResultNews::gone;
   store.feed = {FeedStore::event(3, "1"), odd, FeedStore::event(8, "")};
   deliver_all();
-  EXPECT_EQ(server->query("select number, project, page, rule, news, at at time zone 'UTC', value from results where number = 3"),
+  EXPECT_EQ(server->query(
+                "select number, project, page, rule, news, at at time zone 'UTC', value from results where number = 3"),
             "3|shop|http://shop.test/3|item|added|2026-11-23 00:00:00.003|1");
-  EXPECT_EQ(server->query("select page = E'a\\\\tname\\\\\\\\N\xef\xbf\xbd', part = E'p\\\\n1', news, value->>'b', value->>'a' = E'tab\\\\t null\xef\xbf\xbd \\\\\\\\u0000' "
+  EXPECT_EQ(server->query("select page = E'a\\\\tname\\\\\\\\N\xef\xbf\xbd', part = E'p\\\\n1', news, value->>'b', "
+                          "value->>'a' = E'tab\\\\t null\xef\xbf\xbd \\\\\\\\u0000' "
                           "from results where number = 7"),
             "t|t|gone|[1, 2.5, null]|t");
   EXPECT_EQ(server->query("select value is null from results where number = 8"), "t");
@@ -246,11 +264,12 @@ TEST_F(TableSinksTest, AreStoppedWhileTheServerIsSlow) {
     RealTime world;
     EventLoop loop(world.backend);
     world.run(loop, keeping([&]() -> Coro<void> {
-      ResultSinks slow(loop, store, [](SinkRow) {}, 1, definition, SinkMeans{});
-      EXPECT_TRUE(slow.start());
-      co_await sleep(200ms);
-      co_await slow.stop(50ms);
-    }));
+                ResultSinks slow(
+                    loop, store, [](SinkRow) {}, 1, definition, SinkMeans{});
+                EXPECT_TRUE(slow.start());
+                co_await sleep(200ms);
+                co_await slow.stop(50ms);
+              }));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - before, 5min) << "it waits for the lock";
   server->release_results();

@@ -1,9 +1,9 @@
 // What sinks get of the feed: each event at least once and in order, whatever goes wrong between.
 #include "project/results/internal/result_sinks.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -78,7 +78,8 @@ class ResultSinksTest : public OnVirtualLoop {
   ResultSinksTest() {
     definition.name = "shop";
     ProjectRule item;
-    item.extraction = {.name = "item", .fields = {{.name = "title", .sources = {"css:h1"}}, {.name = "price", .sources = {"css:p"}}}};
+    item.extraction = {.name = "item",
+                       .fields = {{.name = "title", .sources = {"css:h1"}}, {.name = "price", .sources = {"css:p"}}}};
     definition.rules = {item};
     means.transport = &transport;
     means.jobs = &jobs;
@@ -91,13 +92,15 @@ class ResultSinksTest : public OnVirtualLoop {
   }
 
   ProjectSink& add_sink(Kind kind, std::string target, std::string name = "it") {
-    return definition.sinks.emplace_back(ProjectSink{.kind = kind, .name = std::move(name), .target = std::move(target)});
+    return definition.sinks.emplace_back(
+        ProjectSink{.kind = kind, .name = std::move(name), .target = std::move(target)});
   }
   // Has sinks begin, does `body`, and stops them.
   template <class Body>
   void with_sinks(Body body) {
     loop_.run_until_complete(keeping([&]() -> Coro<void> {
-      sinks.emplace(loop_, store, [this](SinkRow row) { store.submit({.sinks = {std::move(row)}}); }, 1, definition, means);
+      sinks.emplace(
+          loop_, store, [this](SinkRow row) { store.submit({.sinks = {std::move(row)}}); }, 1, definition, means);
       EXPECT_TRUE(sinks->start());
       co_await body();
       co_await sinks->stop();
@@ -134,8 +137,10 @@ TEST(SinkEventsTest, AreObjectsOfJson) {
   FeedRow row = FeedStore::event(7, "{\"a\":\n1}");
   std::string line;
   append_event_json(line, "shop", row);
-  EXPECT_EQ(line, "{\"number\":7,\"project\":\"shop\",\"page\":\"http://shop.test/7\",\"part\":\"\",\"rule\":\"item\",\"news\":\"added\","
-                  "\"at\":\"2026-11-23T00:00:00.007Z\",\"value\":{\"a\": 1}}");
+  EXPECT_EQ(line,
+            "{\"number\":7,\"project\":\"shop\",\"page\":\"http://shop.test/"
+            "7\",\"part\":\"\",\"rule\":\"item\",\"news\":\"added\","
+            "\"at\":\"2026-11-23T00:00:00.007Z\",\"value\":{\"a\": 1}}");
   row.page_name = "seven";
   row.url = "http://shop.test/7";
   row.part = "a\nb";
@@ -143,16 +148,20 @@ TEST(SinkEventsTest, AreObjectsOfJson) {
   row.value.clear();
   line.clear();
   append_event_json(line, "shop", row);
-  EXPECT_EQ(line, "{\"number\":7,\"project\":\"shop\",\"page\":\"http://shop.test/7\",\"name\":\"seven\",\"part\":\"a\\u000ab\",\"rule\":\"item\","
-                  "\"news\":\"gone\",\"at\":\"2026-11-23T00:00:00.007Z\",\"value\":null}");
+  EXPECT_EQ(line,
+            "{\"number\":7,\"project\":\"shop\",\"page\":\"http://shop.test/"
+            "7\",\"name\":\"seven\",\"part\":\"a\\u000ab\",\"rule\":\"item\","
+            "\"news\":\"gone\",\"at\":\"2026-11-23T00:00:00.007Z\",\"value\":null}");
 }
 
 TEST(SinkEventsTest, AreRecordsOfCsv) {
   EXPECT_EQ(event_csv_header({"title", "a,b"}), "number,project,page,part,rule,news,at,title,\"a,b\"\r\n");
   EXPECT_EQ(event_csv_header({}), "number,project,page,part,rule,news,at,value\r\n");
   std::string line;
-  append_event_csv(line, "shop", {"title", "none", "list"}, FeedStore::event(7, R"({"list":[1,"b"],"title":"say \"hi\"","none":null,"x":1})"));
-  EXPECT_EQ(line, "7,shop,http://shop.test/7,,item,added,2026-11-23T00:00:00.007Z,\"say \"\"hi\"\"\",,\"[1,\"\"b\"\"]\"\r\n");
+  append_event_csv(line, "shop", {"title", "none", "list"},
+                   FeedStore::event(7, R"({"list":[1,"b"],"title":"say \"hi\"","none":null,"x":1})"));
+  EXPECT_EQ(line,
+            "7,shop,http://shop.test/7,,item,added,2026-11-23T00:00:00.007Z,\"say \"\"hi\"\"\",,\"[1,\"\"b\"\"]\"\r\n");
   line.clear();
   append_event_csv(line, "shop", {}, FeedStore::event(7, "[1,2]"));
   EXPECT_THAT(line, HasSubstr(",\"[1,2]\"\r\n"));
@@ -160,13 +169,20 @@ TEST(SinkEventsTest, AreRecordsOfCsv) {
   append_event_csv(line, "shop", {"title"}, FeedStore::event(7, "no JSON"));
   EXPECT_THAT(line, testing::EndsWith("Z,\r\n"));
   line.clear();
-  append_event_csv(line, "shop", {"title", "price"}, FeedStore::event(7, R"json({"title":"=HYPERLINK(\"http://a.test\")","price":-5})json"));
-  EXPECT_THAT(line, testing::EndsWith(",\"'=HYPERLINK(\"\"http://a.test\"\")\",-5\r\n")) << "no page writes formulas into a spreadsheet";
+  append_event_csv(line, "shop", {"title", "price"},
+                   FeedStore::event(7, R"json({"title":"=HYPERLINK(\"http://a.test\")","price":-5})json"));
+  EXPECT_THAT(line, testing::EndsWith(",\"'=HYPERLINK(\"\"http://a.test\"\")\",-5\r\n"))
+      << "no page writes formulas into a spreadsheet";
 }
 
 TEST(SinkFilePlaceTest, IsReadAsItWasWritten) {
-  const SinkFilePlace place{.file = "/a \"b\"", .identity = "12-3.4", .length = 1ULL << 40, .tail = (1ULL << 63) - 1, .rotated = 3,
-                            .columns = 9, .begun = WallTime{std::chrono::milliseconds{1'764'000'000'123}}};
+  const SinkFilePlace place{.file = "/a \"b\"",
+                            .identity = "12-3.4",
+                            .length = 1ULL << 40,
+                            .tail = (1ULL << 63) - 1,
+                            .rotated = 3,
+                            .columns = 9,
+                            .begun = WallTime{std::chrono::milliseconds{1'764'000'000'123}}};
   EXPECT_EQ(SinkFilePlace::parse(place.stored()), place);
   for (const char* wrong : {"", "x", "[]", "{\"length\":-1}", "{\"file\":1}", "{\"begun_ms\":9999999999999999}"}) {
     EXPECT_FALSE(SinkFilePlace::parse(wrong)) << wrong;
@@ -248,7 +264,8 @@ TEST_F(ResultSinksTest, TryAgainAtGrowingIntervalsAndSayWhy) {
   });
   std::vector<std::int64_t> waits;
   for (std::size_t i = 1; i < 12; ++i) {
-    waits.push_back(std::chrono::duration_cast<std::chrono::seconds>(transport.asked_at[i] - transport.asked_at[i - 1]).count());
+    waits.push_back(
+        std::chrono::duration_cast<std::chrono::seconds>(transport.asked_at[i] - transport.asked_at[i - 1]).count());
   }
   EXPECT_THAT(waits, ElementsAre(1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300));
   // Fewer each time, and more again.
@@ -334,12 +351,14 @@ TEST_F(ResultSinksTest, MayBeStoppedBeforeTheyBegin) {
   add_sink(Kind::queue, "mail");
   store.add(1, 1);
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
-    ResultSinks unused(loop_, store, [](SinkRow) {}, 1, definition, means);
+    ResultSinks unused(
+        loop_, store, [](SinkRow) {}, 1, definition, means);
     co_await unused.stop();
     EXPECT_TRUE(unused.start());
     co_await sleep(1s);
     EXPECT_THAT(jobs.puts, IsEmpty());
-    ResultSinks broken(loop_, store, [](SinkRow) {}, 1, definition, means);
+    ResultSinks broken(
+        loop_, store, [](SinkRow) {}, 1, definition, means);
     store.read_failure = Error{Errc::io, "cannot be read"};
     EXPECT_FALSE(broken.start());
   }));
@@ -352,7 +371,8 @@ TEST_F(ResultSinksTest, MayBeDestroyedWhileTheyDeliver) {
   store.add(1, 1);
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     {
-      ResultSinks dropped(loop_, store, [](SinkRow) {}, 1, definition, means);
+      ResultSinks dropped(
+          loop_, store, [](SinkRow) {}, 1, definition, means);
       EXPECT_TRUE(dropped.start());
       co_await sleep(1s);
     }
@@ -380,7 +400,8 @@ TEST_F(ResultSinksTest, PostSignedLinesWithTheirNumbers) {
   EXPECT_EQ(transport.field("Argiope-First-Number"), "3");
   EXPECT_EQ(transport.field("Argiope-Last-Number"), "5");
   EXPECT_THAT(transport.field("Authorization"), StartsWith("Basic "));
-  EXPECT_EQ(transport.field("Argiope-Signature"), sign_push("geheim", WallTime{std::chrono::seconds{1767225600}}, 5, request.body));
+  EXPECT_EQ(transport.field("Argiope-Signature"),
+            sign_push("geheim", WallTime{std::chrono::seconds{1767225600}}, 5, request.body));
 }
 
 TEST_F(ResultSinksTest, WaitAsLongAsAServerAsks) {
@@ -458,7 +479,8 @@ TEST_F(ResultSinksTest, TellWhatIsThrownAndTryAgain) {
 }
 
 TEST(ShownSinkName, HasSchemeAndHostOfAWebhookAlone) {
-  EXPECT_EQ(shown_sink_name("webhook https://hooks.test:8443/services/secret?key=secret"), "webhook https://hooks.test:8443");
+  EXPECT_EQ(shown_sink_name("webhook https://hooks.test:8443/services/secret?key=secret"),
+            "webhook https://hooks.test:8443");
   EXPECT_EQ(shown_sink_name("webhook of mine"), "webhook of mine");
   EXPECT_EQ(shown_sink_name("file a.jsonl"), "file a.jsonl");
 }
@@ -535,7 +557,7 @@ TEST_F(ResultSinksTest, CutOffWhatACrashHasLeftBehindTheCursor) {
   store.add(4, 6);
   deliver_all();
   write_text(folder.file("a.jsonl"), "{\"numb", std::ios::app);  // a line that was cut short
-  store.rows["it"] = stored;                                    // the cursor was not committed
+  store.rows["it"] = stored;                                     // the cursor was not committed
   deliver_all();
   EXPECT_EQ(numbers_in(text_of(folder.file("a.jsonl"))), from_to(1, 6));
   EXPECT_THAT(log, IsEmpty());
@@ -727,7 +749,8 @@ TEST_F(ResultSinksTest, WriteCsvWithOneHeaderAndAnotherFileForOtherColumns) {
   store.add(3, 3);
   deliver_all();
   const std::string text = text_of(folder.file("a.csv"));
-  EXPECT_THAT(text, StartsWith("number,project,page,part,rule,news,at,title,price\r\n1,shop,http://shop.test/1,,item,added,"));
+  EXPECT_THAT(
+      text, StartsWith("number,project,page,part,rule,news,at,title,price\r\n1,shop,http://shop.test/1,,item,added,"));
   EXPECT_THAT(text, HasSubstr(",Lamp,3\r\n2,"));
   EXPECT_EQ(std::ranges::count(text, '\n'), 4);
   definition.rules[0].extraction.fields.pop_back();
@@ -748,15 +771,16 @@ class CommandSinksTest : public testing::Test {
     SinkRow row;
     store.rows.clear();
     world.run(loop, keeping([&]() -> Coro<void> {
-      ResultSinks sinks(loop, store, [this](SinkRow changed) { store.submit({.sinks = {std::move(changed)}}); }, 1, definition,
-                        {.folder = std::filesystem::path(folder.file("x")).parent_path().string()});
-      EXPECT_TRUE(sinks.start());
-      do {
-        co_await sleep(1ms);
-        row = sinks.rows()[0];
-      } while (!sinks.has_all() && row.trouble.empty());
-      co_await sinks.stop();
-    }));
+                ResultSinks sinks(
+                    loop, store, [this](SinkRow changed) { store.submit({.sinks = {std::move(changed)}}); }, 1,
+                    definition, {.folder = std::filesystem::path(folder.file("x")).parent_path().string()});
+                EXPECT_TRUE(sinks.start());
+                do {
+                  co_await sleep(1ms);
+                  row = sinks.rows()[0];
+                } while (!sinks.has_all() && row.trouble.empty());
+                co_await sinks.stop();
+              }));
     return row;
   }
 
@@ -768,7 +792,9 @@ class CommandSinksTest : public testing::Test {
 
 TEST_F(CommandSinksTest, GetTheLinesOnStandardInput) {
   store.add(1, 2'500);
-  const SinkRow row = run({"sh", "-c", "cat >> out; echo $ARGIOPE_PROJECT $ARGIOPE_SINK $ARGIOPE_FIRST_NUMBER $ARGIOPE_LAST_NUMBER >> calls; echo noise"});
+  const SinkRow row = run({"sh", "-c",
+                           "cat >> out; echo $ARGIOPE_PROJECT $ARGIOPE_SINK $ARGIOPE_FIRST_NUMBER $ARGIOPE_LAST_NUMBER "
+                           ">> calls; echo noise"});
   EXPECT_EQ(row.trouble, "");
   EXPECT_EQ(row.cursor, 2'500);
   EXPECT_EQ(numbers_in(text_of(folder.file("out"))), from_to(1, 2'500));
@@ -777,11 +803,13 @@ TEST_F(CommandSinksTest, GetTheLinesOnStandardInput) {
 
 TEST_F(CommandSinksTest, FailByTheirStatusTimeAndErrors) {
   store.add(1, 3);
-  EXPECT_EQ(run({"sh", "-c", "echo first >&2; echo no table >&2; exit 3"}).trouble, "sh: exit status 3: first\\nno table");
+  EXPECT_EQ(run({"sh", "-c", "echo first >&2; echo no table >&2; exit 3"}).trouble,
+            "sh: exit status 3: first\\nno table");
   EXPECT_EQ(run({"sh", "-c", "kill -9 $$"}).trouble, "sh: ended by signal 9");
   // On a busy machine the time may be over before anything was said: then with more of it.
   std::string trouble;
-  for (const auto& [limit, word] : std::map<Duration, std::string>{{100ms, "100ms"}, {1s, "1s"}, {10s, "10s"}, {1min, "1m"}}) {
+  for (const auto& [limit, word] :
+       std::map<Duration, std::string>{{100ms, "100ms"}, {1s, "1s"}, {10s, "10s"}, {1min, "1m"}}) {
     trouble = run({"sh", "-c", "echo slow >&2; exec sleep 600"}, limit).trouble;
     EXPECT_THAT(trouble, StartsWith("sh: out of time after " + word));
     if (trouble.ends_with(": slow")) break;
@@ -800,11 +828,11 @@ TEST_F(CommandSinksTest, AreStoppedWithTheSinks) {
   definition.sinks = {{.kind = Kind::command, .name = "it", .command = {"sleep", "600"}}};
   const auto before = std::chrono::steady_clock::now();
   world.run(loop, keeping([&]() -> Coro<void> {
-    ResultSinks sinks(loop, store, [](SinkRow) {}, 1, definition, {});
-    EXPECT_TRUE(sinks.start());
-    co_await sleep(50ms);
-    co_await sinks.stop(10ms);
-  }));
+              ResultSinks sinks(loop, store, [](SinkRow) {}, 1, definition, {});
+              EXPECT_TRUE(sinks.start());
+              co_await sleep(50ms);
+              co_await sinks.stop(10ms);
+            }));
   EXPECT_LT(std::chrono::steady_clock::now() - before, 5min);
 }
 

@@ -36,7 +36,10 @@ TEST(RoundAlarmsTest, AddUpPagesByFieldOfTheRulesThatHaveIt) {
 }
 
 TEST(RoundAlarmsTest, SayInWordsWhatIsMissing) {
-  const RoundCounts counts{.visits = 2'000, .failed = 700, .results = 1'200, .fields = {{"title", 1'200, 0, 1'200}, {"price", 1'200, 0, 744}}};
+  const RoundCounts counts{.visits = 2'000,
+                           .failed = 700,
+                           .results = 1'200,
+                           .fields = {{"title", 1'200, 0, 1'200}, {"price", 1'200, 0, 744}}};
   ProjectAlarm alarm{.coverage = {{"price", 0.9}, {"title", 1.0}}, .least_results = 1'500, .most_failures = 0.1};
   EXPECT_THAT(alarm_texts(counts, alarm), ElementsAre("price is in 62% of 1,200 results, at least 90% is wanted",
                                                       "the round has 1,200 results, at least 1,500 are wanted",
@@ -50,8 +53,10 @@ TEST(RoundAlarmsTest, SayInWordsWhatIsMissing) {
 
 TEST(RoundAlarmsTest, ArisesBelowTheBoundAndNotAtIt) {
   const RoundCounts counts{.visits = 10, .failed = 1, .results = 10, .fields = {{"price", 10, 0, 9}}};
-  EXPECT_THAT(alarm_texts(counts, {.coverage = {{"price", 0.9}}, .least_results = 10, .most_failures = 0.1}), IsEmpty());
-  EXPECT_EQ(alarm_texts(counts, {.coverage = {{"price", 0.91}}, .least_results = 11, .most_failures = 0.09}).size(), 3u);
+  EXPECT_THAT(alarm_texts(counts, {.coverage = {{"price", 0.9}}, .least_results = 10, .most_failures = 0.1}),
+              IsEmpty());
+  EXPECT_EQ(alarm_texts(counts, {.coverage = {{"price", 0.91}}, .least_results = 11, .most_failures = 0.09}).size(),
+            3u);
 }
 
 TEST(RoundAlarmsTest, CountWhatWasDroppedForALackingField) {
@@ -62,20 +67,24 @@ TEST(RoundAlarmsTest, CountWhatWasDroppedForALackingField) {
 
 TEST(RoundAlarmsTest, OfAllFieldsNamesEachThatLacks) {
   const RoundCounts counts{.results = 4, .fields = {{"a", 4, 0, 1}, {"b", 4, 0, 4}, {"c", 4, 0, 0}, {"d", 0, 0, 0}}};
-  EXPECT_THAT(alarm_texts(counts, {.coverage = {{"", 0.5}}}), ElementsAre("a is in 25% of 4 results, at least 50% is wanted",
-                                                                         "c is in 0% of 4 results, at least 50% is wanted"));
+  EXPECT_THAT(alarm_texts(counts, {.coverage = {{"", 0.5}}}),
+              ElementsAre("a is in 25% of 4 results, at least 50% is wanted",
+                          "c is in 0% of 4 results, at least 50% is wanted"));
 }
 
 TEST(RoundAlarmsTest, NeverShowTwoEqualShares) {
-  const RoundCounts counts{.visits = 10'000, .failed = 1'001, .results = 10'000, .fields = {{"price", 10'000, 0, 8'996}}};
+  const RoundCounts counts{
+      .visits = 10'000, .failed = 1'001, .results = 10'000, .fields = {{"price", 10'000, 0, 8'996}}};
   EXPECT_THAT(alarm_texts(counts, {.coverage = {{"price", 0.9}}, .most_failures = 0.1}),
-              ElementsAre("price is in 89.96% of 10,000 results, at least 90% is wanted", "10.01% of 10,000 visits failed, at most 10% may"));
+              ElementsAre("price is in 89.96% of 10,000 results, at least 90% is wanted",
+                          "10.01% of 10,000 visits failed, at most 10% may"));
 }
 
 TEST(RoundAlarmsTest, OfAnEmptyRoundAreTheLackOfResultsAlone) {
   const ProjectAlarm alarm{.coverage = {{"price", 0.9}, {"", 0.1}}, .least_results = 1, .most_failures = 0.0};
   EXPECT_THAT(alarm_texts({}, alarm), ElementsAre("the round has 0 results, at least 1 is wanted"));
-  EXPECT_THAT(alarm_texts({.visits = 1, .failed = 1, .results = 1}, alarm), ElementsAre("100% of 1 visit failed, at most 0% may"));
+  EXPECT_THAT(alarm_texts({.visits = 1, .failed = 1, .results = 1}, alarm),
+              ElementsAre("100% of 1 visit failed, at most 0% may"));
   EXPECT_THAT(alarm_texts({.visits = 5, .failed = 5}, {}), IsEmpty());
 }
 

@@ -67,9 +67,13 @@ class RuleReaderTest : public testing::Test {
 };
 
 TEST_F(RuleReaderTest, FollowsLinksThatARuleMatchesEachOnce) {
-  read(1, answer_of("<a href='/item/1#a'>x</a><a href=../item/1>x</a><a href='/item/2' rel='nofollow'>x</a><a href=/about>x</a>"
-                    "<a href=http://other.test/item/1>x</a><a href=mailto:a@b>x</a><a href='2'>x</a><a href=//www.shop.test/item/3?a=%20b>x</a>"));
-  EXPECT_THAT(reading_.links, ElementsAre("http://shop.test/item/1", "http://shop.test/list/2", "http://www.shop.test/item/3?a=%20b"));
+  read(1,
+       answer_of(
+           "<a href='/item/1#a'>x</a><a href=../item/1>x</a><a href='/item/2' rel='nofollow'>x</a><a href=/about>x</a>"
+           "<a href=http://other.test/item/1>x</a><a href=mailto:a@b>x</a><a href='2'>x</a><a "
+           "href=//www.shop.test/item/3?a=%20b>x</a>"));
+  EXPECT_THAT(reading_.links,
+              ElementsAre("http://shop.test/item/1", "http://shop.test/list/2", "http://www.shop.test/item/3?a=%20b"));
   EXPECT_THAT(reading_.rules, ElementsAre(0, 1, 0));
   EXPECT_EQ(reading_.results, std::nullopt);
   EXPECT_FALSE(reading_.not_read);
@@ -198,7 +202,8 @@ TEST_F(RuleReaderTest, NumbersTheRecordsOfAPage) {
 TEST_F(RuleReaderTest, TellsRecordsApartByTheFieldThatIsTheirPart) {
   shop_.rules[2].part = "name";
   reader_ = reader_for(shop_);
-  read(2, answer_of(R"({"items":[{"name":"A","price":3},{"price":4},{"name":"B","price":5},{"name":"A","price":6}]})", "application/json"));
+  read(2, answer_of(R"({"items":[{"name":"A","price":3},{"price":4},{"name":"B","price":5},{"name":"A","price":6}]})",
+                    "application/json"));
   EXPECT_THAT(values(), ElementsAre(R"(A: {"name":"A","price":6})", R"(B: {"name":"B","price":5})"));
   EXPECT_EQ(reading_.dropped, 2u);
   ASSERT_EQ(reading_.troubles.size(), 2u);
@@ -236,12 +241,15 @@ TEST_F(RuleReaderTest, RefusesRulesThatAreNone) {
 // --- for scripts
 
 TEST(ScriptFieldsTest, GivesAllFieldsOfAPage) {
-  const auto fields = ScriptFields::compile(R"({"title":"css:h1","price":{"css":".p","type":"number","required":true},"stock":{"css":".s","default":"no"}})");
+  const auto fields = ScriptFields::compile(
+      R"({"title":"css:h1","price":{"css":".p","type":"number","required":true},"stock":{"css":".s","default":"no"}})");
   ASSERT_TRUE(fields) << fields.error().message;
   std::vector<std::string> troubles;
-  EXPECT_EQ(fields->read(kShopPage, answer_of("<h1>Lamp</h1><p class=p>9</p>"), kReadAt, troubles), R"({"title":"Lamp","price":9,"stock":"no"})");
+  EXPECT_EQ(fields->read(kShopPage, answer_of("<h1>Lamp</h1><p class=p>9</p>"), kReadAt, troubles),
+            R"({"title":"Lamp","price":9,"stock":"no"})");
   EXPECT_THAT(troubles, IsEmpty());
-  EXPECT_EQ(fields->read(kShopPage, answer_of("<p class=p>free</p>"), kReadAt, troubles), R"({"title":null,"price":null,"stock":"no"})");
+  EXPECT_EQ(fields->read(kShopPage, answer_of("<p class=p>free</p>"), kReadAt, troubles),
+            R"({"title":null,"price":null,"stock":"no"})");
   EXPECT_THAT(troubles, ElementsAre("field \"price\": \"free\": there is no number in it"));
 }
 
@@ -254,7 +262,8 @@ TEST(ScriptFieldsTest, GivesNullsOfWhatCannotBeRead) {
   troubles.clear();
   EXPECT_EQ(fields->read("data:,on_start", answer_of("{}", "application/json"), kReadAt, troubles), R"({"a":null})");
   EXPECT_EQ(troubles.size(), 1u);
-  EXPECT_EQ(fields->read(kShopPage, answer_of(R"({"a":{"b":1}})", "application/json"), kReadAt, troubles), R"({"a":{"b":1}})");
+  EXPECT_EQ(fields->read(kShopPage, answer_of(R"({"a":{"b":1}})", "application/json"), kReadAt, troubles),
+            R"({"a":{"b":1}})");
   EXPECT_EQ(fields->read(kShopPage, answer_of("<h1>x</h1>"), kReadAt, troubles), R"({"a":"x"})");
 }
 

@@ -1,5 +1,5 @@
-// The 34 cases of the test suite of pyspider's scheduler (tests/test_scheduler.py, TestScheduler and TestProject), each as what must
-// hold here: in virtual time, on the whole engine. Names in brackets are theirs.
+// The 34 cases of the test suite of pyspider's scheduler (tests/test_scheduler.py, TestScheduler and TestProject), each
+// as what must hold here: in virtual time, on the whole engine. Names in brackets are theirs.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -23,8 +23,11 @@ class SchedulerCases : public testing::Test {
     sim.options.hosts.robots = false;
     sim.options.hosts.rate = 10'000;
     sim.options.hosts.per_host = 1'000;
-    sim.web.answer = [this](const HttpRequest&) { return std::optional(PageAnswer{.body = "<p>page</p>", .latency = latency}); };
-    sim.options.make_processor = [this](const ProjectDefinition& project, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+    sim.web.answer = [this](const HttpRequest&) {
+      return std::optional(PageAnswer{.body = "<p>page</p>", .latency = latency});
+    };
+    sim.options.make_processor = [this](const ProjectDefinition& project,
+                                        ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
       described.push_back(project.name);
       ProcessorDescription said;
       said.on_finished = "on_finished";
@@ -39,12 +42,15 @@ class SchedulerCases : public testing::Test {
     sim.begin();
   }
   void put(const std::string& name, const std::string& more = {}) {
-    const auto id = sim.engine->put_project(draft_of(R"({"project":{"name":")" + name + R"(","processor":["true"])" + more + "}}"));
+    const auto id =
+        sim.engine->put_project(draft_of(R"({"project":{"name":")" + name + R"(","processor":["true"])" + more + "}}"));
     ASSERT_TRUE(id) << id.error().message;
     ids[name] = *id;
     sim.pass(10ms);
   }
-  static AskedPage task(std::string name = "taskid") { return {.url = kUrl, .name = std::move(name), .rule = "callback"}; }
+  static AskedPage task(std::string name = "taskid") {
+    return {.url = kUrl, .name = std::move(name), .rule = "callback"};
+  }
   static AskedPage aged(AskedPage page, Duration age) {
     page.settings.age = {.is_said = true, .value = age};
     return page;
@@ -64,7 +70,8 @@ class SchedulerCases : public testing::Test {
   }
   std::size_t visits() const { return sim.web.log.size(); }
   std::size_t finished() const {
-    return static_cast<std::size_t>(std::ranges::count_if(calls, [](const PageCall& call) { return call.event == PageEvent::finished; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(calls, [](const PageCall& call) { return call.event == PageEvent::finished; }));
   }
   PageRecord stored(std::string_view name = "taskid") {
     const auto page = sim.page(ids.at("test_project"), name);
@@ -173,7 +180,8 @@ TEST_F(SchedulerCases, WhatEndsAfterItsProjectIsGoneHarmsNothing) {  // [test_40
   sim.pass(1min);
   EXPECT_FALSE(sim.engine->project("test_project"));
   EXPECT_EQ(sim.engine->under_way(), 0u);
-  EXPECT_EQ(sim.engine->counters("neighbour")->all(ProjectCounters::Count::success), 2) << "its page, and the end of its round";
+  EXPECT_EQ(sim.engine->counters("neighbour")->all(ProjectCounters::Count::success), 2)
+      << "its page, and the end of its round";
 }
 
 TEST_F(SchedulerCases, AnAnswerThatIsNoneIsAFailedAttempt) {  // [test_50_taskdone_error_no_track]

@@ -1,5 +1,5 @@
-// The examples and the helpers as ChildProcessor runs them in the strict sandbox, what hostile scripts can do there, and how many pages a
-// second go through a callback of Python's.
+// The examples and the helpers as ChildProcessor runs them in the strict sandbox, what hostile scripts can do there,
+// and how many pages a second go through a callback of Python's.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <malloc.h>
@@ -59,11 +59,14 @@ class ScriptProcessorTest : public ::testing::Test {
     options.on_log = [this](const PageLog& line) { log_ += line.level + ": " + line.text + "\n"; };
     return options;
   }
-  void example(const std::string& name) const { std::filesystem::copy_file(kSources / "examples/processors" / name, folder_.file(name)); }
+  void example(const std::string& name) const {
+    std::filesystem::copy_file(kSources / "examples/processors" / name, folder_.file(name));
+  }
   // Where Python finds the helper, readable to a script's user whatever the sources' folder is.
   std::string helper() const {
     std::filesystem::create_directory(folder_.file("helper"));
-    std::filesystem::copy(kSources / "clients/python/argiope", folder_.file("helper/argiope"), std::filesystem::copy_options::recursive);
+    std::filesystem::copy(kSources / "clients/python/argiope", folder_.file("helper/argiope"),
+                          std::filesystem::copy_options::recursive);
     return folder_.file("helper");
   }
   void script(const std::string& text) const { std::ofstream(folder_.file("script.py")) << text; }
@@ -104,25 +107,30 @@ class ScriptProcessorTest : public ::testing::Test {
 
 TEST_F(ScriptProcessorTest, TheExampleInBashFollowsLinks) {
   example("links.sh");
-  with(options({"bash", "links.sh", "https://shop.example/"}), [&](ChildProcessor& processor, const ProcessorDescription& its) -> Coro<void> {
-    EXPECT_EQ(its.on_start, "start");
-    const VisitAnswer start = co_await processor.process(page("start", {}, PageEvent::start));
-    EXPECT_EQ(told(start), "page https://shop.example/\n");
-    const VisitAnswer answer = co_await processor.process(page("page", "<title>Shop</title><a href=\"item/1\">One</a>"));
-    EXPECT_EQ(told(answer), "page https://shop.example/list/item/1\n{\"title\":\"Shop\"}\n") << log_;
-  });
+  with(options({"bash", "links.sh", "https://shop.example/"}),
+       [&](ChildProcessor& processor, const ProcessorDescription& its) -> Coro<void> {
+         EXPECT_EQ(its.on_start, "start");
+         const VisitAnswer start = co_await processor.process(page("start", {}, PageEvent::start));
+         EXPECT_EQ(told(start), "page https://shop.example/\n");
+         const VisitAnswer answer =
+             co_await processor.process(page("page", "<title>Shop</title><a href=\"item/1\">One</a>"));
+         EXPECT_EQ(told(answer), "page https://shop.example/list/item/1\n{\"title\":\"Shop\"}\n") << log_;
+       });
 }
 
 TEST_F(ScriptProcessorTest, TheExampleInPythonAsksForElements) {
   example("prices.py");
-  with(options({"python3", "prices.py", "https://shop.example/"}), [&](ChildProcessor& processor, const ProcessorDescription&) -> Coro<void> {
-    const VisitAnswer list = co_await processor.process(page("list", "<a class=item href='item/1'>One</a><a class=next href='?p=2'>Next</a><a href='/other'>x</a>"));
-    EXPECT_EQ(told(list), "item https://shop.example/list/item/1\nlist https://shop.example/list/?p=2\n");
-    const VisitAnswer item = co_await processor.process(page("item", "<h1>One &amp; only</h1><b class=price>3.50</b>"));
-    EXPECT_THAT(told(item), HasSubstr("One & only"));
-    EXPECT_THAT(told(item), HasSubstr("3.5"));
-    EXPECT_THAT(item.logs, ::testing::Contains(::testing::Field(&PageLog::level, "stderr")));
-  });
+  with(options({"python3", "prices.py", "https://shop.example/"}),
+       [&](ChildProcessor& processor, const ProcessorDescription&) -> Coro<void> {
+         const VisitAnswer list = co_await processor.process(page(
+             "list", "<a class=item href='item/1'>One</a><a class=next href='?p=2'>Next</a><a href='/other'>x</a>"));
+         EXPECT_EQ(told(list), "item https://shop.example/list/item/1\nlist https://shop.example/list/?p=2\n");
+         const VisitAnswer item =
+             co_await processor.process(page("item", "<h1>One &amp; only</h1><b class=price>3.50</b>"));
+         EXPECT_THAT(told(item), HasSubstr("One & only"));
+         EXPECT_THAT(told(item), HasSubstr("3.5"));
+         EXPECT_THAT(item.logs, ::testing::Contains(::testing::Field(&PageLog::level, "stderr")));
+       });
 }
 
 TEST_F(ScriptProcessorTest, ExamplesWithTheHelpersRun) {
@@ -141,10 +149,11 @@ TEST_F(ScriptProcessorTest, ExamplesWithTheHelpersRun) {
 TEST_F(ScriptProcessorTest, TheExampleInJavaScriptRuns) {
   if (::access("/usr/bin/node", X_OK) != 0) GTEST_SKIP() << "no /usr/bin/node";
   example("titles.mjs");
-  with(options({"node", "titles.mjs", "https://shop.example/"}), [&](ChildProcessor& processor, const ProcessorDescription&) -> Coro<void> {
-    const VisitAnswer start = co_await processor.process(page("start", {}, PageEvent::start));
-    EXPECT_THAT(told(start), HasSubstr("https://shop.example/")) << log_;
-  });
+  with(options({"node", "titles.mjs", "https://shop.example/"}),
+       [&](ChildProcessor& processor, const ProcessorDescription&) -> Coro<void> {
+         const VisitAnswer start = co_await processor.process(page("start", {}, PageEvent::start));
+         EXPECT_THAT(told(start), HasSubstr("https://shop.example/")) << log_;
+       });
 }
 
 TEST_F(ScriptProcessorTest, ManyQueriesBeforeTheFirstAnswerIsRead) {
@@ -224,8 +233,9 @@ while line := receive.readline():
 
 class HostileScriptTest : public ScriptProcessorTest, public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Deeds, HostileScriptTest,
-                         ::testing::Values("spin", "fork_bomb", "fork_and_leave", "much_memory", "fill_tmp", "much_output", "much_error", "many_logs", "many_queries",
-                                           "small_documents", "kill_all", "stop", "deaf"),
+                         ::testing::Values("spin", "fork_bomb", "fork_and_leave", "much_memory", "fill_tmp",
+                                           "much_output", "much_error", "many_logs", "many_queries", "small_documents",
+                                           "kill_all", "stop", "deaf"),
                          [](const auto& deed) { return std::string(deed.param); });
 
 long resident_kib() {
@@ -253,7 +263,7 @@ TEST_P(HostileScriptTest, CostsItsOwnPageAlone) {
     if (!answer.failure) co_return ADD_FAILURE(), void();
     EXPECT_TRUE(answer.failure->is_crash) << answer.failure->text;
 #ifndef ARGIOPE_SANITIZED  // which keep what was freed
-    ::malloc_trim(0);  // how much of what was freed the allocator keeps depends on what ran before
+    ::malloc_trim(0);      // how much of what was freed the allocator keeps depends on what ran before
     EXPECT_LT(resident_kib() - before, 50 * 1024) << answer.failure->text;
 #else
     EXPECT_GT(before, 0);
@@ -266,9 +276,10 @@ TEST_P(HostileScriptTest, CostsItsOwnPageAlone) {
 // --- how fast
 
 TEST_F(ScriptProcessorTest, PagesASecondThroughACallbackOfPythons) {
-  script("from argiope.processor import BaseHandler\n"
-         "class Handler(BaseHandler):\n"
-         "    def item(self, response): return {'bytes': len(response.content)}\n");
+  script(
+      "from argiope.processor import BaseHandler\n"
+      "class Handler(BaseHandler):\n"
+      "    def item(self, response): return {'bytes': len(response.content)}\n");
   ChildProcessorOptions python = options({"python3", "-m", "argiope.processor", "script.py"});
   python.sandbox.python_path = helper();
   with(python, [&](ChildProcessor& processor, const ProcessorDescription&) -> Coro<void> {

@@ -79,7 +79,8 @@ TEST(SecretMaskTest, TextsOfJsonAreMaskedAndItStaysJson) {
     EXPECT_TRUE(JsonText::parse(json)) << json;
     return json;
   };
-  EXPECT_EQ(masked(R"({"a":"x nsecret-12 y","b":[12345678,"12345678"],"nsecret-12":null})"), R"({"a":"x *** y","b":[12345678,"***"],"***":null})");
+  EXPECT_EQ(masked(R"({"a":"x nsecret-12 y","b":[12345678,"12345678"],"nsecret-12":null})"),
+            R"({"a":"x *** y","b":[12345678,"***"],"***":null})");
   // An escape's letter is none of the text's.
   EXPECT_EQ(masked(R"(["\nsecret-12"])"), R"(["\nsecret-12"])");
   EXPECT_EQ(masked(R"(["\u006esecret-12\n\"", "\\nsecret-12"])"), R"(["***\n\"", "\\***"])");
@@ -99,7 +100,8 @@ TEST_F(MaskedProcessorTest, NothingThatIsShownHasThem) {
     answer.save_json = R"("open sesame")";
     answer.logs.push_back({"print", "open sesame"});
     answer.logs.push_back({"stderr", "key open sesam"});
-    answer.failure = ProcessorFailure{.text = "bad open sesame", .kind = "open sesame", .where = "open sesame:1", .trace = "open sesame\n"};
+    answer.failure = ProcessorFailure{
+        .text = "bad open sesame", .kind = "open sesame", .where = "open sesame:1", .trace = "open sesame\n"};
     co_return answer;
   };
   const auto masked = masked_processor(std::make_unique<TestProcessor>(ProcessorDescription{}, answer_of), mask);
@@ -122,7 +124,10 @@ TEST_F(MaskedProcessorTest, NothingThatIsShownHasThem) {
   }(*masked));
 
   std::vector<std::string> told;
-  ProcessorWatch watch = masked_watch({.log = [&](PageLog line) { told.push_back(line.text); }, .described = {}, .trouble = [&](const std::string& why) { told.push_back(why); }}, mask);
+  ProcessorWatch watch = masked_watch({.log = [&](PageLog line) { told.push_back(line.text); },
+                                       .described = {},
+                                       .trouble = [&](const std::string& why) { told.push_back(why); }},
+                                      mask);
   watch.log({"info", "open sesame 1"});
   watch.trouble("open sesame 2");
   mask->add("another secret");

@@ -1,5 +1,5 @@
-// WebhookProcessor in virtual time, against a server that answers what a test says: what is sent, what answers mean, and what becomes of
-// pages while it is not there.
+// WebhookProcessor in virtual time, against a server that answers what a test says: what is sent, what answers mean,
+// and what becomes of pages while it is not there.
 #include "project/process/internal/webhook_processor.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +47,8 @@ class WebhookProcessorTest : public OnVirtualLoop {
     web.answer = [this](const HttpRequest& request) -> std::optional<PageAnswer> {
       if (is_describe(request)) return describes;
       PageAnswer answer = pages;
-      if (const std::size_t at = answer.body.find("ID"); at != std::string::npos) answer.body.replace(at, 2, std::to_string(id_in(request.body)));
+      if (const std::size_t at = answer.body.find("ID"); at != std::string::npos)
+        answer.body.replace(at, 2, std::to_string(id_in(request.body)));
       return answer;
     };
     options.url = *Url::parse(kHook);
@@ -91,7 +92,8 @@ TEST_F(WebhookProcessorTest, IsAskedWhatItIs) {
   ASSERT_EQ(web.log.size(), 1u);
   EXPECT_EQ(web.log[0].method, "POST");
   EXPECT_EQ(web.log[0].url, kHook);
-  EXPECT_THAT(web.log[0].headers, AllOf(Contains(Pair("Content-Type", "application/x-argiope-processor")), Not(Contains(Pair("Argiope-Signature", testing::_)))));
+  EXPECT_THAT(web.log[0].headers, AllOf(Contains(Pair("Content-Type", "application/x-argiope-processor")),
+                                        Not(Contains(Pair("Argiope-Signature", testing::_)))));
   EXPECT_EQ(web.log[0].body, write_describe("shop", "0.1.0", {}));
   EXPECT_EQ(log, "info: hello\n");
   EXPECT_THAT(troubles, ElementsAre());
@@ -125,7 +127,9 @@ TEST_F(WebhookProcessorTest, SignsWhatItSends) {
   });
   ASSERT_EQ(web.log.size(), 2u);
   for (std::size_t id = 0; id < 2; ++id) {
-    EXPECT_THAT(web.log[id].headers, Contains(Pair("Argiope-Signature", sign_push("long and random", web.log[id].wall, static_cast<JobId>(id), web.log[id].body))));
+    EXPECT_THAT(web.log[id].headers,
+                Contains(Pair("Argiope-Signature", sign_push("long and random", web.log[id].wall,
+                                                             static_cast<JobId>(id), web.log[id].body))));
   }
 }
 
@@ -167,7 +171,8 @@ TEST_F(WebhookProcessorTest, OtherStatusesAreFailedAttempts) {
     pages = {.status = status, .body = "no\x01pe"};
     const VisitAnswer answer = answer_of();
     ASSERT_TRUE(answer.failure) << status;
-    EXPECT_THAT(answer.failure->text, AllOf(HasSubstr(fmt::format("POST http://127.0.0.1:9000: status {}: no", status)), Not(HasSubstr("\x01"))));
+    EXPECT_THAT(answer.failure->text, AllOf(HasSubstr(fmt::format("POST http://127.0.0.1:9000: status {}: no", status)),
+                                            Not(HasSubstr("\x01"))));
     EXPECT_FALSE(answer.failure->not_now) << status;
   }
   pages = {.status = 201, .body = R"({"type":"done","id":ID})"};
@@ -302,10 +307,11 @@ TEST_F(WebhookProcessorTest, PagesWaitWhileWhatItSaysOfItselfIsWrong) {
     const PageCall call = shop_page();
     EXPECT_TRUE((co_await processor.process(call)).failure->not_now);
     EXPECT_EQ(web.log.size(), 1u);
-    for (const auto& [body, why] : std::vector<std::pair<std::string, std::string>>{{"", "without `described`"},
-                                                                                  {"{}", "no message"},
-                                                                                  {R"({"type":"done","id":1})", "no message"},
-                                                                                  {R"({"type":"described","protocol":2})", "protocol"}}) {
+    for (const auto& [body, why] :
+         std::vector<std::pair<std::string, std::string>>{{"", "without `described`"},
+                                                          {"{}", "no message"},
+                                                          {R"({"type":"done","id":1})", "no message"},
+                                                          {R"({"type":"described","protocol":2})", "protocol"}}) {
       describes.body = body;
       const auto wrong = co_await processor.describe();
       EXPECT_THAT(wrong ? std::string("no error") : wrong.error().message, HasSubstr(why)) << body;
@@ -355,7 +361,8 @@ TEST_F(WebhookProcessorTest, IsAskedNowAndThenWhetherItHasChanged) {
 
 TEST_F(WebhookProcessorTest, LongAnswersAreReadOnAThread) {
   std::string results;
-  for (int i = 0; i < 5'000; ++i) results += fmt::format("{}{{\"part\":\"{}\",\"value\":{{\"n\":{}}}}}", i == 0 ? "" : ",", i, i);
+  for (int i = 0; i < 5'000; ++i)
+    results += fmt::format("{}{{\"part\":\"{}\",\"value\":{{\"n\":{}}}}}", i == 0 ? "" : ",", i, i);
   pages.body = R"({"type":"done","id":ID,"results":[)" + results + "]}";
   const VisitAnswer answer = answer_of();
   EXPECT_FALSE(answer.failure) << answer.failure->text;
@@ -369,15 +376,20 @@ TEST(WebhookProjectTest, ARoundOutlastsAnOutageWithoutAFailedAttempt) {
   SimulatedProjects sim;
   bool is_down = false;
   sim.web.pages["https://shop.test/"] = page_with({"/item/1", "/item/2", "/item/3"});
-  for (int i = 1; i <= 3; ++i) sim.web.pages[fmt::format("https://shop.test/item/{}", i)] = {.body = fmt::format("<h1>Item {}</h1>", i)};
+  for (int i = 1; i <= 3; ++i)
+    sim.web.pages[fmt::format("https://shop.test/item/{}", i)] = {.body = fmt::format("<h1>Item {}</h1>", i)};
   sim.web.answer = [&](const HttpRequest& request) -> std::optional<PageAnswer> {
     if (request.url.href() != kHook) return std::nullopt;
     if (is_down) return PageAnswer{.error = Errc::network, .connects = false};
     if (is_describe(request)) {
-      return PageAnswer{.body = R"({"type":"described","protocol":1,"concurrency":2,"on":{"start":"start"},"rules":{"item":{"fields":{"title":"css:h1"}}}})"};
+      return PageAnswer{
+          .body =
+              R"({"type":"described","protocol":1,"concurrency":2,"on":{"start":"start"},"rules":{"item":{"fields":{"title":"css:h1"}}}})"};
     }
     const std::uint64_t id = id_in(request.body);
-    if (request.body.contains(R"("event":"start")")) return PageAnswer{.body = fmt::format(R"({{"type":"done","id":{},"pages":[{{"url":"https://shop.test/","rule":"list"}}]}})", id)};
+    if (request.body.contains(R"("event":"start")"))
+      return PageAnswer{.body = fmt::format(
+                            R"({{"type":"done","id":{},"pages":[{{"url":"https://shop.test/","rule":"list"}}]}})", id)};
     if (request.body.contains(R"("rule":"list")")) {
       is_down = true;
       std::string list;
@@ -388,13 +400,16 @@ TEST(WebhookProjectTest, ARoundOutlastsAnOutageWithoutAFailedAttempt) {
     const std::string value = request.body.substr(fields + 9, request.body.find("}}", fields) - fields - 8);
     return PageAnswer{.body = fmt::format(R"({{"type":"done","id":{},"results":[{{"value":{}}}]}})", id, value)};
   };
-  sim.options.make_processor = [&](const ProjectDefinition& project, ProcessorWatch watch) -> Result<std::unique_ptr<Processor>> {
-    WebhookProcessorOptions options{.url = *Url::parse(project.processor.webhook), .project = project.name, .argiope = "0.1.0"};
+  sim.options.make_processor = [&](const ProjectDefinition& project,
+                                   ProcessorWatch watch) -> Result<std::unique_ptr<Processor>> {
+    WebhookProcessorOptions options{
+        .url = *Url::parse(project.processor.webhook), .project = project.name, .argiope = "0.1.0"};
     options.watch = std::move(watch);
     return std::make_unique<WebhookProcessor>(sim.loop, sim.web, std::move(options));
   };
   PageEngine& engine = sim.begin();
-  const auto put = engine.put_project(draft_of(fmt::format(R"({{"project":{{"name":"shop","processor":{{"webhook":"{}"}}}}}})", kHook)));
+  const auto put = engine.put_project(
+      draft_of(fmt::format(R"({{"project":{{"name":"shop","processor":{{"webhook":"{}"}}}}}})", kHook)));
   ASSERT_TRUE(put) << put.error().message;
   ASSERT_TRUE(engine.start("shop"));
   sim.pass(10min);

@@ -262,9 +262,10 @@ TEST_F(HttpBookTest, CountsJobs) {
 // --- schedules
 
 Schedule nightly(std::string name = "backup") {
-  return value_or_throw(parse_schedule(R"({"name":")" + name +
-                                       R"(","trigger":{"type":"cron","expression":"30 3 * * *","zone":"Europe/Berlin"},)"
-                                       R"("job":{"queue":"mail","payload":"x","priority":3}})"));
+  return value_or_throw(
+      parse_schedule(R"({"name":")" + name +
+                     R"(","trigger":{"type":"cron","expression":"30 3 * * *","zone":"Europe/Berlin"},)"
+                     R"("job":{"queue":"mail","payload":"x","priority":3}})"));
 }
 
 TEST_F(HttpBookTest, AddsSchedules) {
@@ -285,7 +286,8 @@ TEST_F(HttpBookTest, AddsManySchedulesInOneRequestOrNoneOfThem) {
   get(own().schedules().add(nightly("a")));
   Schedule other = nightly("a");
   other.trigger = Trigger::parse("@every 2h").value();
-  const auto refused = ask(book().schedules().add_all({other, nightly("b"), nightly("fixed")}, ConflictPolicy::replace));
+  const auto refused =
+      ask(book().schedules().add_all({other, nightly("b"), nightly("fixed")}, ConflictPolicy::replace));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::refused);
   EXPECT_THAT(refused.error().message, HasSubstr(R"(schedule "fixed")"));

@@ -1,13 +1,12 @@
 // Pages in a browser that a test plays: what it may do, what it is told, and what its misbehaviour comes to.
-#include "argiope/render/chromium.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "argiope/async/sleep.hpp"
+#include "argiope/render/chromium.hpp"
 #include "render/devtools_message.hpp"
-#include "support/fake_browser.hpp"
 #include "sockets_in_virtual_time.hpp"
+#include "support/fake_browser.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {
@@ -66,7 +65,9 @@ class ChromiumRendererTest : public testing::Test {
   }
   Result<RenderedPage> rendered() {
     Result<RenderedPage> page = fail(Errc::internal, "not rendered");
-    with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> { page = co_await renderer.render(request, response, parts, view); });
+    with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> {
+      page = co_await renderer.render(request, response, parts, view);
+    });
     EXPECT_EQ(parts.under_way, 0);
     return page;
   }
@@ -91,8 +92,10 @@ class ChromiumRendererTest : public testing::Test {
 
 TEST_F(ChromiumRendererTest, ThePageIsTheAnswerThatWasFetchedAndBecomesTheDocument) {
   script->document = "<!DOCTYPE html><html><a href=\"/made\">by a script \xC3\xA9</a></html>";
-  response.fields = {{"Content-Type", "text/html"}, {"Content-Security-Policy", "default-src 'self'"},
-                     {"Content-Encoding", "gzip"},  {"Set-Cookie", "a=1"}};
+  response.fields = {{"Content-Type", "text/html"},
+                     {"Content-Security-Policy", "default-src 'self'"},
+                     {"Content-Encoding", "gzip"},
+                     {"Set-Cookie", "a=1"}};
   Result<RenderedPage> page = fail(Errc::internal, "not rendered");
   with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> {
     page = co_await renderer.render(request, response, parts);
@@ -258,7 +261,8 @@ TEST_F(ChromiumRendererTest, AStreamOfEventsIsRefused) {
 
 TEST_F(ChromiumRendererTest, ACookieThatTheBrowserDoesNotTakeKeepsNoOtherFromIt) {
   script->bad_cookie = "bad";
-  for (const char* const name : {"a", "b", "bad", "c"}) parts.jar.push_back({.name = name, .value = "1", .domain = "site.test"});
+  for (const char* const name : {"a", "b", "bad", "c"})
+    parts.jar.push_back({.name = name, .value = "1", .domain = "site.test"});
   parts.jar.push_back({.name = "latin", .value = "\xE4", .domain = "site.test"});
   ASSERT_TRUE(rendered());
   std::string taken;
@@ -274,7 +278,8 @@ TEST_F(ChromiumRendererTest, UrlsThatItsScriptGivesItAndCookiesComeWithIt) {
       R"({"method":"Page.navigatedWithinDocument","params":{"frameId":"T","url":"http://site.test/a"},"sessionId":"$S"})",
       R"({"method":"Page.navigatedWithinDocument","params":{"frameId":"T","url":"http://site.test/a"},"sessionId":"$S"})",
       R"({"method":"Page.navigatedWithinDocument","params":{"frameId":"other","url":"http://site.test/b"},"sessionId":"$S"})"};
-  script->cookies = R"([{"name":"js","value":"1","domain":"site.test","path":"/","expires":-1,"httpOnly":false,"secure":false,"session":true},
+  script->cookies =
+      R"([{"name":"js","value":"1","domain":"site.test","path":"/","expires":-1,"httpOnly":false,"secure":false,"session":true},
                         {"name":"d","value":"2","domain":".site.test","path":"/x","expires":1e99,"httpOnly":true,"secure":true,"session":false}])";
   parts.jar = {{.name = "known", .value = "1", .domain = "site.test"}};
   const auto page = rendered();
@@ -297,7 +302,8 @@ TEST_F(ChromiumRendererTest, DialogsAreDismissedAndWorkersRun) {
   EXPECT_EQ(script->count("Runtime.runIfWaitingForDebugger"), 1u);
 }
 
-// --- what is wanted of one page ------------------------------------------------------------------------------------------
+// --- what is wanted of one page
+// ------------------------------------------------------------------------------------------
 
 TEST_F(ChromiumRendererTest, WithoutAViewThereIsNoScriptAndTheWindowIsTheBrowsers) {
   const auto page = rendered();
@@ -330,7 +336,8 @@ TEST_F(ChromiumRendererTest, OrBeforeThePagesOwnScripts) {
   ASSERT_TRUE(page) << page.error().message;
   EXPECT_EQ(page->script_result, "1");
   EXPECT_EQ(loop.time() - begun, 500ms);
-  EXPECT_THAT(std::string(told("Page.addScriptToEvaluateOnNewDocument").at("source").as_string()), HasSubstr("window.a = 1"));
+  EXPECT_THAT(std::string(told("Page.addScriptToEvaluateOnNewDocument").at("source").as_string()),
+              HasSubstr("window.a = 1"));
   std::vector<std::string> order;
   for (const auto& [method, params] : script->heard) {
     if (method == "Page.navigate" || method == "Page.addScriptToEvaluateOnNewDocument") order.push_back(method);
@@ -342,7 +349,8 @@ TEST_F(ChromiumRendererTest, StatementsAreAScriptAndWhatIsNoneIsNotRun) {
   view.script = "scroll(); return 1";
   script->forms_not_read = 1;
   ASSERT_TRUE(rendered());
-  EXPECT_THAT(std::string(told("Runtime.evaluate", 1).at("expression").as_string()), HasSubstr("{\nscroll(); return 1\n}"));
+  EXPECT_THAT(std::string(told("Runtime.evaluate", 1).at("expression").as_string()),
+              HasSubstr("{\nscroll(); return 1\n}"));
   script->forms_not_read = 2;
   script->heard.clear();
   const auto page = rendered();
@@ -358,11 +366,13 @@ TEST_F(ChromiumRendererTest, AScriptThatFailsIsAnErrorOfThatPage) {
     Errc code;
     std::string message;
   };
-  for (const Case& one : {Case{R"({"exceptionDetails":{"exception":{"description":"TypeError: x\n    at y"}}})", Errc::protocol, "its script has failed: TypeError: x"},
-                          Case{R"({"exceptionDetails":{"exception":{"value":"its result is too large"}}})", Errc::protocol,
-                               "its script has failed: its result is too large"},
+  for (const Case& one : {Case{R"({"exceptionDetails":{"exception":{"description":"TypeError: x\n    at y"}}})",
+                               Errc::protocol, "its script has failed: TypeError: x"},
+                          Case{R"({"exceptionDetails":{"exception":{"value":"its result is too large"}}})",
+                               Errc::protocol, "its script has failed: its result is too large"},
                           Case{R"({"result":{"value":"no JSON"}})", Errc::protocol, "its script's result is no JSON"},
-                          Case{R"({"result":{"value":")" + std::string(kMostScriptResult + 1, '1') + "\"}}", Errc::too_large, "its script's result is too large"},
+                          Case{R"({"result":{"value":")" + std::string(kMostScriptResult + 1, '1') + "\"}}",
+                               Errc::too_large, "its script's result is too large"},
                           Case{"", Errc::timeout, "its script has not ended"}}) {
     script->script_gives = one.gives;
     const TimePoint begun = loop.time();
@@ -383,14 +393,16 @@ TEST_F(ChromiumRendererTest, AWindowHasTheSizeThatIsWanted) {
 }
 
 TEST_F(ChromiumRendererTest, ImagesAreFetchedWhereTheyAreWanted) {
-  script->parts = {{.url = "http://site.test/p.png", .type = "Image"}, {.url = "http://site.test/f.woff", .type = "Font"}};
+  script->parts = {{.url = "http://site.test/p.png", .type = "Image"},
+                   {.url = "http://site.test/f.woff", .type = "Font"}};
   view.images = true;
   ASSERT_TRUE(rendered());
   ASSERT_EQ(parts.asked.size(), 1u);
   EXPECT_EQ(parts.asked[0].first, PartKind::image);
 }
 
-// --- misbehaviour ----------------------------------------------------------------------------------------------------------
+// --- misbehaviour
+// ----------------------------------------------------------------------------------------------------------
 
 TEST_F(ChromiumRendererTest, ACrashOfThePageIsAnErrorOfThatPageAndTheBrowserGoesOn) {
   with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> {
@@ -408,8 +420,8 @@ TEST_F(ChromiumRendererTest, ACrashOfThePageIsAnErrorOfThatPageAndTheBrowserGoes
 }
 
 TEST_F(ChromiumRendererTest, ABrowserThatEndsIsReplacedWhereverItEnds) {
-  for (const char* const method : {"Target.createBrowserContext", "Target.attachToTarget", "Fetch.enable", "Page.navigate",
-                                   "Fetch.fulfillRequest", "Runtime.evaluate"}) {
+  for (const char* const method : {"Target.createBrowserContext", "Target.attachToTarget", "Fetch.enable",
+                                   "Page.navigate", "Fetch.fulfillRequest", "Runtime.evaluate"}) {
     with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> {
       script->ends_at = method;
       script->words = "noise\nFATAL: out of memory\nmore noise\n";
@@ -429,7 +441,8 @@ TEST_F(ChromiumRendererTest, ABrowserThatEndsIsReplacedWhereverItEnds) {
 }
 
 TEST_F(ChromiumRendererTest, ABrowserThatDoesNotAnswerIsReplaced) {
-  for (const char* const method : {"Target.createBrowserContext", "Target.createTarget", "Target.disposeBrowserContext"}) {
+  for (const char* const method :
+       {"Target.createBrowserContext", "Target.createTarget", "Target.disposeBrowserContext"}) {
     with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> {
       script->silent = {method};
       (void)co_await renderer.render(request, response, parts);
@@ -463,7 +476,12 @@ TEST_F(ChromiumRendererTest, WhatABrowserRefusesIsAnErrorOfThatPage) {
 }
 
 TEST_F(ChromiumRendererTest, GarbageIsPassedOver) {
-  script->after["Page.enable"] = {"", "nonsense", "[]", "{}", R"({"id":99999,"result":{}})", R"({"method":7})",
+  script->after["Page.enable"] = {"",
+                                  "nonsense",
+                                  "[]",
+                                  "{}",
+                                  R"({"id":99999,"result":{}})",
+                                  R"({"method":7})",
                                   R"({"method":"Fetch.requestPaused","params":{},"sessionId":"$S"})",
                                   R"({"method":"Page.frameNavigated","params":[],"sessionId":"$S"})"};
   EXPECT_TRUE(rendered());
@@ -482,11 +500,13 @@ TEST_F(ChromiumRendererTest, ABrowserThatCannotBeStartedIsAnErrorThatSaysWhy) {
   with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> {
     const auto opened = co_await renderer.open();
     EXPECT_FALSE(opened);
-    if (!opened) EXPECT_EQ(opened.error().message, "the browser cannot be started: the browser has ended: No usable sandbox!");
+    if (!opened)
+      EXPECT_EQ(opened.error().message, "the browser cannot be started: the browser has ended: No usable sandbox!");
   });
 }
 
-// --- the pool --------------------------------------------------------------------------------------------------------------
+// --- the pool
+// --------------------------------------------------------------------------------------------------------------
 
 TEST_F(ChromiumRendererTest, ABrowserIsReplacedAfterItsPages) {
   options.pages_per_browser = 3;
@@ -501,7 +521,8 @@ TEST_F(ChromiumRendererTest, ACancelledPageLeavesNothingBehind) {
   script->parts = {{.url = "http://site.test/s.js"}};
   parts.takes = 1h;
   with_renderer([&](ChromiumRenderer& renderer) -> Coro<void> {
-    auto task = loop.create_task(keeping([&]() -> Coro<void> { (void)co_await renderer.render(request, response, parts); }));
+    auto task =
+        loop.create_task(keeping([&]() -> Coro<void> { (void)co_await renderer.render(request, response, parts); }));
     co_await sleep(1s);
     EXPECT_EQ(parts.under_way, 1);
     task.cancel();
@@ -532,7 +553,8 @@ TEST(ChromiumOptionsTest, WhatCannotBeIsRefused) {
   EXPECT_THAT(found.error().message, HasSubstr("/nowhere/chromium"));
 }
 
-// --- its messages ----------------------------------------------------------------------------------------------------------
+// --- its messages
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(DevToolsMessageTest, AnswersAndEventsAreToldApart) {
   const auto answer = DevToolsMessage::parse(R"({"id":3,"result":{"a":{"b":"c","n":1.5,"f":true}}})");
@@ -553,7 +575,8 @@ TEST(DevToolsMessageTest, AnswersAndEventsAreToldApart) {
 }
 
 TEST(DevToolsMessageTest, HalvesOfSurrogatePairsAreMended) {
-  const auto event = DevToolsMessage::parse(R"({"method":"m","params":{"a":"\ud83d","b":"\ud83d\ude00","c":"\\ud83d \udc00x"}})");
+  const auto event =
+      DevToolsMessage::parse(R"({"method":"m","params":{"a":"\ud83d","b":"\ud83d\ude00","c":"\\ud83d \udc00x"}})");
   ASSERT_TRUE(event) << event.error().message;
   EXPECT_EQ(event->text("/a"), "\xEF\xBF\xBD");
   EXPECT_EQ(event->text("/b"), "\xF0\x9F\x98\x80");

@@ -338,7 +338,8 @@ TEST_F(AllClears, AreToldOfARunThatEndedWhileNobodyListenedThoughTheCalendarWasS
   run_goes_well();
   watch_again(of_failures);
   pass(1min);
-  EXPECT_THAT(sentences(), ElementsAre(HasSubstr("has failed"), R"(well: schedule "links" is well again: its run 2 has gone well)"));
+  EXPECT_THAT(sentences(),
+              ElementsAre(HasSubstr("has failed"), R"(well: schedule "links" is well again: its run 2 has gone well)"));
 }
 
 TEST_F(AllClears, FollowATroubleThatWasNotPutWhenItsProcessWasKilled) {

@@ -251,7 +251,9 @@ TEST_F(ApiJobs, OutputIsFollowedWhileTheJobRuns) {
   EXPECT_EQ(half.text("/next"), "5") << "a character that has not come whole stands alone";
   Task<Answered> last = start(HttpMethod::get, "/v1/jobs/1/output?after=5&run=1&wait_ms=30000");
   pass(1s);
-  post("/v1/leases/settle", fmt::format(R"({{"settlements":[{{"token":{},"outcome":"bury","error":"no","result":"f\u00fcr all"}}]}})", token));
+  post("/v1/leases/settle",
+       fmt::format(R"({{"settlements":[{{"token":{},"outcome":"bury","error":"no","result":"f\u00fcr all"}}]}})",
+                   token));
   pass(1ms);
   ASSERT_TRUE(last.done());
   EXPECT_EQ(last.result().text("/output"), "all");
@@ -260,7 +262,8 @@ TEST_F(ApiJobs, OutputIsFollowedWhileTheJobRuns) {
   EXPECT_EQ(last.result().text("/more"), "false");
   EXPECT_EQ(get("/v1/jobs/1/output?after=3&run=7").text("/after"), "0") << "of another run all is given";
   EXPECT_EQ(get("/v1/jobs/1/output?run=1").problem(), "invalid_input");
-  EXPECT_EQ(patch("/v1/leases", R"({"leases":[{"token":1,"output":"a","output_base64":"YQ=="}]})").problem(), "invalid_input");
+  EXPECT_EQ(patch("/v1/leases", R"({"leases":[{"token":1,"output":"a","output_base64":"YQ=="}]})").problem(),
+            "invalid_input");
 }
 
 TEST_F(ApiJobs, NoMoreFollowOutputThanMayWait) {

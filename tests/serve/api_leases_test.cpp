@@ -208,7 +208,8 @@ TEST_F(ApiLeases, WhatIsToStopIsToldByTheNextRequestWhereNoneWaits) {
 
 TEST_F(ApiLeases, AWorkerIsToldOnlyOfQueuesThatItsTokenMayUse) {
   const auto token = [](std::string words, std::string prefix) {
-    return Token{.name = words, .digest = to_hex(digest_of_token(words)), .scope = TokenScope::work, .prefixes = {prefix}};
+    return Token{
+        .name = words, .digest = to_hex(digest_of_token(words)), .scope = TokenScope::work, .prefixes = {prefix}};
   };
   open({}, {}, {.tokens = {token("mails", "mail"), token("mine", "mine")}});
   const auto as = [&](std::string_view words, std::string body) {
@@ -311,7 +312,9 @@ TEST_F(ApiLeases, AResultThatNoAnswerCouldHaveIsRefused) {
   }
   EXPECT_EQ(get("/v1/jobs/1").text("/state"), "running");
   const std::string longest = long_text.substr(1);
-  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"done","result":"{}"}})", token, longest)).text("/replies/0/outcome"), "ok");
+  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"done","result":"{}"}})", token, longest))
+                .text("/replies/0/outcome"),
+            "ok");
 }
 
 TEST_F(ApiLeases, EachOutcomeDoesWhatItSays) {
@@ -370,7 +373,8 @@ TEST_F(ApiLeases, FollowUpsWaitForTenThousandOthersTogether) {
   std::string ids = "3";
   for (int i = 1; i < 6'000; ++i) ids += ",3";
   const auto with_follow_up = [&] {
-    return fmt::format(R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"new","waits_for":[{}]}}]}})", token_of(), ids);
+    return fmt::format(R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"new","waits_for":[{}]}}]}})",
+                       token_of(), ids);
   };
   const std::string first = with_follow_up();
   const std::string second = with_follow_up();
@@ -501,7 +505,8 @@ class ApiWorkers : public ApiLeases {
   }
   Task<Answered> poll_as(std::string_view bearer) {
     return loop_.create_task(asking(HttpMethod::post, "/v1/leases",
-                                    R"({"queues":["mail"],"wait_ms":60000,"worker":"w"})", {{"Authorization", bearer}}));
+                                    R"({"queues":["mail"],"wait_ms":60000,"worker":"w"})",
+                                    {{"Authorization", bearer}}));
   }
   Answered end_as(std::string_view who, std::string query = "") {
     return as(who, HttpMethod::delete_, "/v1/workers/w" + query);
@@ -607,9 +612,7 @@ TEST_F(ApiWorkers, WhoseLeaseHasOutlivedADaemonIsEndedByAnAdmin) {
   open_with_tokens();
   put_jobs(1);
   // As the owner before this one has left it: who had asked for it is not in the store.
-  run([&]() -> Coro<void> {
-    (void)co_await engine_->lease({.queues = {"mail"}, .worker = "w", .remote = true});
-  });
+  run([&]() -> Coro<void> { (void)co_await engine_->lease({.queues = {"mail"}, .worker = "w", .remote = true}); });
   EXPECT_EQ(as("ops", HttpMethod::get, "/v1/workers").text("/workers/0/who"), "");
   lease_as("ann");
   const Answered told = as("ops", HttpMethod::get, "/v1/workers");
@@ -724,7 +727,8 @@ TEST_F(ApiLeases, AnIdThatAJobOfAnotherHasIsAConflictWhereverItIsSaid) {
     as_t("/v1/jobs", R"({"queue":"mine","priority":1000})");
     const std::string token = as_t("/v1/leases", R"({"queues":["mine"]})").text("/leases/0/token");
     const std::string settlement = fmt::format(
-        R"([{{"token":999,"outcome":"done"}},{{"token":{},"outcome":"done","follow_ups":[{{"queue":"mine"}},{}]}}])", token, job);
+        R"([{{"token":999,"outcome":"done"}},{{"token":{},"outcome":"done","follow_ups":[{{"queue":"mine"}},{}]}}])",
+        token, job);
     const Answered settled = as_t("/v1/leases/settle", R"({"settlements":)" + settlement + "}");
     EXPECT_EQ(settled.text("/replies/1/error/type"), "urn:argiope:problem:conflict") << settled.body;
     EXPECT_EQ(settled.text("/replies/1/error/errors/0/pointer"), "/settlements/1/follow_ups/1/id");

@@ -152,9 +152,10 @@ TEST_F(ApiOnce, AKeyIsShortAndPrintable) {
   EXPECT_EQ(empty.problem(), "invalid_input");
   EXPECT_EQ(empty.text("/errors/0/header"), "Idempotency-Key");
   EXPECT_EQ(ask(HttpMethod::post, "/v1/leases", R"({"queues":["mail"]})", {{"idempotency-key", ""}}).status, 400);
-  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})", {{"Idempotency-Key", "a"}, {"Idempotency-Key", "b"}})
-                .problem(),
-            "invalid_input");
+  EXPECT_EQ(
+      ask(HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})", {{"Idempotency-Key", "a"}, {"Idempotency-Key", "b"}})
+          .problem(),
+      "invalid_input");
   EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", "a\x01").problem(), "invalid_input");
   EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", std::string(256, 'x')).problem(), "invalid_input");
   EXPECT_EQ(once("/v1/jobs", R"({"queue":"mail"})", std::string(255, 'x')).status, 201);

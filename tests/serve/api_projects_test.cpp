@@ -60,7 +60,8 @@ class ApiProjects : public ApiTest {
   }
 
   void open_projects(GateOptions gate = {}) {
-    page_options_.on_round_end = [this](const std::string& project, const RoundRecord& round, const std::vector<std::string>& alarms) {
+    page_options_.on_round_end = [this](const std::string& project, const RoundRecord& round,
+                                        const std::vector<std::string>& alarms) {
       if (projects_->on_round_end) projects_->on_round_end(project, round, alarms);
     };
     page_store_ = std::make_unique<PromptPageStore>(std::move(*open_page_store(":memory:")));
@@ -82,9 +83,11 @@ class ApiProjects : public ApiTest {
           kept_[project.name] = script;
           return {};
         },
-        .try_script = [this](const ProjectDefinition&, const std::string& script, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+        .try_script = [this](const ProjectDefinition&, const std::string& script,
+                             ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
           if (script == "unkept") return fail(Errc::invalid_input, "no file of its own");
-          return std::make_unique<CountedProcessor>(description_, [this, script](const PageCall& call) { return read_by_script(script, call); }, scripts_);
+          return std::make_unique<CountedProcessor>(
+              description_, [this, script](const PageCall& call) { return read_by_script(script, call); }, scripts_);
         },
         .failure = {}});
     open({.projects = projects_.get()}, {}, std::move(gate));
@@ -107,7 +110,8 @@ class ApiProjects : public ApiTest {
     calls_[number].body = call.response.body;  // as late as a script may look at it
     VisitAnswer answer;
     if (script == "fail") {
-      answer.failure = ProcessorFailure{.text = "ValueError: no", .kind = "ValueError", .where = "shop.py:3", .trace = "Traceback\n  no"};
+      answer.failure = ProcessorFailure{
+          .text = "ValueError: no", .kind = "ValueError", .where = "shop.py:3", .trace = "Traceback\n  no"};
       co_return answer;
     }
     AskedPage next{.url = "https://shop.example/item/1", .rule = "item", .context_json = R"({"from":"start"})"};
@@ -122,10 +126,14 @@ class ApiProjects : public ApiTest {
     answer.save_json = "{\"n\":1}";
     co_return answer;
   }
-  std::string trial(std::string_view url, std::string_view more = "") { return fmt::format(R"({{"source":"shop","url":"{}"{}}})", url, more); }
+  std::string trial(std::string_view url, std::string_view more = "") {
+    return fmt::format(R"({{"source":"shop","url":"{}"{}}})", url, more);
+  }
   // Of a project with a script.
   std::string script_trial(std::string_view script, std::string_view url, std::string_view more = "") {
-    return fmt::format(R"({{"source":"{{\"project\":{{\"name\":\"script\",\"processor\":[\"python3\",\"shop.py\"]}}}}","script":"{}","url":"{}"{}}})", script, url, more);
+    return fmt::format(
+        R"({{"source":"{{\"project\":{{\"name\":\"script\",\"processor\":[\"python3\",\"shop.py\"]}}}}","script":"{}","url":"{}"{}}})",
+        script, url, more);
   }
 
   struct ScriptCall {
@@ -176,11 +184,13 @@ TEST_F(ApiProjects, AProjectIsMadeStartedAndShown) {
   EXPECT_EQ(shown.text("/counts/all/success"), "4");
   EXPECT_EQ(shown.text("/counts/all/failed"), "0");
   EXPECT_GE(shown.at("/mean_ms/fetch").to_number<double>(), 10);
-  for (const auto& [span, steps, seconds] : {std::tuple("5m", 30, "10"), std::tuple("1h", 60, "60"), std::tuple("1d", 144, "600")}) {
+  for (const auto& [span, steps, seconds] :
+       {std::tuple("5m", 30, "10"), std::tuple("1h", 60, "60"), std::tuple("1d", 144, "600")}) {
     const std::string history = fmt::format("/history/{}", span);
     EXPECT_EQ(shown.text(history + "/step_s"), seconds);
     std::uint64_t all = 0;
-    for (int i = 0; i < steps; ++i) all += shown.at(fmt::format("{}/success/{}", history, i)).to_number<std::uint64_t>();
+    for (int i = 0; i < steps; ++i)
+      all += shown.at(fmt::format("{}/success/{}", history, i)).to_number<std::uint64_t>();
     EXPECT_EQ(all, 4) << history;
     EXPECT_LT(shown.text(history + "/began"), shown.text(history + "/ended"));
     EXPECT_EQ(shown.text(fmt::format("{}/failed/{}", history, steps - 1)), "0");
@@ -193,7 +203,8 @@ TEST_F(ApiProjects, AProjectIsMadeStartedAndShown) {
 TEST_F(ApiProjects, TheLastRoundsCoverageAndAlarmsAreShown) {
   open_projects();
   ASSERT_EQ(put("/v1/projects/shop", R"({"project":{"name":"shop","start":["https://shop.example/"]},
-    "rule":[{"name":"page","fields":{"title":"css:title","price":"css:.price"}}],"alarm":{"coverage":{"price":0.5},"least_results":100}})").status,
+    "rule":[{"name":"page","fields":{"title":"css:title","price":"css:.price"}}],"alarm":{"coverage":{"price":0.5},"least_results":100}})")
+                .status,
             201);
   EXPECT_EQ(get("/v1/projects/shop").text("/coverage"), "[]");
   EXPECT_EQ(get("/v1/projects/shop").text("/alarms"), "[]");
@@ -211,7 +222,8 @@ TEST_F(ApiProjects, TheLastRoundsCoverageAndAlarmsAreShown) {
 
 TEST_F(ApiProjects, WhatIsWrongInADefinitionIsToldAndNothingIsMade) {
   open_projects();
-  for (const char* body : {"[]", "{", "{}", R"({"project":{"name":"shop"}})", R"({"source":"broken"})", R"({"source":"x","more":1})", R"({"source":7})"}) {
+  for (const char* body : {"[]", "{", "{}", R"({"project":{"name":"shop"}})", R"({"source":"broken"})",
+                           R"({"source":"x","more":1})", R"({"source":7})"}) {
     EXPECT_EQ(put("/v1/projects/shop", body).problem(), "invalid_input") << body;
   }
   const Answered other_name = put("/v1/projects/other", kShop);
@@ -223,11 +235,17 @@ TEST_F(ApiProjects, WhatIsWrongInADefinitionIsToldAndNothingIsMade) {
 TEST_F(ApiProjects, ItsSinksDoNothingWithTheDaemonsRights) {
   open_projects();
   const auto with = [&](std::string_view sink) {
-    return put("/v1/projects/shop", fmt::format(R"({{"project":{{"name":"shop","start":["http://a.test/"]}},"rule":[{{"name":"page"}}],"sink":[{{"queue":"q"}},{}]}})", sink));
+    return put(
+        "/v1/projects/shop",
+        fmt::format(
+            R"({{"project":{{"name":"shop","start":["http://a.test/"]}},"rule":[{{"name":"page"}}],"sink":[{{"queue":"q"}},{}]}})",
+            sink));
   };
-  for (const char* const sink : {R"({"command":["sh","-c","id"]})", R"({"postgresql":"host=a.test","table":"results"})", R"({"webhook":"https://a.test/","secret_file":"key"})",
-                                 R"({"webhook":"https://a.test/","secret_env":"KEY"})", R"({"file":"/etc/cron.d/results.jsonl"})", R"({"file":"../results.jsonl"})",
-                                 R"({"file":"a/../../results.jsonl"})", R"({"file":".."})"}) {
+  for (const char* const sink :
+       {R"({"command":["sh","-c","id"]})", R"({"postgresql":"host=a.test","table":"results"})",
+        R"({"webhook":"https://a.test/","secret_file":"key"})", R"({"webhook":"https://a.test/","secret_env":"KEY"})",
+        R"({"file":"/etc/cron.d/results.jsonl"})", R"({"file":"../results.jsonl"})",
+        R"({"file":"a/../../results.jsonl"})", R"({"file":".."})"}) {
     const Answered refused = with(sink);
     EXPECT_EQ(refused.problem(), "invalid_input") << sink;
     EXPECT_EQ(refused.text("/errors/0/pointer"), "/sink/1") << sink;
@@ -254,14 +272,17 @@ TEST_F(ApiProjects, StatusRateAndGroupAreChangedBesideTheFile) {
   EXPECT_EQ(back.text("/rate"), "null");
   EXPECT_EQ(back.text("/burst"), "7");
   EXPECT_EQ(back.text("/doing"), "waiting");
-  for (const char* body : {R"({"status":"GO"})", R"({"rate":-1})", R"({"rate":"fast"})", R"({"burst":0})", R"({"colour":"red"})", R"({"status":"STOP","burst":"x"})"}) {
+  for (const char* body : {R"({"status":"GO"})", R"({"rate":-1})", R"({"rate":"fast"})", R"({"burst":0})",
+                           R"({"colour":"red"})", R"({"status":"STOP","burst":"x"})"}) {
     EXPECT_EQ(patch("/v1/projects/shop", body).problem(), "invalid_input") << body;
   }
   EXPECT_EQ(get("/v1/projects/shop").text("/status"), "RUNNING");
   EXPECT_EQ(patch("/v1/projects/none", "{}").problem(), "not_found");
   // So seldom that it is never.
   patch("/v1/projects/shop", R"({"rate":1e-300,"burst":1})");
-  post("/v1/projects/shop/pages", R"({"pages":[{"url":"https://shop.example/item/1","force":true},{"url":"https://shop.example/item/2","force":true},
+  post(
+      "/v1/projects/shop/pages",
+      R"({"pages":[{"url":"https://shop.example/item/1","force":true},{"url":"https://shop.example/item/2","force":true},
     {"url":"https://shop.example/item/3","force":true}]})");
   pass(1min);
   EXPECT_EQ(get("/v1/projects/shop").text("/doing"), "waiting");
@@ -281,10 +302,12 @@ TEST_F(ApiProjects, ResultsArePagesAndGoOnWhereTheyEnded) {
   EXPECT_EQ(rest.at("/results").as_array().size(), 1u);
   EXPECT_EQ(rest.text("/results/0/page"), "https://shop.example/item/3");
   EXPECT_EQ(rest.text("/next"), "null");
-  for (const char* query : {"after=x", "after=5", "after=99999999999999999999/", "limit=0", "format=xml", "format=csv&limit=3"}) {
+  for (const char* query :
+       {"after=x", "after=5", "after=99999999999999999999/", "limit=0", "format=xml", "format=csv&limit=3"}) {
     EXPECT_EQ(get(fmt::format("/v1/projects/shop/results?{}", query)).problem(), "invalid_input") << query;
   }
-  EXPECT_EQ(get("/v1/projects/shop/results?format=csv").header("Content-Type"), "text/csv; charset=utf-8; header=present");
+  EXPECT_EQ(get("/v1/projects/shop/results?format=csv").header("Content-Type"),
+            "text/csv; charset=utf-8; header=present");
   EXPECT_EQ(get("/v1/projects/shop/results?format=jsonl").header("Content-Type"), "application/jsonl");
 }
 
@@ -308,14 +331,16 @@ TEST_F(ApiProjects, ResultsAreDownloads) {
   open_shop();
   const Answered csv = get("/v1/projects/shop/results?format=csv");
   EXPECT_EQ(csv.header("Content-Disposition"), "attachment; filename=\"shop-results.csv\"");
-  EXPECT_EQ(get("/v1/projects/shop/results?format=jsonl").header("Content-Disposition"), "attachment; filename=\"shop-results.jsonl\"");
+  EXPECT_EQ(get("/v1/projects/shop/results?format=jsonl").header("Content-Disposition"),
+            "attachment; filename=\"shop-results.jsonl\"");
   const Answered array = get("/v1/projects/shop/results?format=array");
   EXPECT_EQ(array.header("Content-Disposition"), "attachment; filename=\"shop-results.json\"");
   EXPECT_EQ(array.header("Content-Type"), "application/json");
   std::string json = kShop;
   json.replace(json.find("\"shop\""), 6, "\"a.b-c_d\"");
   ASSERT_EQ(put("/v1/projects/a.b-c_d", json).status, 201);
-  EXPECT_EQ(get("/v1/projects/a.b-c_d/results?format=csv").header("Content-Disposition"), "attachment; filename=\"a_b-c_d-results.csv\"");
+  EXPECT_EQ(get("/v1/projects/a.b-c_d/results?format=csv").header("Content-Disposition"),
+            "attachment; filename=\"a_b-c_d-results.csv\"");
 }
 
 TEST_F(ApiProjects, TheFeedIsToldBackwardsToo) {
@@ -340,7 +365,8 @@ TEST_F(ApiProjects, TheFeedTellsWhatBecameOfResults) {
   EXPECT_EQ(feed.text("/feed/0/news"), "added");
   EXPECT_EQ(feed.text("/next"), feed.text("/feed/2/number"));
   web_.pages["https://shop.example/item/2"].body = "<title>new</title>";
-  EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/2","force":true})").text("/verdict"), "again");
+  EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/2","force":true})").text("/verdict"),
+            "again");
   pass(1min);
   const Answered more = get("/v1/projects/shop/feed?after=" + feed.text("/next"));
   ASSERT_EQ(more.at("/feed").as_array().size(), 1u) << more.body;
@@ -351,7 +377,8 @@ TEST_F(ApiProjects, TheFeedTellsWhatBecameOfResults) {
 
 TEST_F(ApiProjects, VersionsAreKeptAndAnOldOneComesBack) {
   open_shop();
-  const std::string other = R"({"project":{"name":"shop","start":["https://shop.example/item/1"]},"rule":[{"name":"all","match":["https://shop.example/**"]}]})";
+  const std::string other =
+      R"({"project":{"name":"shop","start":["https://shop.example/item/1"]},"rule":[{"name":"all","match":["https://shop.example/**"]}]})";
   EXPECT_EQ(put("/v1/projects/shop", other).text("/version"), "2");
   EXPECT_EQ(put("/v1/projects/shop", other).text("/version"), "2") << "the same again is no new version";
   EXPECT_EQ(get("/v1/projects/shop/versions").at("/versions").as_array().size(), 2u);
@@ -365,7 +392,8 @@ TEST_F(ApiProjects, VersionsAreKeptAndAnOldOneComesBack) {
   EXPECT_EQ(get("/v1/projects/shop/versions/3").text("/note"), "back to 1");
   EXPECT_EQ(post("/v1/projects/shop/roll-back", R"({"version":9})").problem(), "not_found");
   EXPECT_EQ(post("/v1/projects/shop/roll-back").problem(), "invalid_input");
-  EXPECT_EQ(put("/v1/projects/shop", R"({"source":"[project]\n# mine","note":"why"})").text("/source"), "[project]\n# mine");
+  EXPECT_EQ(put("/v1/projects/shop", R"({"source":"[project]\n# mine","note":"why"})").text("/source"),
+            "[project]\n# mine");
   EXPECT_EQ(get("/v1/projects/shop/versions/4").text("/note"), "why");
   const Answered reworded = put("/v1/projects/shop", R"({"source":"[project]\n# ours","note":"why"})");
   EXPECT_EQ(reworded.text("/version"), "5") << "a comment is kept, too";
@@ -374,7 +402,9 @@ TEST_F(ApiProjects, VersionsAreKeptAndAnOldOneComesBack) {
 
 TEST_F(ApiProjects, AScriptIsKeptWithItsVersion) {
   open_projects();
-  const auto with_script = [](const char* script) { return fmt::format(R"({{"source":"[project]","script":"{}"}})", script); };
+  const auto with_script = [](const char* script) {
+    return fmt::format(R"({{"source":"[project]","script":"{}"}})", script);
+  };
   EXPECT_EQ(put("/v1/projects/shop", with_script("unkept")).problem(), "invalid_input");
   EXPECT_EQ(get("/v1/projects").text("/projects"), "[]");
   EXPECT_EQ(put("/v1/projects/shop", with_script("one")).text("/script"), "one");
@@ -399,7 +429,9 @@ TEST_F(ApiProjects, PagesAreListedAskedForAndExplained) {
   EXPECT_EQ(get("/v1/projects/shop/pages/explain?page=https://shop.example/item/9").text("/known"), "false");
   EXPECT_EQ(get("/v1/projects/shop/pages/explain").problem(), "invalid_input");
 
-  const Answered several = post("/v1/projects/shop/pages", R"({"pages":[{"url":"https://shop.example/item/9"},{"url":"https://shop.example/item/1"},
+  const Answered several =
+      post("/v1/projects/shop/pages",
+           R"({"pages":[{"url":"https://shop.example/item/9"},{"url":"https://shop.example/item/1"},
     {"url":"https://other.example/"},{"url":"nothing"},7]})");
   ASSERT_EQ(several.status, 200) << several.body;
   EXPECT_EQ(several.text("/replies/0/verdict"), "add");
@@ -417,10 +449,12 @@ TEST_F(ApiProjects, PagesAreListedAskedForAndExplained) {
 
 TEST_F(ApiProjects, AMemberThatIsThereTwiceIsRefused) {
   open_shop();
-  for (const char* body : {R"({"project":{"name":"two","name":"two"},"rule":[{"name":"x"}]})",
-                           R"({"project":{"name":"two","start":["https://a.example/"],"start":["https://b.example/"]},"rule":[{"name":"x"}]})",
-                           R"({"project":{"name":"two"},"rule":[{"name":"x","age":"1h","age":"2h"}]})",
-                           R"({"project":{"name":"two"},"rule":[{"name":"x","fields":{"t":"css:h1","t":"css:h2"}}]})"}) {
+  for (
+      const char* body :
+      {R"({"project":{"name":"two","name":"two"},"rule":[{"name":"x"}]})",
+       R"({"project":{"name":"two","start":["https://a.example/"],"start":["https://b.example/"]},"rule":[{"name":"x"}]})",
+       R"({"project":{"name":"two"},"rule":[{"name":"x","age":"1h","age":"2h"}]})",
+       R"({"project":{"name":"two"},"rule":[{"name":"x","fields":{"t":"css:h1","t":"css:h2"}}]})"}) {
     const Answered answered = put("/v1/projects/two", body);
     EXPECT_EQ(answered.problem(), "invalid_input") << body;
     EXPECT_THAT(answered.text("/detail"), ::testing::HasSubstr("is there twice")) << body;
@@ -428,18 +462,22 @@ TEST_F(ApiProjects, AMemberThatIsThereTwiceIsRefused) {
   EXPECT_EQ(get("/v1/projects/two").problem(), "not_found");
   const std::string twice = R"({"url":"https://shop.example/item/8","request":{"headers":{"X-A":"b","X-A":"c"}}})";
   EXPECT_EQ(post("/v1/projects/shop/pages", twice).text("/errors/0/pointer"), "/request/headers/X-A");
-  const Answered several = post("/v1/projects/shop/pages", R"({"pages":[)" + twice + R"(,{"url":"https://shop.example/item/9"}]})");
+  const Answered several =
+      post("/v1/projects/shop/pages", R"({"pages":[)" + twice + R"(,{"url":"https://shop.example/item/9"}]})");
   EXPECT_THAT(several.text("/replies/0/error/detail"), ::testing::HasSubstr("is there twice"));
   EXPECT_EQ(several.text("/replies/1/verdict"), "add");
   // What a script keeps for itself is its own.
-  EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/10","context":{"a":1,"a":2}})").status, 200);
+  EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/10","context":{"a":1,"a":2}})").status,
+            200);
 }
 
 // What looks at many rows lets others go on between.
 TEST_F(ApiProjects, PagesAndResultsAreLookedThroughInSlices) {
   open_shop();
   std::string asked = R"({"pages":[)";
-  for (int i = 0; i < 3'000; ++i) asked += fmt::format(R"({}{{"url":"https://shop.example/item/{}","delay_ms":86400000}})", i == 0 ? "" : ",", 10'000 + i);
+  for (int i = 0; i < 3'000; ++i)
+    asked +=
+        fmt::format(R"({}{{"url":"https://shop.example/item/{}","delay_ms":86400000}})", i == 0 ? "" : ",", 10'000 + i);
   ASSERT_EQ(post("/v1/projects/shop/pages", asked + "]}").status, 200);
   run([&]() -> Coro<void> {
     Task<Answered> listing = loop_.create_task(asking(HttpMethod::get, "/v1/projects/shop/pages?state=failed"));
@@ -461,7 +499,9 @@ TEST_F(ApiProjects, PagesAndResultsAreLookedThroughInSlices) {
 TEST_F(ApiProjects, AProjectMayGoWhileItsPagesAreLookedThrough) {
   open_shop();
   std::string asked = R"({"pages":[)";
-  for (int i = 0; i < 1'000; ++i) asked += fmt::format(R"({}{{"url":"https://shop.example/item/{}","delay_ms":86400000}})", i == 0 ? "" : ",", 10'000 + i);
+  for (int i = 0; i < 1'000; ++i)
+    asked +=
+        fmt::format(R"({}{{"url":"https://shop.example/item/{}","delay_ms":86400000}})", i == 0 ? "" : ",", 10'000 + i);
   ASSERT_EQ(post("/v1/projects/shop/pages", asked + "]}").status, 200);
   run([&]() -> Coro<void> {
     Task<Answered> listing = loop_.create_task(asking(HttpMethod::get, "/v1/projects/shop/pages?state=failed"));
@@ -489,7 +529,8 @@ TEST_F(ApiProjects, PagesAreThoseOfARuleOrWithAText) {
     const std::string body = fmt::format(R"({{"url":"https://shop.example/item/{}{}","delay_ms":86400000}})", i, many);
     ASSERT_EQ(post("/v1/projects/shop/pages", body).text("/verdict"), "add");
   }
-  EXPECT_EQ(get(fmt::format("/v1/projects/shop/pages?limit=1000&filter={}", filter)).at("/pages").as_array().size(), 50u);
+  EXPECT_EQ(get(fmt::format("/v1/projects/shop/pages?limit=1000&filter={}", filter)).at("/pages").as_array().size(),
+            50u);
   EXPECT_EQ(get(fmt::format("/v1/projects/shop/pages?filter={}b{}", filter, filter)).text("/pages"), "[]");
 }
 
@@ -504,8 +545,11 @@ TEST_F(ApiProjects, APageIsShownWithAllThatIsKnownOfIt) {
   EXPECT_EQ(two.text("/settings"), "{}");
   EXPECT_EQ(two.text("/context"), "null");
   EXPECT_EQ(two.text("/crashes"), "0");
-  EXPECT_EQ(post("/v1/projects/shop/pages", R"({"url":"https://shop.example/item/7","name":"seven","rule":"item","tag":"v2","delay_ms":3600000,
-    "context":{"n":1},"request":{"headers":{"Authorization":"secret"}}})").text("/verdict"), "add");
+  EXPECT_EQ(post("/v1/projects/shop/pages",
+                 R"({"url":"https://shop.example/item/7","name":"seven","rule":"item","tag":"v2","delay_ms":3600000,
+    "context":{"n":1},"request":{"headers":{"Authorization":"secret"}}})")
+                .text("/verdict"),
+            "add");
   const Answered seven = get("/v1/projects/shop/pages/one?page=seven");
   EXPECT_EQ(seven.text("/url"), "https://shop.example/item/7");
   EXPECT_EQ(seven.text("/state"), "waiting");
@@ -529,7 +573,8 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfAPage) {
     const std::string field = "Bearer " + token;
     return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
   };
-  const std::string page = R"({"url":"https://shop.example/item/7","delay_ms":3600000,"retries":9,"request":{"method":"POST","body":"secret=1",
+  const std::string page =
+      R"({"url":"https://shop.example/item/7","delay_ms":3600000,"retries":9,"request":{"method":"POST","body":"secret=1",
     "headers":{"Authorization":"secret","X-Empty":""},"cookies":{"session":"secret"},"proxy":"http://ann:secret@proxy.example:8080"}})";
   ASSERT_EQ(as(owner, HttpMethod::post, "/v1/projects/shop/pages", page).text("/verdict"), "add");
   const Answered whole = as(owner, HttpMethod::get, "/v1/projects/shop/pages/one?page=https://shop.example/item/7");
@@ -550,7 +595,8 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     const std::string field = "Bearer " + token;
     return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
   };
-  const std::string shop = R"({"project":{"name":"shop","start":["https://shop.example/"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
+  const std::string shop =
+      R"({"project":{"name":"shop","start":["https://shop.example/"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
     "rule":[{"name":"r","match":"/r/*","fields":{"body":"css:body","headers":"css:h1"},"request":{"headers":{"X-Key":"geheim"},"method":"POST","body":"geheim"}},
             {"name":"rendered","request":{"render":{"script":"geheim","width":500}}}],
     "sink":[{"name":"chat","webhook":"https://a:geheim@chat.example/?token=geheim"},{"name":"path","webhook":"https://chat.example:8443/geheim"},{"webhook":"https://chat.example/geheim/2"},
@@ -560,7 +606,8 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
   run([&]() -> Coro<void> {
     EXPECT_TRUE(pages_->put_project(std::move(draft)));
     EXPECT_TRUE(pages_->put_project([&] {
-      PageEngine::Draft plain = draft_of(R"({"project":{"name":"plain","start":["https://shop.example/"]},"rule":[{"name":"r"}]})");
+      PageEngine::Draft plain =
+          draft_of(R"({"project":{"name":"plain","start":["https://shop.example/"]},"rule":[{"name":"r"}]})");
       plain.source = "# plain";
       return plain;
     }()));
@@ -590,7 +637,8 @@ TEST_F(ApiProjects, AMessageFromOutsideReachesTheScript) {
   ProcessorDescription said{.on_start = "on_start"};
   said.on_message = "heard";
   std::vector<std::string> got;
-  page_options_.make_processor = [&](const ProjectDefinition& project, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+  page_options_.make_processor = [&](const ProjectDefinition& project,
+                                     ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
     ProcessorDescription its = said;
     if (project.name == "deaf") its.on_message.clear();
     return std::make_unique<TestProcessor>(its, [&](const PageCall& call) -> Coro<VisitAnswer> {
@@ -601,28 +649,34 @@ TEST_F(ApiProjects, AMessageFromOutsideReachesTheScript) {
   open_projects();
   ASSERT_EQ(put("/v1/projects/shop", kShop).status, 201);
   for (const std::string name : {"script", "deaf"}) {
-    ASSERT_EQ(put("/v1/projects/" + name, R"({"project":{"name":")" + name + R"(","processor":["true"]}})").status, 201);
+    ASSERT_EQ(put("/v1/projects/" + name, R"({"project":{"name":")" + name + R"(","processor":["true"]}})").status,
+              201);
   }
   pass(1min);
-  const Answered sent = post("/v1/projects/script/messages", R"({"message":{"n":[1,null]},"url":"https://shop.example/"})");
+  const Answered sent =
+      post("/v1/projects/script/messages", R"({"message":{"n":[1,null]},"url":"https://shop.example/"})");
   EXPECT_EQ(sent.status, 200) << sent.body;
   pass(1min);
   EXPECT_EQ(post("/v1/projects/script/messages", R"({"message":"hello"})").text("/page"), "data:,on_message");
   pass(1min);
-  EXPECT_THAT(got, testing::ElementsAre(R"(heard {"project":"__command__","message":{"n":[1,null]}})", R"(heard {"project":"__command__","message":"hello"})"));
+  EXPECT_THAT(got, testing::ElementsAre(R"(heard {"project":"__command__","message":{"n":[1,null]}})",
+                                        R"(heard {"project":"__command__","message":"hello"})"));
   EXPECT_THAT(web_.asked(), testing::IsEmpty());
   EXPECT_THAT(post("/v1/projects/deaf/messages", R"({"message":1})").body, testing::HasSubstr("takes no messages"));
-  EXPECT_THAT(post("/v1/projects/shop/messages", R"({"message":1})").body, testing::HasSubstr("takes no messages")) << "it has no script";
+  EXPECT_THAT(post("/v1/projects/shop/messages", R"({"message":1})").body, testing::HasSubstr("takes no messages"))
+      << "it has no script";
   EXPECT_EQ(post("/v1/projects/none/messages", R"({"message":1})").problem(), "not_found");
   for (const std::string body : {R"({})", R"({"message":1,"to":"x"})", R"({"message":1,"url":""})"}) {
     EXPECT_EQ(post("/v1/projects/script/messages", body).problem(), "invalid_input") << body;
   }
-  EXPECT_EQ(post("/v1/projects/script/messages", R"({"message":")" + std::string(70'000, 'x') + R"("})").problem(), "invalid_input");
+  EXPECT_EQ(post("/v1/projects/script/messages", R"({"message":")" + std::string(70'000, 'x') + R"("})").problem(),
+            "invalid_input");
 }
 
 TEST_F(ApiProjects, WhatAScriptSeesBesidesItsFolderIsNotForTheApi) {
   open_projects();
-  const Answered refused = put("/v1/projects/venv", R"({"project":{"name":"venv","processor":["python3","shop.py"],"readable":["/etc"]}})");
+  const Answered refused =
+      put("/v1/projects/venv", R"({"project":{"name":"venv","processor":["python3","shop.py"],"readable":["/etc"]}})");
   EXPECT_EQ(refused.problem(), "invalid_input");
   EXPECT_THAT(refused.body, testing::HasSubstr("/project/readable"));
 }
@@ -659,7 +713,10 @@ TEST_F(ApiProjects, WhatTheConfigurationNamesIsChangedInItsFile) {
 TEST_F(ApiProjects, ATokenSeesAndChangesWhatItMay) {
   const std::string reader = "argiope_read", other = "argiope_other";
   open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "other", .digest = to_hex(digest_of_token(other)), .scope = TokenScope::admin, .prefixes = {"other"}}}});
+                            {.name = "other",
+                             .digest = to_hex(digest_of_token(other)),
+                             .scope = TokenScope::admin,
+                             .prefixes = {"other"}}}});
   run([&]() -> Coro<void> {
     EXPECT_TRUE(pages_->put_project(draft_of(kShop)));
     co_return;
@@ -676,7 +733,8 @@ TEST_F(ApiProjects, ATokenSeesAndChangesWhatItMay) {
   EXPECT_EQ(as(other, HttpMethod::get, "/v1/projects/shop").problem(), "forbidden");
   EXPECT_EQ(as(other, HttpMethod::get, "/v1/projects/shop/results").problem(), "forbidden");
   EXPECT_EQ(as(other, HttpMethod::put, "/v1/projects/shop", kShop).problem(), "forbidden");
-  for (const std::string& body : {std::string(R"({"project":"shop","url":"https://shop.example/"})"), trial("https://shop.example/")}) {
+  for (const std::string& body :
+       {std::string(R"({"project":"shop","url":"https://shop.example/"})"), trial("https://shop.example/")}) {
     EXPECT_EQ(as(reader, HttpMethod::post, "/v1/projects/try", body).problem(), "forbidden");
     EXPECT_EQ(as(other, HttpMethod::post, "/v1/projects/try", body).problem(), "forbidden");
   }
@@ -685,13 +743,18 @@ TEST_F(ApiProjects, ATokenSeesAndChangesWhatItMay) {
 TEST_F(ApiProjects, ItsSinksPutJobsIntoQueuesOfItsTokenAlone) {
   const std::string all = "argiope_all", mine = "argiope_mine";
   open_projects({.tokens = {{.name = "all", .digest = to_hex(digest_of_token(all)), .scope = TokenScope::admin},
-                            {.name = "mine", .digest = to_hex(digest_of_token(mine)), .scope = TokenScope::admin, .prefixes = {"mine"}}}});
+                            {.name = "mine",
+                             .digest = to_hex(digest_of_token(mine)),
+                             .scope = TokenScope::admin,
+                             .prefixes = {"mine"}}}});
   const auto as = [&](const std::string& token, HttpMethod method, std::string target, std::string body) {
     const std::string field = "Bearer " + token;
     return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
   };
   const auto with = [](std::string_view queue) {
-    return fmt::format(R"({{"project":{{"name":"mine","start":["http://a.test/"]}},"rule":[{{"name":"page"}}],"sink":[{{"queue":"{}"}}]}})", queue);
+    return fmt::format(
+        R"({{"project":{{"name":"mine","start":["http://a.test/"]}},"rule":[{{"name":"page"}}],"sink":[{{"queue":"{}"}}]}})",
+        queue);
   };
   EXPECT_EQ(as(mine, HttpMethod::put, "/v1/projects/mine", with("mail")).problem(), "forbidden");
   EXPECT_EQ(as(all, HttpMethod::put, "/v1/projects/mine", with("mail")).status, 201);
@@ -702,12 +765,15 @@ TEST_F(ApiProjects, ItsSinksPutJobsIntoQueuesOfItsTokenAlone) {
 
 // Of one page, and of none on the hosts behind it.
 std::string project_at(std::string_view name, std::string_view site) {
-  return fmt::format(R"({{"project":{{"name":"{}","start":["{}/"]}},"rule":[{{"name":"all","match":["{}/*"]}}]}})", name, site, site);
+  return fmt::format(R"({{"project":{{"name":"{}","start":["{}/"]}},"rule":[{{"name":"all","match":["{}/*"]}}]}})",
+                     name, site, site);
 }
 
-// --- news and numbers -----------------------------------------------------------------------------------------------------------------
+// --- news and numbers
+// -----------------------------------------------------------------------------------------------------------------
 
-constexpr const char* kWantsMore = R"({"project":{"name":"shop","start":["https://shop.example/"],"pause_after":1,"rate":50},
+constexpr const char* kWantsMore =
+    R"({"project":{"name":"shop","start":["https://shop.example/"],"pause_after":1,"rate":50},
   "rule":[{"name":"page","retries":0}],"alarm":{"least_results":100}})";
 
 class NewsOfProjects : public ApiProjects {
@@ -723,7 +789,8 @@ class NewsOfProjects : public ApiProjects {
   void open_news() {
     open_projects();
     run([this]() -> Coro<void> {
-      notifier_.emplace(*engine_, *feed_, NotifierOptions{.from = "host:1", .halted = [this] { return halted_projects(*projects_); }});
+      notifier_.emplace(*engine_, *feed_,
+                        NotifierOptions{.from = "host:1", .halted = [this] { return halted_projects(*projects_); }});
       const auto text = JsonText::parse(R"({"name":"ops","push":"https://x.example/","wait":0,"interval":0})");
       JsonErrors errors;
       std::vector<NotifyRule> rules{read_notify_rule(text->root(errors))};
@@ -732,11 +799,13 @@ class NewsOfProjects : public ApiProjects {
       news_.emplace(*projects_, *feed_, *notifier_);
     });
   }
-  void follow(EventFeed::Wanted wanted = {.jobs = false, .schedules = false, .queues = false, .workers = false, .counters = false}) {
-    following_.push_back(loop_.create_task(feed_->follow(std::move(wanted), [this](std::string_view piece) -> Coro<bool> {
-      heard_ += piece;
-      co_return !leaves_;
-    })));
+  void follow(EventFeed::Wanted wanted = {
+                  .jobs = false, .schedules = false, .queues = false, .workers = false, .counters = false}) {
+    following_.push_back(
+        loop_.create_task(feed_->follow(std::move(wanted), [this](std::string_view piece) -> Coro<bool> {
+          heard_ += piece;
+          co_return !leaves_;
+        })));
     pass(2s);
   }
   // The sentences of all messages that wait.
@@ -744,7 +813,8 @@ class NewsOfProjects : public ApiProjects {
     std::string all;
     for (const auto& job : get("/v1/jobs?queue=argiope.notify.ops&payloads=1").at("/jobs").as_array()) {
       const auto message = boost::json::parse(job.at("payload").as_string());
-      for (const auto& notice : message.at("notices").as_array()) all += std::string(notice.at("sentence").as_string()) + "\n";
+      for (const auto& notice : message.at("notices").as_array())
+        all += std::string(notice.at("sentence").as_string()) + "\n";
     }
     return all;
   }
@@ -761,16 +831,24 @@ TEST_F(NewsOfProjects, AreEventsForWhoFollowsAndMessagesForWhoIsNamed) {
   follow();
   ASSERT_EQ(put("/v1/projects/shop", kWantsMore).status, 201);
   pass(2s);
-  EXPECT_THAT(heard_, testing::HasSubstr(R"(data: {"event":"added","project":"shop","status":"RUNNING","doing":"waiting")"));
+  EXPECT_THAT(heard_,
+              testing::HasSubstr(R"(data: {"event":"added","project":"shop","status":"RUNNING","doing":"waiting")"));
   ASSERT_EQ(post("/v1/projects/shop/start").status, 200);
   pass(1min);
-  EXPECT_THAT(heard_, testing::HasSubstr(R"(data: {"event":"round_ended","project":"shop","number":1,"cause":"start")"));
-  EXPECT_THAT(heard_, testing::HasSubstr(R"(data: {"event":"alarm","project":"shop","text":"the round has 0 results, at least 100 are wanted"})"));
-  EXPECT_THAT(told(), testing::HasSubstr("project \"shop\" has raised an alarm: the round has 0 results, at least 100 are wanted"));
+  EXPECT_THAT(heard_,
+              testing::HasSubstr(R"(data: {"event":"round_ended","project":"shop","number":1,"cause":"start")"));
+  EXPECT_THAT(
+      heard_,
+      testing::HasSubstr(
+          R"(data: {"event":"alarm","project":"shop","text":"the round has 0 results, at least 100 are wanted"})"));
+  EXPECT_THAT(told(), testing::HasSubstr(
+                          "project \"shop\" has raised an alarm: the round has 0 results, at least 100 are wanted"));
   web_.pages.clear();
   web_.refused["https://shop.example"] = Errc::timeout;
   for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(post("/v1/projects/shop/pages", fmt::format(R"({{"url":"https://shop.example/{}","force":true}})", i)).status, 200);
+    ASSERT_EQ(
+        post("/v1/projects/shop/pages", fmt::format(R"({{"url":"https://shop.example/{}","force":true}})", i)).status,
+        200);
   }
   pass(1min);
   EXPECT_THAT(heard_, testing::HasSubstr(R"("status":"RUNNING","doing":"paused","until":"2)"));
@@ -797,7 +875,9 @@ TEST_F(NewsOfProjects, TellNothingOfAProjectThatIsStarting) {
     std::size_t capacity() const override { return 1; }
     Coro<void> close() override { co_return; }
   };
-  page_options_.make_processor = [](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> { return std::make_unique<Slow>(); };
+  page_options_.make_processor = [](const ProjectDefinition&, ProcessorWatch) -> Result<std::unique_ptr<Processor>> {
+    return std::make_unique<Slow>();
+  };
   open_news();
   ASSERT_EQ(put("/v1/projects/slow", R"({"project":{"name":"slow","processor":["true"]}})").status, 201);
   pass(20s);
@@ -810,12 +890,22 @@ TEST_F(NewsOfProjects, TellNothingOfAProjectThatIsStarting) {
 
 TEST_F(NewsOfProjects, ComeAgainByTheLastIdAndOnlyToThoseWhoMaySee) {
   open_news();
-  follow({.jobs = false, .schedules = false, .queues = false, .workers = false, .counters = false, .may_see = [](std::string_view name) { return name == "other"; }});
+  follow({.jobs = false,
+          .schedules = false,
+          .queues = false,
+          .workers = false,
+          .counters = false,
+          .may_see = [](std::string_view name) { return name == "other"; }});
   ASSERT_EQ(put("/v1/projects/shop", kWantsMore).status, 201);
   pass(2s);
   EXPECT_THAT(heard_, testing::Not(testing::HasSubstr("shop")));
   heard_.clear();
-  follow({.jobs = false, .schedules = false, .queues = false, .workers = false, .counters = false, .last_event_id = "1-0"});
+  follow({.jobs = false,
+          .schedules = false,
+          .queues = false,
+          .workers = false,
+          .counters = false,
+          .last_event_id = "1-0"});
   EXPECT_THAT(heard_, testing::HasSubstr(R"("event":"added","project":"shop")"));
 }
 
@@ -829,9 +919,11 @@ TEST_F(NewsOfProjects, NumbersAreToldWithABoundedNumberOfSeries) {
   std::string page;
   const auto ask = [&]() -> Coro<void> { page = (co_await metrics.answer()).body; };
   run(ask);
-  for (const char* line : {"argiope_projects{doing=\"waiting\"} 1\n", "argiope_project_pages{project=\"shop\",state=\"success\"} 4\n",
-                           "argiope_project_visits_total{project=\"shop\",outcome=\"success\"} 4\n", "argiope_project_results_total{project=\"shop\"} 3\n",
-                           "argiope_project_paused{project=\"shop\"} 0\n", "argiope_project_rate{project=\"shop\"} 50\n"}) {
+  for (const char* line :
+       {"argiope_projects{doing=\"waiting\"} 1\n", "argiope_project_pages{project=\"shop\",state=\"success\"} 4\n",
+        "argiope_project_visits_total{project=\"shop\",outcome=\"success\"} 4\n",
+        "argiope_project_results_total{project=\"shop\"} 3\n", "argiope_project_paused{project=\"shop\"} 0\n",
+        "argiope_project_rate{project=\"shop\"} 50\n"}) {
     EXPECT_THAT(page, testing::HasSubstr(line));
   }
   EXPECT_THAT(page, testing::Not(testing::HasSubstr("sink_lag_seconds{"))) << "it has no sinks";
@@ -843,7 +935,9 @@ TEST_F(NewsOfProjects, NumbersAreToldWithABoundedNumberOfSeries) {
   EXPECT_THAT(page, testing::HasSubstr("argiope_projects{doing=\"waiting\"} 151\n"));
   EXPECT_THAT(page, testing::HasSubstr("argiope_project_under_way{project=\"_other\"} 0\n"));
   std::size_t series = 0;
-  for (std::size_t at = page.find("argiope_project_under_way{"); at != std::string::npos; at = page.find("argiope_project_under_way{", at + 1)) ++series;
+  for (std::size_t at = page.find("argiope_project_under_way{"); at != std::string::npos;
+       at = page.find("argiope_project_under_way{", at + 1))
+    ++series;
   EXPECT_EQ(series, Metrics::kMostProjects + 1);
 
   // What projects without a series, the last by their names, have counted stays in their sum when they are gone.
@@ -859,7 +953,8 @@ TEST_F(NewsOfProjects, NumbersAreToldWithABoundedNumberOfSeries) {
   EXPECT_THAT(page, testing::HasSubstr("argiope_project_under_way{project=\"_other\"} 0\n"));
 }
 
-// --- hosts ----------------------------------------------------------------------------------------------------------------------------
+// --- hosts
+// ---------------------------------------------------------------------------------------------------------------------
 
 TEST_F(ApiProjects, HostsAreToldWithWhatIsDoneThere) {
   web_.pages["https://slow.example/"] = {.latency = 10s};
@@ -902,7 +997,11 @@ TEST_F(ApiProjects, HostsComeInPages) {
   open_projects();
   std::string starts;
   for (int i = 0; i < 7; ++i) starts += fmt::format("{}\"https://h{}.example/\"", i == 0 ? "" : ",", i);
-  ASSERT_EQ(put("/v1/projects/many", fmt::format(R"({{"project":{{"name":"many","start":[{}]}},"rule":[{{"name":"all","match":["*"]}}]}})", starts)).status, 201);
+  ASSERT_EQ(put("/v1/projects/many",
+                fmt::format(R"({{"project":{{"name":"many","start":[{}]}},"rule":[{{"name":"all","match":["*"]}}]}})",
+                            starts))
+                .status,
+            201);
   ASSERT_EQ(post("/v1/projects/many/start").status, 200);
   pass(1min);
   std::vector<std::string> sites;
@@ -971,7 +1070,10 @@ TEST_F(ApiProjects, WrongQuestionsAboutHostsAreRefused) {
 TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
   const std::string reader = "argiope_read", mine = "argiope_mine";
   open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "mine", .digest = to_hex(digest_of_token(mine)), .scope = TokenScope::read, .prefixes = {"mine"}}}});
+                            {.name = "mine",
+                             .digest = to_hex(digest_of_token(mine)),
+                             .scope = TokenScope::read,
+                             .prefixes = {"mine"}}}});
   const auto start = [&](const char* name) {
     run([&]() -> Coro<void> {
       EXPECT_TRUE(pages_->put_project(draft_of(project_at(name, "https://both.example"))));
@@ -997,9 +1099,14 @@ TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
 TEST_F(ApiProjects, ATokenSeesHostsOfItsProjectsAlone) {
   const std::string reader = "argiope_read", mine = "argiope_mine";
   open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "mine", .digest = to_hex(digest_of_token(mine)), .scope = TokenScope::read, .prefixes = {"mine"}}}});
+                            {.name = "mine",
+                             .digest = to_hex(digest_of_token(mine)),
+                             .scope = TokenScope::read,
+                             .prefixes = {"mine"}}}});
   run([&]() -> Coro<void> {
-    for (const auto& [name, site] : {std::pair("mine", "https://both.example"), std::pair("other", "https://both.example"), std::pair("secret", "https://secret.example")}) {
+    for (const auto& [name, site] :
+         {std::pair("mine", "https://both.example"), std::pair("other", "https://both.example"),
+          std::pair("secret", "https://secret.example")}) {
       EXPECT_TRUE(pages_->put_project(draft_of(project_at(name, site))));
       EXPECT_TRUE(pages_->start(name));
     }
@@ -1038,7 +1145,8 @@ TEST_F(ApiProjects, ChangesAreTold) {
 
 TEST_F(ApiProjects, APageIsTriedByTheRulesOfADraftAndNothingIsStored) {
   open_projects();
-  web_.pages["https://shop.example/"].body += R"(<a href="https://other.example/x">x</a><a rel="nofollow" href="/item/4">4</a>)";
+  web_.pages["https://shop.example/"].body +=
+      R"(<a href="https://other.example/x">x</a><a rel="nofollow" href="/item/4">4</a>)";
   const Answered list = post("/v1/projects/try", trial("https://shop.example/"));
   ASSERT_EQ(list.status, 200) << list.body;
   EXPECT_EQ(list.text("/asked"), "https://shop.example/");
@@ -1056,14 +1164,19 @@ TEST_F(ApiProjects, APageIsTriedByTheRulesOfADraftAndNothingIsStored) {
   EXPECT_EQ(list.text("/becomes"), "new");
   EXPECT_EQ(list.text("/results"), "[]");
   ASSERT_EQ(list.at("/follows").as_array().size(), 5u) << list.body;
-  EXPECT_EQ(list.text("/follows/0"), R"({"url":"https://shop.example/item/1","rule":"item","becomes":"new","is_followed":true})");
-  EXPECT_EQ(list.text("/follows/3"), R"({"url":"https://other.example/x","rule":null,"becomes":"out of scope","is_followed":false})");
-  EXPECT_EQ(list.text("/follows/4"), R"({"url":"https://shop.example/item/4","rule":"item","becomes":"not followed","is_followed":false})");
+  EXPECT_EQ(list.text("/follows/0"),
+            R"({"url":"https://shop.example/item/1","rule":"item","becomes":"new","is_followed":true})");
+  EXPECT_EQ(list.text("/follows/3"),
+            R"({"url":"https://other.example/x","rule":null,"becomes":"out of scope","is_followed":false})");
+  EXPECT_EQ(list.text("/follows/4"),
+            R"({"url":"https://shop.example/item/4","rule":"item","becomes":"not followed","is_followed":false})");
 
   const Answered item = post("/v1/projects/try", trial("https://shop.example/item/1"));
   EXPECT_EQ(item.text("/columns"), R"(["title"])");
   EXPECT_EQ(item.text("/results"), R"([{"part":"","value":{"title":"page"}}])");
-  EXPECT_EQ(post("/v1/projects/try", trial("https://shop.example/", R"(,"rule":"item")")).text("/results/0/value/title"), "page");
+  EXPECT_EQ(
+      post("/v1/projects/try", trial("https://shop.example/", R"(,"rule":"item")")).text("/results/0/value/title"),
+      "page");
 
   EXPECT_EQ(get("/v1/projects").text("/projects"), "[]");
   EXPECT_EQ(get("/v1/audit").text("/entries/0/path"), "/v1/projects/try");
@@ -1074,7 +1187,8 @@ TEST_F(ApiProjects, AProjectThatRunsIsTriedByWhatItKnows) {
   const Answered known = post("/v1/projects/try", R"({"project":"shop","url":"https://shop.example/"})");
   EXPECT_EQ(known.text("/becomes"), "fresh for ever") << known.body;
   EXPECT_EQ(known.text("/follows/0/becomes"), "fresh for ever");
-  EXPECT_EQ(post("/v1/projects/try", R"({"project":"shop","url":"data:,on_start"})").text("/follows/0/becomes"), "visited again: forced");
+  EXPECT_EQ(post("/v1/projects/try", R"({"project":"shop","url":"data:,on_start"})").text("/follows/0/becomes"),
+            "visited again: forced");
   const Answered shown = get("/v1/projects/shop");
   EXPECT_EQ(shown.text("/counts/all/success"), "4");
   EXPECT_EQ(shown.text("/round"), "null");
@@ -1086,7 +1200,9 @@ TEST_F(ApiProjects, AProjectWithoutAScriptBeginsAtItsStarts) {
   const Answered start = post("/v1/projects/try", trial("data:,on_start"));
   EXPECT_EQ(start.text("/status"), "200") << start.body;
   EXPECT_EQ(start.text("/rule"), "null");
-  EXPECT_EQ(start.text("/follows"), R"([{"url":"https://shop.example/","rule":"list","becomes":"new","is_followed":true,"page":{"url":"https://shop.example/","force":true}}])");
+  EXPECT_EQ(
+      start.text("/follows"),
+      R"([{"url":"https://shop.example/","rule":"list","becomes":"new","is_followed":true,"page":{"url":"https://shop.example/","force":true}}])");
   EXPECT_TRUE(web_.log.empty());
 }
 
@@ -1114,7 +1230,8 @@ TEST_F(ApiProjects, WhatKeepsAPageFromBeingFetchedIsTold) {
 
 TEST_F(ApiProjects, ABodyIsTextInUtf8AndCut) {
   open_projects();
-  web_.pages["https://shop.example/item/1"] = {.body = "<title>caf\xe9</title>", .type = "text/html; charset=iso-8859-1"};
+  web_.pages["https://shop.example/item/1"] = {.body = "<title>caf\xe9</title>",
+                                               .type = "text/html; charset=iso-8859-1"};
   EXPECT_EQ(post("/v1/projects/try", trial("https://shop.example/item/1")).text("/body"), "<title>café</title>");
   web_.pages["https://shop.example/item/1"] = {.body = std::string("\x89PNG\r\n\x1a\n\0\0", 10), .type = "image/png"};
   const Answered image = post("/v1/projects/try", trial("https://shop.example/item/1"));
@@ -1133,7 +1250,8 @@ TEST_F(ApiProjects, ABodyIsTextInUtf8AndCut) {
 
 TEST_F(ApiProjects, AScriptThatIsTriedSaysWhatItGivesAndEnds) {
   open_projects();
-  const Answered start = post("/v1/projects/try", script_trial("good", "data:,on_start", R"(,"data":{"a":1},"save":[2])"));
+  const Answered start =
+      post("/v1/projects/try", script_trial("good", "data:,on_start", R"(,"data":{"a":1},"save":[2])"));
   ASSERT_EQ(start.status, 200) << start.body;
   ASSERT_EQ(calls_.size(), 1u);
   EXPECT_EQ(calls_[0].event, PageEvent::start);
@@ -1141,10 +1259,11 @@ TEST_F(ApiProjects, AScriptThatIsTriedSaysWhatItGivesAndEnds) {
   EXPECT_EQ(calls_[0].save, "[2]");
   EXPECT_EQ(start.text("/rule"), "on_start");
   EXPECT_EQ(start.text("/results"), R"([{"part":"","value":{"word":"one"}}])");
-  EXPECT_EQ(start.text("/follows/0"),
-            R"({"url":"https://shop.example/item/1","rule":"item","becomes":"new","is_followed":true,"data":{"from":"start"},"priority":7,)"
-            R"("page":{"url":"https://shop.example/item/1","rule":"item","context":{"from":"start"},"priority":7,)"
-            R"("request":{"method":"POST","headers":{"X-Shop":"one"},"body":"a=1"}}})");
+  EXPECT_EQ(
+      start.text("/follows/0"),
+      R"({"url":"https://shop.example/item/1","rule":"item","becomes":"new","is_followed":true,"data":{"from":"start"},"priority":7,)"
+      R"("page":{"url":"https://shop.example/item/1","rule":"item","context":{"from":"start"},"priority":7,)"
+      R"("request":{"method":"POST","headers":{"X-Shop":"one"},"body":"a=1"}}})");
   EXPECT_EQ(start.text("/follows/1/is_followed"), "false");
   EXPECT_EQ(start.text("/messages/0/project"), "other");
   EXPECT_EQ(start.text("/messages/0/message"), "[1]");
@@ -1164,7 +1283,8 @@ TEST_F(ApiProjects, AScriptThatIsTriedSaysWhatItGivesAndEnds) {
 
   const Answered failed = post("/v1/projects/try", script_trial("fail", "https://shop.example/"));
   EXPECT_EQ(failed.status, 200);
-  EXPECT_EQ(failed.text("/failure"), R"({"text":"ValueError: no","kind":"ValueError","where":"shop.py:3","trace":"Traceback\n  no"})");
+  EXPECT_EQ(failed.text("/failure"),
+            R"({"text":"ValueError: no","kind":"ValueError","where":"shop.py:3","trace":"Traceback\n  no"})");
   EXPECT_EQ(failed.text("/status"), "200");
   pass(Duration{});
   EXPECT_EQ(scripts_.open, 0);
@@ -1184,13 +1304,12 @@ TEST_F(ApiProjects, AFollowIsTriedAsItsVisitWouldAskForIt) {
   EXPECT_EQ(web_.log[0].body, "a=1");
   EXPECT_THAT(web_.log[0].headers, testing::Contains(testing::Pair("X-Shop", "one")));
   EXPECT_EQ(calls_.back().context, R"({"from":"start"})");
-  const auto with_page = [&](std::string_view page) {
-    return fmt::format(R"({{"source":"shop","page":{}}})", page);
-  };
-  for (const std::string& body :
-       {with_page("{}"), with_page("[]"), with_page(R"({"url":"nothing"})"), with_page(R"({"url":"https://shop.example/","cancel":true})"),
-        with_page(R"({"url":"https://shop.example/","request":{"method":"SHOUT"}})"), with_page(R"({"url":"https://shop.example/"},"rule":"list")"),
-        with_page(R"({"url":"https://shop.example/"},"url":"https://shop.example/")")}) {
+  const auto with_page = [&](std::string_view page) { return fmt::format(R"({{"source":"shop","page":{}}})", page); };
+  for (const std::string& body : {with_page("{}"), with_page("[]"), with_page(R"({"url":"nothing"})"),
+                                  with_page(R"({"url":"https://shop.example/","cancel":true})"),
+                                  with_page(R"({"url":"https://shop.example/","request":{"method":"SHOUT"}})"),
+                                  with_page(R"({"url":"https://shop.example/"},"rule":"list")"),
+                                  with_page(R"({"url":"https://shop.example/"},"url":"https://shop.example/")")}) {
     EXPECT_EQ(post("/v1/projects/try", body).problem(), "invalid_input") << body;
   }
   EXPECT_EQ(web_.log.size(), 1u);
@@ -1202,7 +1321,9 @@ TEST_F(ApiProjects, APageThatWasKeptIsReadAgainWithoutARequest) {
   const std::string id = first.text("/response/id");
   EXPECT_EQ(id.size(), 32u) << first.body;
   EXPECT_EQ(first.text("/response/is_reused"), "false");
-  const auto again = [&](std::string_view url, std::string_view more = "") { return trial(url, fmt::format(R"(,"response":"{}"{})", id, more)); };
+  const auto again = [&](std::string_view url, std::string_view more = "") {
+    return trial(url, fmt::format(R"(,"response":"{}"{})", id, more));
+  };
   web_.pages["https://shop.example/item/1"] = {.body = "<title>another</title>"};
   const Answered reused = post("/v1/projects/try", again("https://shop.example/item/1", R"(,"rule":"list")"));
   ASSERT_EQ(reused.status, 200) << reused.body;
@@ -1213,16 +1334,22 @@ TEST_F(ApiProjects, APageThatWasKeptIsReadAgainWithoutARequest) {
   EXPECT_EQ(reused.text("/response/fetched_at"), first.text("/response/fetched_at"));
   EXPECT_EQ(web_.log.size(), 1u);
   // A script gets it whole, as often as it is asked for.
-  const std::string scripted = script_trial("good", "https://shop.example/item/1", fmt::format(R"(,"rule":"item","response":"{}")", id));
+  const std::string scripted =
+      script_trial("good", "https://shop.example/item/1", fmt::format(R"(,"rule":"item","response":"{}")", id));
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(post("/v1/projects/try", scripted).text("/results/0/value/word"), "one");
     EXPECT_EQ(calls_.back().body, first.text("/body"));
   }
-  EXPECT_EQ(post("/v1/projects/try", again("https://shop.example/item/2")).problem(), "invalid_input") << "it is another page";
+  EXPECT_EQ(post("/v1/projects/try", again("https://shop.example/item/2")).problem(), "invalid_input")
+      << "it is another page";
   // A draft that asks for it in another way gets what is answered to that.
   const auto with_header = [&](std::string_view value, std::string_view response) {
-    const std::string source = fmt::format(R"({{"project":{{"name":"shop","start":["https://shop.example/"]}},"rule":[{{"name":"all","request":{{"headers":{{"X-Key":"{}"}}}}}}]}})", value);
-    return post("/v1/projects/try", fmt::format(R"({{"source":{},"url":"https://shop.example/item/1","response":"{}"}})", boost::json::serialize(boost::json::string(source)), response));
+    const std::string source = fmt::format(
+        R"({{"project":{{"name":"shop","start":["https://shop.example/"]}},"rule":[{{"name":"all","request":{{"headers":{{"X-Key":"{}"}}}}}}]}})",
+        value);
+    return post("/v1/projects/try",
+                fmt::format(R"({{"source":{},"url":"https://shop.example/item/1","response":"{}"}})",
+                            boost::json::serialize(boost::json::string(source)), response));
   };
   const Answered keyed = with_header("1", id);
   EXPECT_EQ(keyed.text("/response/is_reused"), "false") << keyed.body;
@@ -1232,7 +1359,9 @@ TEST_F(ApiProjects, APageThatWasKeptIsReadAgainWithoutARequest) {
   web_.log.resize(1);
   EXPECT_EQ(post("/v1/projects/try", trial("data:,on_start")).text("/response"), "null");
   EXPECT_EQ(web_.log.size(), 1u);
-  EXPECT_EQ(post("/v1/projects/try", trial("https://shop.example/item/1", R"(,"response":null)")).text("/results/0/value/title"), "another");
+  EXPECT_EQ(post("/v1/projects/try", trial("https://shop.example/item/1", R"(,"response":null)"))
+                .text("/results/0/value/title"),
+            "another");
   pass(10min);
   const Answered late = post("/v1/projects/try", again("https://shop.example/item/1"));
   EXPECT_EQ(late.problem(), "not_found");
@@ -1245,14 +1374,17 @@ TEST_F(ApiProjects, AnAnswerThatIsDroppedWhileItIsReadIsReadToItsEnd) {
   const Answered first = post("/v1/projects/try", trial("https://shop.example/item/1"));
   const std::string id = first.text("/response/id");
   pass(9min + 50s);
-  const Answered slow = post("/v1/projects/try", script_trial("slow", "https://shop.example/item/1", fmt::format(R"(,"rule":"item","response":"{}")", id)));
+  const Answered slow = post("/v1/projects/try", script_trial("slow", "https://shop.example/item/1",
+                                                              fmt::format(R"(,"rule":"item","response":"{}")", id)));
   ASSERT_EQ(slow.status, 200) << slow.body;
   EXPECT_EQ(calls_.back().body, first.text("/body")) << "the script has it whole";
   EXPECT_EQ(slow.text("/body"), first.text("/body"));
   EXPECT_EQ(slow.text("/results/0/value/word"), "one");
   EXPECT_EQ(slow.text("/response"), "null") << "it is kept no more";
   EXPECT_EQ(web_.log.size(), 1u);
-  EXPECT_EQ(post("/v1/projects/try", trial("https://shop.example/item/1", fmt::format(R"(,"response":"{}")", id))).problem(), "not_found");
+  EXPECT_EQ(
+      post("/v1/projects/try", trial("https://shop.example/item/1", fmt::format(R"(,"response":"{}")", id))).problem(),
+      "not_found");
 }
 
 TEST_F(ApiProjects, FewAnswersAreKeptAndForTheirTokenAlone) {
@@ -1329,9 +1461,12 @@ TEST_F(ApiProjects, WhatIsWrongInATryIsRefused) {
   open_projects();
   for (const std::string& body :
        {std::string("{}"), std::string(R"({"source":"shop"})"), std::string(R"({"url":"https://shop.example/"})"),
-        std::string(R"({"source":"shop","project":"shop","url":"https://shop.example/"})"), std::string(R"({"project":"shop","script":"x","url":"https://shop.example/"})"),
-        trial("nothing"), trial("ftp://shop.example/"), trial("https://shop.example/", R"(,"more":1)"), trial("https://shop.example/", R"(,"script":"no processor")"),
-        std::string(R"({"source":"broken","url":"https://shop.example/"})"), script_trial("unkept", "https://shop.example/")}) {
+        std::string(R"({"source":"shop","project":"shop","url":"https://shop.example/"})"),
+        std::string(R"({"project":"shop","script":"x","url":"https://shop.example/"})"), trial("nothing"),
+        trial("ftp://shop.example/"), trial("https://shop.example/", R"(,"more":1)"),
+        trial("https://shop.example/", R"(,"script":"no processor")"),
+        std::string(R"({"source":"broken","url":"https://shop.example/"})"),
+        script_trial("unkept", "https://shop.example/")}) {
     EXPECT_EQ(post("/v1/projects/try", body).problem(), "invalid_input") << body;
   }
   EXPECT_EQ(post("/v1/projects/try", R"({"project":"none","url":"https://shop.example/"})").problem(), "not_found");

@@ -205,13 +205,15 @@ TEST_F(ApiPuts, TheJobsOfARequestWaitForTenThousandOthersTogether) {
     EXPECT_EQ(refused.problem(), "too_large");
     EXPECT_THAT(refused.text("/detail"), ::testing::HasSubstr("put them in several requests"));
   }
-  EXPECT_EQ(post("/v1/jobs", R"({"jobs":[)" + waiting(5'000) + R"(],"completion":)" + waiting(5'001) + "}").status, 413);
+  EXPECT_EQ(post("/v1/jobs", R"({"jobs":[)" + waiting(5'000) + R"(],"completion":)" + waiting(5'001) + "}").status,
+            413);
   EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", waiting(5'000) + "\n" + waiting(5'001) + "\n",
                 {{"Content-Type", "application/x-ndjson"}})
                 .status,
             413);
   EXPECT_EQ(get("/v1/jobs").at("/jobs").as_array().size(), 2u) << "nothing was put";
-  EXPECT_EQ(post("/v1/jobs", R"({"jobs":[)" + waiting(5'000) + "," + waiting(5'000) + "]}").text("/replies/1/outcome"), "added");
+  EXPECT_EQ(post("/v1/jobs", R"({"jobs":[)" + waiting(5'000) + "," + waiting(5'000) + "]}").text("/replies/1/outcome"),
+            "added");
 }
 
 TEST_F(ApiPuts, ThousandsOfJobsOfOneRequestKeepTheirOrder) {

@@ -72,15 +72,17 @@ class ApiQueueShares : public ApiQueues {
  protected:
   void open_with_tokens() {
     const auto token = [](std::string name, TokenScope scope, std::vector<std::string> prefixes) {
-      return Token{.name = name, .digest = to_hex(digest_of_token(name)), .scope = scope, .prefixes = std::move(prefixes)};
+      return Token{
+          .name = name, .digest = to_hex(digest_of_token(name)), .scope = scope, .prefixes = std::move(prefixes)};
     };
     open({}, {.most_queues = 8, .is_free_queue = [](std::string_view name) { return name.starts_with("free."); }},
-         {.tokens = {token("ann", TokenScope::admin, {"ann."}), token("bob", TokenScope::work, {"bob."}), token("all", TokenScope::work, {}),
-                     token("ops", TokenScope::admin, {})}});
+         {.tokens = {token("ann", TokenScope::admin, {"ann."}), token("bob", TokenScope::work, {"bob."}),
+                     token("all", TokenScope::work, {}), token("ops", TokenScope::admin, {})}});
   }
   int put_as(const std::string& who, const std::string& queue) {
     const std::string field = "Bearer " + who;
-    return ask(HttpMethod::post, "/v1/jobs", fmt::format(R"({{"queue":"{}"}})", queue), {{"Authorization", field}}).status;
+    return ask(HttpMethod::post, "/v1/jobs", fmt::format(R"({{"queue":"{}"}})", queue), {{"Authorization", field}})
+        .status;
   }
 };
 
@@ -89,9 +91,11 @@ TEST_F(ApiQueueShares, OneTokenMakesHalfOfTheQueues) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(put_as("bob", fmt::format("bob.{}", i)), 201);
   EXPECT_EQ(put_as("bob", "bob.4"), 429);
   EXPECT_EQ(put_as("bob", "bob.3"), 201) << "those that are there go on";
-  const Answered several = ask(HttpMethod::post, "/v1/jobs", R"({"jobs":[{"queue":"bob.5"},{"queue":"bob.0"}]})", {{"Authorization", "Bearer bob"}});
+  const Answered several = ask(HttpMethod::post, "/v1/jobs", R"({"jobs":[{"queue":"bob.5"},{"queue":"bob.0"}]})",
+                               {{"Authorization", "Bearer bob"}});
   EXPECT_EQ(several.text("/replies/0/error/status"), "429");
-  EXPECT_THAT(several.text("/replies/0/error/detail"), testing::HasSubstr(R"(4 of those that are there were made for "bob")"));
+  EXPECT_THAT(several.text("/replies/0/error/detail"),
+              testing::HasSubstr(R"(4 of those that are there were made for "bob")"));
   EXPECT_EQ(several.text("/replies/1/outcome"), "added");
   EXPECT_EQ(put_as("ann", "ann.0"), 201);
   EXPECT_EQ(ask(HttpMethod::put, "/v1/queues/ann.1", "{}", {{"Authorization", "Bearer ann"}}).status, 200);
@@ -109,7 +113,8 @@ TEST_F(ApiQueueShares, AfterARestartWhatATokenMayUseCountsForIt) {
   });
   open_with_tokens();
   EXPECT_EQ(put_as("bob", "bob.4"), 429);
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(put_as("all", fmt::format("all.{}", i)), 201) << "it is not known who has made the others";
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(put_as("all", fmt::format("all.{}", i)), 201) << "it is not known who has made the others";
   EXPECT_EQ(put_as("ops", "ops"), 429);
 }
 

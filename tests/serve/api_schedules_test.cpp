@@ -61,7 +61,8 @@ TEST_F(ApiSchedules, OfManyNoneIsChangedWhereOneIsWrong) {
                             R"({"name":"b","trigger":"@every 1h","colour":"red"})"}) {
     EXPECT_EQ(replace(wrong).problem(), "invalid_input") << wrong;
   }
-  for (const char* body : {R"({"schedules":1})", R"({"schedules":[],"name":"a"})", R"({"schedules":[],"schedules":[]})"}) {
+  for (const char* body :
+       {R"({"schedules":1})", R"({"schedules":[],"name":"a"})", R"({"schedules":[],"schedules":[]})"}) {
     EXPECT_EQ(post("/v1/schedules", body).problem(), "invalid_input") << body;
   }
   EXPECT_EQ(get("/v1/schedules").at("/schedules").as_array().size(), 1u);
@@ -77,7 +78,8 @@ TEST_F(ApiSchedules, OfManyNoneIsChangedWhereTheTokenMayNotUseOne) {
                     .prefixes = {"mine"}}}});
   const auto add = [&](std::string_view second) {
     return ask(HttpMethod::post, "/v1/schedules",
-               fmt::format(R"({{"schedules":[{{"name":"mine.a","trigger":"@every 1h","job":{{"queue":"mine"}}}},{}]}})", second),
+               fmt::format(R"({{"schedules":[{{"name":"mine.a","trigger":"@every 1h","job":{{"queue":"mine"}}}},{}]}})",
+                           second),
                {{"Authorization", "Bearer secret"}});
   };
   EXPECT_EQ(add(R"({"name":"theirs","trigger":"@every 1h","job":{"queue":"mine"}})").problem(), "forbidden");
@@ -107,10 +109,12 @@ TEST_F(ApiSchedules, PutAddsOrReplacesUnderTheNameOfThePath) {
 }
 
 TEST_F(ApiSchedules, ANullIsNoMemberOfAWholeSchedule) {
-  for (const char* member : {R"("overlap":null)", R"("job":null)", R"("job":{"queue":null})", R"("job":{"priority":null})", R"("max_instances":null)"}) {
+  for (const char* member : {R"("overlap":null)", R"("job":null)", R"("job":{"queue":null})",
+                             R"("job":{"priority":null})", R"("max_instances":null)"}) {
     const std::string body = fmt::format(R"({{"trigger":"@every 1h",{}}})", member);
     EXPECT_EQ(put("/v1/schedules/s", body).problem(), "invalid_input") << body;
-    EXPECT_EQ(post("/v1/schedules", fmt::format(R"({{"name":"s",{})", body.substr(1))).problem(), "invalid_input") << body;
+    EXPECT_EQ(post("/v1/schedules", fmt::format(R"({{"name":"s",{})", body.substr(1))).problem(), "invalid_input")
+        << body;
   }
   EXPECT_EQ(get("/v1/schedules/s").problem(), "not_found");
 }

@@ -12,10 +12,11 @@ using ::testing::Not;
 class ApiSession : public ApiTest {
  protected:
   void open_with_a_token() {
-    open(
-        {}, {},
-        {.tokens = {
-             {.name = "ops", .digest = to_hex(digest_of_token("words")), .scope = TokenScope::work, .prefixes = {"mail"}}}});
+    open({}, {},
+         {.tokens = {{.name = "ops",
+                      .digest = to_hex(digest_of_token("words")),
+                      .scope = TokenScope::work,
+                      .prefixes = {"mail"}}}});
   }
   // "argiope_session=…" of an answer.
   static std::string cookie_of(const Answered& answered) {

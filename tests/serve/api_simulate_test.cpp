@@ -119,7 +119,8 @@ TEST_F(ApiSimulate, LeavesTheDaemonsOwnQueuesOut) {
   EXPECT_EQ(asked_.queues[0].name, "mail");
   const Answered named = post("/v1/simulate", R"({"queues":[{"name":"argiope.notify.ops","workers":1}]})");
   EXPECT_EQ(named.text("/errors/0/pointer"), "/queues/0/name");
-  const Answered filled = post("/v1/simulate", R"({"schedules":[{"name":"x","trigger":"@every 1h","job":{"queue":"argiope.x"}}]})");
+  const Answered filled =
+      post("/v1/simulate", R"({"schedules":[{"name":"x","trigger":"@every 1h","job":{"queue":"argiope.x"}}]})");
   EXPECT_EQ(filled.text("/errors/0/pointer"), "/schedules/0") << filled.body;
 }
 
@@ -208,9 +209,11 @@ TEST_F(ApiSimulate, SeesNoMoreThanItsToken) {
          return "{}";
        }},
        {},
-       {.tokens = {
-            {.name = "all", .digest = to_hex(digest_of_token("all")), .scope = TokenScope::admin},
-            {.name = "ann", .digest = to_hex(digest_of_token("ann")), .scope = TokenScope::read, .prefixes = {"ann."}}}});
+       {.tokens = {{.name = "all", .digest = to_hex(digest_of_token("all")), .scope = TokenScope::admin},
+                   {.name = "ann",
+                    .digest = to_hex(digest_of_token("ann")),
+                    .scope = TokenScope::read,
+                    .prefixes = {"ann."}}}});
   const Fields all{{"Authorization", "Bearer all"}}, ann{{"Authorization", "Bearer ann"}};
   ask(HttpMethod::put, "/v1/queues/ann.mail", "{}", all);
   ask(HttpMethod::put, "/v1/queues/bob.mail", "{}", all);
@@ -220,10 +223,14 @@ TEST_F(ApiSimulate, SeesNoMoreThanItsToken) {
   EXPECT_EQ(asked_.queues[0].name, "ann.mail");
   EXPECT_TRUE(asked_.schedules.empty());
   EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"queues":[{"name":"bob.mail"}]})", ann).problem(), "forbidden");
-  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"queues":[{"name":"bob.mail"}]})", ann).text("/errors/0/pointer"), "/queues/0/name");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"queues":[{"name":"bob.mail"}]})", ann).text("/errors/0/pointer"),
+            "/queues/0/name");
   EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"without_schedules":["bob.s"]})", ann).problem(), "forbidden");
-  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"without_schedules":["ann.none"]})", ann).problem(), "invalid_input");
-  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"schedules":[{"name":"ann.s","trigger":"@every 1h","job":{"queue":"bob.mail"}}]})", ann).problem(),
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate", R"({"without_schedules":["ann.none"]})", ann).problem(),
+            "invalid_input");
+  EXPECT_EQ(ask(HttpMethod::post, "/v1/simulate",
+                R"({"schedules":[{"name":"ann.s","trigger":"@every 1h","job":{"queue":"bob.mail"}}]})", ann)
+                .problem(),
             "forbidden");
 }
 
@@ -268,7 +275,8 @@ TEST_F(ApiSimulate, EachTokenHasOneAtATimeAndOthersWaitForTheirTurn) {
        {}, {.tokens = {token("ann"), token("bob")}});
   run([&]() -> Coro<void> {
     const auto as = [&](std::string_view who) {
-      return asking(HttpMethod::post, "/v1/simulate", {}, {{"Authorization", who == "ann" ? "Bearer ann" : "Bearer bob"}});
+      return asking(HttpMethod::post, "/v1/simulate", {},
+                    {{"Authorization", who == "ann" ? "Bearer ann" : "Bearer bob"}});
     };
     Task<Answered> anns = loop_.create_task(as("ann"));
     while (asked == 0) co_await yield_now();

@@ -61,7 +61,8 @@ TEST_F(ApiStrict, APayloadIsItsOwnersJsonAndMaySayANameTwice) {
                                          kPayload))
                 .status,
             200);
-  EXPECT_EQ(put("/v1/schedules/s", fmt::format(R"({{"trigger":"@every 1h","job":{{"queue":"mail","payload":{}}}}})", kPayload))
+  EXPECT_EQ(put("/v1/schedules/s",
+                fmt::format(R"({{"trigger":"@every 1h","job":{{"queue":"mail","payload":{}}}}})", kPayload))
                 .status,
             201);
 }
@@ -75,7 +76,8 @@ std::string repeated(std::string_view text, std::size_t times) {
 
 TEST_F(ApiStrict, MoreThanTwoMillionValuesAreTooMany) {
   constexpr std::size_t kMany = 2'000'001;
-  for (const std::string& body : {R"({"jobs":[)" + repeated("{},", kMany) + "{}]}", R"({"queue":"mail","payload":[)" + repeated("1,", kMany) + "1]}"}) {
+  for (const std::string& body : {R"({"jobs":[)" + repeated("{},", kMany) + "{}]}",
+                                  R"({"queue":"mail","payload":[)" + repeated("1,", kMany) + "1]}"}) {
     const Answered answered = post("/v1/jobs", body);
     EXPECT_EQ(answered.status, 413);
     EXPECT_EQ(answered.problem(), "too_large");
@@ -85,7 +87,8 @@ TEST_F(ApiStrict, MoreThanTwoMillionValuesAreTooMany) {
   const std::string line = R"({"queue":"mail","payload":[)" + repeated("1,", 1'500'000) + "1]}\n";
   EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", line + line, {{"Content-Type", "application/x-ndjson"}}).status, 413);
   EXPECT_EQ(get("/v1/jobs").text("/jobs"), "[]");
-  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","payload":")" + repeated("[,", 20'000) + R"("})").status, 201) << "text is one value";
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","payload":")" + repeated("[,", 20'000) + R"("})").status, 201)
+      << "text is one value";
 }
 
 TEST_F(ApiStrict, AChangeUnderAConditionIsRefusedAndNotDone) {
@@ -110,11 +113,13 @@ TEST_F(ApiStrict, AChangeUnderAConditionIsRefusedAndNotDone) {
 TEST_F(ApiStrict, ANumberInAPathOrAQueryHasOneSpelling) {
   put_job(R"({"queue":"mail"})");
   EXPECT_EQ(put("/v1/schedules/s", R"({"trigger":"@every 1h"})").status, 201);
-  for (const char* const number : {"01", "%2B1", "+1", "%201", "1%20", "1.0", "1e0", "0x1", "-1", "18446744073709551617", "%D9%A1", ""}) {
+  for (const char* const number :
+       {"01", "%2B1", "+1", "%201", "1%20", "1.0", "1e0", "0x1", "-1", "18446744073709551617", "%D9%A1", ""}) {
     EXPECT_GE(get(fmt::format("/v1/jobs/{}", number)).status, 400) << number;
-    for (const char* const path : {"/v1/jobs?after={}", "/v1/jobs?limit={}", "/v1/queues?limit={}", "/v1/schedules?after={}", "/v1/audit?after={}",
-                                   "/v1/schedules/s/next?count={}", "/v1/history?from={}", "/v1/jobs/1/output?after={}",
-                                   "/v1/jobs/1/output?after=0&run={}"}) {
+    for (const char* const path :
+         {"/v1/jobs?after={}", "/v1/jobs?limit={}", "/v1/queues?limit={}", "/v1/schedules?after={}",
+          "/v1/audit?after={}", "/v1/schedules/s/next?count={}", "/v1/history?from={}", "/v1/jobs/1/output?after={}",
+          "/v1/jobs/1/output?after=0&run={}"}) {
       EXPECT_EQ(get(fmt::format(fmt::runtime(path), number)).problem(), "invalid_input") << path << " " << number;
     }
   }
@@ -122,11 +127,13 @@ TEST_F(ApiStrict, ANumberInAPathOrAQueryHasOneSpelling) {
 }
 
 TEST_F(ApiStrict, BlankLinesAreNoJobs) {
-  const Answered answered = ask(HttpMethod::post, "/v1/jobs", "\n \t\r\n{\"queue\":\"mail\"}\n\n  {\"queue\":\"mail\"}\n \n",
-                                {{"Content-Type", "application/x-ndjson"}});
+  const Answered answered =
+      ask(HttpMethod::post, "/v1/jobs", "\n \t\r\n{\"queue\":\"mail\"}\n\n  {\"queue\":\"mail\"}\n \n",
+          {{"Content-Type", "application/x-ndjson"}});
   EXPECT_EQ(answered.at("/replies").as_array().size(), 2u) << answered.body;
-  EXPECT_EQ(ask(HttpMethod::post, "/v1/jobs", std::string(100'000, '\n'), {{"Content-Type", "application/x-ndjson"}}).body,
-            "{\"replies\":[]}\n");
+  EXPECT_EQ(
+      ask(HttpMethod::post, "/v1/jobs", std::string(100'000, '\n'), {{"Content-Type", "application/x-ndjson"}}).body,
+      "{\"replies\":[]}\n");
 }
 
 }  // namespace

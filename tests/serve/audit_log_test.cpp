@@ -74,8 +74,13 @@ TEST_F(AuditLogs, OutliveTheProcessAndCountOn) {
 TEST_F(AuditLogs, HaveWhatIsNoRequestOfTheApiInTheSameWords) {
   auto log = opened();
   run([&]() -> Coro<void> {
-    log->add({.at = kNow, .who = "operator", .from = "this machine", .method = "SIGHUP", .path = "/v1/config",
-              .request = audited_text(R"({"queues":{"changed":["mail"]},"tokens":{"removed":["ann"]}})"), .status = 200});
+    log->add({.at = kNow,
+              .who = "operator",
+              .from = "this machine",
+              .method = "SIGHUP",
+              .path = "/v1/config",
+              .request = audited_text(R"({"queues":{"changed":["mail"]},"tokens":{"removed":["ann"]}})"),
+              .status = 200});
     co_return;
   });
   EXPECT_THAT(log->entries().front().json,
@@ -208,14 +213,21 @@ TEST_F(AuditLogs, AreInOrderHoweverManyWriteAtOnce) {
 TEST(AuditedText, HasNeitherPayloadsNorSecrets) {
   EXPECT_EQ(audited_text(R"({"name":"s","job":{"queue":"q","payload":"secret"},"list":[{"headers":{"A":"b"}},2]})"),
             R"({"name":"s","job":{"queue":"q","payload":"…"},"list":[{"headers":"…"},2]})");
-  EXPECT_EQ(audited_text(R"({"source":"[project]","note":"n","rule":[{"request":{"cookies":{"a":"b"},"body":"c","body_base64":"d","proxy":"e","method":"PUT"}}]})"),
-            R"({"source":"…","note":"n","rule":[{"request":{"cookies":"…","body":"…","body_base64":"…","proxy":"…","method":"PUT"}}]})");
-  EXPECT_EQ(audited_text(R"({"project":{"processor":{"webhook":"https://a.test/b"}},"sink":[{"webhook":"https://u:p@a.test:8443/b?c"},{"webhook":"https://a.test/"},{"webhook":1},{"postgresql":"d"}]})"),
-            R"({"project":{"processor":{"webhook":"https://a.test/…"}},"sink":[{"webhook":"https://a.test:8443/…"},{"webhook":"https://a.test/"},{"webhook":"…"},{"postgresql":"…"}]})");
-  EXPECT_EQ(audited_text(R"({"rule":[{"request":{"render":{"script":"a","width":5}}}],"render":{"script":"b"},"script":"c"})"),
+  EXPECT_EQ(
+      audited_text(
+          R"({"source":"[project]","note":"n","rule":[{"request":{"cookies":{"a":"b"},"body":"c","body_base64":"d","proxy":"e","method":"PUT"}}]})"),
+      R"({"source":"…","note":"n","rule":[{"request":{"cookies":"…","body":"…","body_base64":"…","proxy":"…","method":"PUT"}}]})");
+  EXPECT_EQ(
+      audited_text(
+          R"({"project":{"processor":{"webhook":"https://a.test/b"}},"sink":[{"webhook":"https://u:p@a.test:8443/b?c"},{"webhook":"https://a.test/"},{"webhook":1},{"postgresql":"d"}]})"),
+      R"({"project":{"processor":{"webhook":"https://a.test/…"}},"sink":[{"webhook":"https://a.test:8443/…"},{"webhook":"https://a.test/"},{"webhook":"…"},{"postgresql":"…"}]})");
+  EXPECT_EQ(audited_text(
+                R"({"rule":[{"request":{"render":{"script":"a","width":5}}}],"render":{"script":"b"},"script":"c"})"),
             R"({"rule":[{"request":{"render":{"script":"…","width":5}}}],"render":{"script":"…"},"script":"…"})");
-  EXPECT_EQ(audited_text(R"({"project":{"start":["https://u:p@a.test/b","https://a.test/"],"note":["x"]},"trigger":{"start":"2026-01-01T00:00:00Z"}})"),
-            R"({"project":{"start":["https://…@a.test/b","https://a.test/"],"note":["x"]},"trigger":{"start":"2026-01-01T00:00:00Z"}})");
+  EXPECT_EQ(
+      audited_text(
+          R"({"project":{"start":["https://u:p@a.test/b","https://a.test/"],"note":["x"]},"trigger":{"start":"2026-01-01T00:00:00Z"}})"),
+      R"({"project":{"start":["https://…@a.test/b","https://a.test/"],"note":["x"]},"trigger":{"start":"2026-01-01T00:00:00Z"}})");
   EXPECT_EQ(audited_text("password=1234"), "");
   EXPECT_EQ(audited_text(""), "");
   const std::string longer = audited_text(fmt::format(R"({{"why":"{}"}})", std::string(5'000, 'x')));

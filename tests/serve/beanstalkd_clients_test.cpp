@@ -273,7 +273,8 @@ TEST_F(BeanstalkdClients, AJobPutByOthersShowsItsMapping) {
   });
 }
 
-// --- the queues of tubes ----------------------------------------------------------------------------------------------
+// --- the queues of tubes
+// ----------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdClients, AnEmptyTubeThatNobodyRefersToLeavesNoQueue) {
   with_server([&](Beanstalkd& server) -> Coro<void> {

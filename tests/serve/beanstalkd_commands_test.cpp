@@ -12,7 +12,8 @@ namespace {
 using Client = BeanstalkdClient;
 class BeanstalkdCommands : public BeanstalkdTest {};
 
-// --- producers -----------------------------------------------------------------------------------------------------------
+// --- producers
+// -----------------------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdCommands, AJobIsPutReservedAndDeleted) {
   with_client([](Client& a) -> Coro<void> {
@@ -99,7 +100,8 @@ TEST_F(BeanstalkdCommands, ADelayedJobIsReadyWhenItsTimeHasCome) {
   });
 }
 
-// --- workers -------------------------------------------------------------------------------------------------------------
+// --- workers
+// -------------------------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdCommands, AReserveWaitsForAJob) {
   with_server([&](Beanstalkd&) -> Coro<void> {
@@ -306,7 +308,8 @@ TEST_F(BeanstalkdCommands, WatchAndIgnoreChooseTheTubesOfReserves) {
   });
 }
 
-// --- anyone --------------------------------------------------------------------------------------------------------------
+// --- anyone
+// --------------------------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdCommands, AnyoneMayDeleteAJobThatNobodyRuns) {
   with_server([&](Beanstalkd&) -> Coro<void> {

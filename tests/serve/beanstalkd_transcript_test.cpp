@@ -1,5 +1,5 @@
-// The protocol text of beanstalkd, section by section, as conversations: what clients say and what they are answered. Every
-// command and every answer of the text is in one of them.
+// The protocol text of beanstalkd, section by section, as conversations: what clients say and what they are answered.
+// Every command and every answer of the text is in one of them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,8 +13,9 @@
 namespace argiope {
 namespace {
 
-// A line each. "a> reserve": client a says it. "a< TIMED_OUT": a is answered so. "a< OK name: x": with a text that has this line.
-// "a body of 9": so many bytes. "a waits": its reserve has come to wait. "a leaves": without a word. "2s": so much time passes.
+// A line each. "a> reserve": client a says it. "a< TIMED_OUT": a is answered so. "a< OK name: x": with a text that has
+// this line. "a body of 9": so many bytes. "a waits": its reserve has come to wait. "a leaves": without a word. "2s":
+// so much time passes.
 struct Transcript {
   std::string_view name, text;
   friend std::ostream& operator<<(std::ostream& out, const Transcript& its) { return out << its.name; }

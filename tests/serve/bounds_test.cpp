@@ -61,12 +61,14 @@ WallTime at_second(std::size_t second) { return WallTime{} + std::chrono::second
 
 TEST(WorkerRegistryTest, OneAskerKeepsNobodyElsesWorkersOut) {
   WorkerRegistry workers;
-  for (std::size_t i = 0; i < 10; ++i) EXPECT_NE(workers.seen("ann", "w" + std::to_string(i), {"mail"}, at_second(i)), nullptr);
+  for (std::size_t i = 0; i < 10; ++i)
+    EXPECT_NE(workers.seen("ann", "w" + std::to_string(i), {"mail"}, at_second(i)), nullptr);
   for (std::size_t i = 0; i < 3 * WorkerRegistry::kMostWorkers; ++i) {
     EXPECT_NE(workers.seen("bob", std::to_string(i), {"mail"}, at_second(100 + i)), nullptr);
   }
   EXPECT_LE(workers.all().size(), WorkerRegistry::kMostWorkers / 2 + 10);
-  for (std::size_t i = 0; i < 10; ++i) EXPECT_NE(workers.find("ann", "w" + std::to_string(i)), nullptr) << "seen long before";
+  for (std::size_t i = 0; i < 10; ++i)
+    EXPECT_NE(workers.find("ann", "w" + std::to_string(i)), nullptr) << "seen long before";
   EXPECT_NE(workers.find("bob", std::to_string(3 * WorkerRegistry::kMostWorkers - 1)), nullptr) << "the last is kept";
 }
 

@@ -425,7 +425,8 @@ TEST_F(EventFeedTest, ATenantHearsOfAScheduleOnlyWhereTheQueueOfItsJobsIsItsOwn)
     connect(tenant, wanted);
     connect(all, {.jobs = false, .queues = false, .workers = false, .counters = false});
     auto& schedules = engine_->book().schedules();
-    for (const auto& [name, queue] : {std::pair("b.secret", "a.q"), std::pair("b.own", "b.q"), std::pair("b.moved", "b.q")}) {
+    for (const auto& [name, queue] :
+         {std::pair("b.secret", "a.q"), std::pair("b.own", "b.q"), std::pair("b.moved", "b.q")}) {
       Schedule schedule{.name = name, .trigger = *Trigger::every(1h, loop_.clock().wall_now())};
       schedule.job.queue = queue;
       EXPECT_TRUE(co_await schedules.add(std::move(schedule)));
@@ -435,7 +436,8 @@ TEST_F(EventFeedTest, ATenantHearsOfAScheduleOnlyWhereTheQueueOfItsJobsIsItsOwn)
     for (const char* name : {"b.secret", "b.own", "b.moved"}) EXPECT_TRUE(co_await schedules.remove(name));
     co_await sleep(1s);
   });
-  for (const char* told : {R"("schedule_added","id":2,"name":"b.own")", R"("schedule_removed","id":2,"name":"b.own")", R"("schedule_added","id":3,"name":"b.moved")"}) {
+  for (const char* told : {R"("schedule_added","id":2,"name":"b.own")", R"("schedule_removed","id":2,"name":"b.own")",
+                           R"("schedule_added","id":3,"name":"b.moved")"}) {
     EXPECT_THAT(tenant.got, HasSubstr(told));
   }
   for (const char* hidden : {"b.secret", "schedule_modified", "a.moved", R"("schedule_removed","id":3)"}) {

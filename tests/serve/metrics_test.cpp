@@ -127,9 +127,20 @@ TEST_F(MetricsTest, AreThoseOfTheDocumentationAndTheDashboardAsksForNoOthers) {
   Watchdog watchdog(loop_, loop_.clock(), {.has_thread = false});
   const auto pages = open_page_store(":memory:");
   PageEngine page_engine({}, **pages);
-  DaemonProjects projects{.engine = page_engine, .store = **pages, .is_locked = {}, .read_source = {}, .keep_script = {}, .try_script = {}, .failure = {}};
+  DaemonProjects projects{.engine = page_engine,
+                          .store = **pages,
+                          .is_locked = {},
+                          .read_source = {},
+                          .keep_script = {},
+                          .try_script = {},
+                          .failure = {}};
   with_metrics([&]() -> Coro<void> {
-    Metrics metrics({.engine = *engine_, .events = *feed_, .requests = &requests_, .gate = &gate, .watchdog = &watchdog, .projects = &projects});
+    Metrics metrics({.engine = *engine_,
+                     .events = *feed_,
+                     .requests = &requests_,
+                     .gate = &gate,
+                     .watchdog = &watchdog,
+                     .projects = &projects});
     std::set<std::string> told = {"argiope_notify_left_messages"};  // the daemon adds it, which has the notifier
     const std::string text = (co_await metrics.answer()).body;
     const std::regex help(R"(# HELP (\w+) )");

@@ -31,7 +31,8 @@ TEST_F(Notifiers, AreToldOfWhatAGoodRunHasFoundAndNotOfItsOtherRemarks) {
       const auto leased = co_await engine_->lease_now({.queues = {"links"}, .worker = "w"});
       EXPECT_TRUE(leased && leased->size() == 1);
       if (leased && !leased->empty()) {
-        EXPECT_TRUE(co_await engine_->settle(leased->front().token, {.error = "2 broken links", .is_finding = is_finding}));
+        EXPECT_TRUE(
+            co_await engine_->settle(leased->front().token, {.error = "2 broken links", .is_finding = is_finding}));
       }
     });
   }

@@ -102,14 +102,16 @@ TEST(ServeOptionsTest, WhatIsWrongIsToldByItsName) {
 
 TEST(ServeOptionsTest, WhatCannotStartIsToldByItsName) {
   for (const char* store : {"mysql:x", "", "sqlite:", ":memory:"}) {
-    EXPECT_EQ(read(fmt::format(R"({{"store":"{}"}})", store)).error, fmt::format(R"(store "{}": "sqlite:FILE" or "memory:" (nothing is kept))", store));
+    EXPECT_EQ(read(fmt::format(R"({{"store":"{}"}})", store)).error,
+              fmt::format(R"(store "{}": "sqlite:FILE" or "memory:" (nothing is kept))", store));
     ServeOptions options;
     options.store = store;
     EXPECT_FALSE(check(options)) << store;
   }
   EXPECT_EQ(read(R"({"listen":["a:1","b:1","a:1"]})").error, R"(listen[2] "a:1": "a:1" is listened at already)");
   EXPECT_EQ(read(R"({"beanstalkd":"a:1","listen":"a:1"})").error, R"(beanstalkd "a:1": "a:1" is listened at already)");
-  EXPECT_EQ(read(R"({"listen":["0.0.0.0:1","127.0.0.1:1"]})").error, R"(listen[1] "127.0.0.1:1": "0.0.0.0:1" is listened at already)");
+  EXPECT_EQ(read(R"({"listen":["0.0.0.0:1","127.0.0.1:1"]})").error,
+            R"(listen[1] "127.0.0.1:1": "0.0.0.0:1" is listened at already)");
   EXPECT_EQ(read(R"({"listen":["unix:a","unix:b","a:0","a:0","a:1","b:1"]})").error, "");
   EXPECT_NE(read(R"({"tokens":""})").error, "");
   EXPECT_NE(read(R"({"tls":{"certificate":"","key":""}})").error, "");
@@ -119,17 +121,26 @@ TEST(ServeOptionsTest, WhatCannotStartIsToldByItsName) {
 }
 
 TEST(ServeOptionsTest, OriginsAreWhatBrowsersSend) {
-  for (const char* origin : {"shop", "*", "null", "https://", "https://shop.example/", "https://*.example", "://a", ""}) {
-    EXPECT_NE(read(fmt::format(R"({{"origins":["https://a","{}"]}})", origin)).error.find("origins[1]"), std::string::npos) << origin;
+  for (const char* origin :
+       {"shop", "*", "null", "https://", "https://shop.example/", "https://*.example", "://a", ""}) {
+    EXPECT_NE(read(fmt::format(R"({{"origins":["https://a","{}"]}})", origin)).error.find("origins[1]"),
+              std::string::npos)
+        << origin;
   }
-  EXPECT_EQ(read(R"({"origins":["https://shop.example","http://localhost:8080","moz-extension://a-b","http://[::1]:80"]})").error, "");
+  EXPECT_EQ(
+      read(R"({"origins":["https://shop.example","http://localhost:8080","moz-extension://a-b","http://[::1]:80"]})")
+          .error,
+      "");
 }
 
 TEST(ServeOptionsTest, HostsAreWhatClientsAskFor) {
-  for (const char* host : {"http://jobs.example", "jobs.example/", "*", "*.example", "", ":80", "jobs.example:x", "jobs.example:99999", "a,b", "a b", "u@jobs.example"}) {
-    EXPECT_NE(read(fmt::format(R"({{"hosts":["jobs.example","{}"]}})", host)).error.find("hosts[1]"), std::string::npos) << host;
+  for (const char* host : {"http://jobs.example", "jobs.example/", "*", "*.example", "", ":80", "jobs.example:x",
+                           "jobs.example:99999", "a,b", "a b", "u@jobs.example"}) {
+    EXPECT_NE(read(fmt::format(R"({{"hosts":["jobs.example","{}"]}})", host)).error.find("hosts[1]"), std::string::npos)
+        << host;
   }
-  EXPECT_EQ(read(R"({"hosts":["jobs.example","jobs.example:7733","intranet","[2001:db8::1]:80","192.0.2.1"]})").error, "");
+  EXPECT_EQ(read(R"({"hosts":["jobs.example","jobs.example:7733","intranet","[2001:db8::1]:80","192.0.2.1"]})").error,
+            "");
 }
 
 TEST(ServeOptionsTest, WhatOthersReachByBeanstalkdsProtocolIsGuardedToo) {

@@ -1,4 +1,5 @@
-// Clients of a daemon at Unix sockets, for tests of long load: they say what they were answered, or that the connection was lost.
+// Clients of a daemon at Unix sockets, for tests of long load: they say what they were answered, or that the connection
+// was lost.
 #pragma once
 
 #include <charconv>

@@ -1,8 +1,10 @@
-// The whole daemon in virtual time, at Unix sockets: hours of clients of both protocols that come, go, vanish and ask twice,
-// schedules, targets, notifications, pauses, reloads and restarts. Nothing that was acknowledged is lost, nothing is done twice but by
-// a lost lease, what the daemon counts is what its clients have counted, memory stays flat and no descriptor is left.
+// The whole daemon in virtual time, at Unix sockets: hours of clients of both protocols that come, go, vanish and ask
+// twice, schedules, targets, notifications, pauses, reloads and restarts. Nothing that was acknowledged is lost,
+// nothing is done twice but by a lost lease, what the daemon counts is what its clients have counted, memory stays flat
+// and no descriptor is left.
 //
-// ARGIOPE_SOAK_HOURS says how many hours (default: some minutes), ARGIOPE_SOAK_SEED which. All of it is a function of the seed.
+// ARGIOPE_SOAK_HOURS says how many hours (default: some minutes), ARGIOPE_SOAK_SEED which. All of it is a function of
+// the seed.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <spdlog/spdlog.h>
@@ -265,7 +267,8 @@ class Soak {
                  R"("job":{"queue":"ticks","payload":"{planned_at}","fill_in":true}})");
   }
 
-  // Clients end what they are about, and wait for wake(); first those that put, then, when nothing is left, the workers.
+  // Clients end what they are about, and wait for wake(); first those that put, then, when nothing is left, the
+  // workers.
   Coro<void> rest() {
     resting_ = true;
     while (idle_ < putters_) co_await sleep(1s);
@@ -348,8 +351,8 @@ class Soak {
     }
   }
 
-  // Each second from the first to the last was run once: what it missed while it was paused, and while no daemon was there, is
-  // made up for.
+  // Each second from the first to the last was run once: what it missed while it was paused, and while no daemon was
+  // there, is made up for.
   void check_ticks() {
     std::size_t runs = 0, last = 0;
     for (std::size_t second = 0; second < ticks_.size(); ++second) {

@@ -138,8 +138,7 @@ TEST_F(Dashboard, CarriesAllThatItsPagesName) {
 // Names of markup languages, and hosts of RFC 6761 that are only ever examples: neither is asked.
 bool is_only_a_name(const std::string& url) {
   static const std::regex example("https?://([a-z0-9-]+\\.)*example(/.*)?");
-  return url == "http://www.w3.org/2000/svg" || url == "http://www.w3.org/1999/xhtml" ||
-         std::regex_match(url, example);
+  return url == "http://www.w3.org/2000/svg" || url == "http://www.w3.org/1999/xhtml" || std::regex_match(url, example);
 }
 
 TEST_F(Dashboard, AsksNoOtherServerAndPutsNoTextIntoThePageAsMarkup) {

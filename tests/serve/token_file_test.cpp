@@ -152,7 +152,8 @@ TEST_F(TokenFileTest, IsWhereALinkLeads) {
 TEST_F(TokenFileTest, ADeviceOrFolderIsNoFileOfTokens) {
   EXPECT_EQ(read_token_file("/dev/null").error().code, Errc::refused);
   ASSERT_EQ(::mkfifo(folder.file("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(read_token_file(folder.file("pipe")).error().code, Errc::refused) << "its writer would be waited for at each reload";
+  EXPECT_EQ(read_token_file(folder.file("pipe")).error().code, Errc::refused)
+      << "its writer would be waited for at each reload";
   EXPECT_FALSE(read_token_file(folder.file("")));
 }
 

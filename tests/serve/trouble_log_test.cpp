@@ -38,12 +38,15 @@ TEST(TroubleLogs, GoByTheNumbersOfRunsWhereTheCalendarWasSetBack) {
   using std::chrono::hours;
   const TroubleStart failed = of_run(5), state{.at = kNoon, .is_event = false};
   const auto run = [](std::uint64_t number, hours at) {
-    return ScheduleRun{.number = number, .fired_at = WallTime{at}, .ended_at = WallTime{at}, .outcome = RunOutcome::done};
+    return ScheduleRun{
+        .number = number, .fired_at = WallTime{at}, .ended_at = WallTime{at}, .outcome = RunOutcome::done};
   };
   const WallTime evening{hours{18}}, morning{hours{6}};
   EXPECT_TRUE(is_ended_by(run(6, hours{13}), Trouble::failed, failed, evening));
-  EXPECT_FALSE(is_ended_by(run(6, hours{11}), Trouble::failed, failed, evening)) << "which ended before that one failed";
-  EXPECT_TRUE(is_ended_by(run(6, hours{5}), Trouble::failed, failed, morning)) << "a later run, though the calendar says earlier";
+  EXPECT_FALSE(is_ended_by(run(6, hours{11}), Trouble::failed, failed, evening))
+      << "which ended before that one failed";
+  EXPECT_TRUE(is_ended_by(run(6, hours{5}), Trouble::failed, failed, morning))
+      << "a later run, though the calendar says earlier";
   EXPECT_TRUE(is_ended_by(run(5, hours{5}), Trouble::failed, failed, morning)) << "that run, which was kicked";
   EXPECT_FALSE(is_ended_by(run(4, hours{5}), Trouble::failed, failed, morning));
   EXPECT_FALSE(is_ended_by(run(9, hours{5}), Trouble::failed, state, morning)) << "a state has no number";
@@ -137,7 +140,8 @@ TEST(RunsThatEndATrouble, HaveGoneWellSinceItBegan) {
       << "of a schedule that was made anew";
   for (const RunOutcome outcome :
        {RunOutcome::running, RunOutcome::failed, RunOutcome::cancelled, RunOutcome::missed, RunOutcome::skipped}) {
-    EXPECT_FALSE(is_ended_by(run(6, minutes{1}, minutes{2}, outcome), Trouble::failed, fifth, kLater)) << to_string(outcome);
+    EXPECT_FALSE(is_ended_by(run(6, minutes{1}, minutes{2}, outcome), Trouble::failed, fifth, kLater))
+        << to_string(outcome);
   }
   const TroubleStart state{.at = kNoon, .is_event = false};
   EXPECT_FALSE(is_ended_by(run(6, minutes{-1}, minutes{2}), Trouble::failed, state, kLater)) << "it began before";

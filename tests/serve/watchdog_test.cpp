@@ -16,7 +16,8 @@
 namespace argiope {
 namespace {
 
-// The loop's time is virtual, and the watchdog's clock is another, so that a test can let it go on while the loop stands.
+// The loop's time is virtual, and the watchdog's clock is another, so that a test can let it go on while the loop
+// stands.
 class WatchdogTest : public OnVirtualLoop {
  protected:
   WatchdogTest() : before_(spdlog::default_logger()) {

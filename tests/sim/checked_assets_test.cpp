@@ -1,5 +1,5 @@
-// The real crawler in virtual time, asked to check assets and fragments and to keep links: what it asks of whom, what it keeps,
-// and that what it takes for an asset is still fetched when it is a page.
+// The real crawler in virtual time, asked to check assets and fragments and to keep links: what it asks of whom, what
+// it keeps, and that what it takes for an asset is still fetched when it is a page.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -22,14 +22,16 @@ const std::string kHome = "http://host0.test/";
 
 TEST(CheckedAssets, AreAskedByHeadWhereverTheyAre) {
   CheckedSite site;
-  site.page("/", "<img src=a.png><script src=http://host1.test/b.js></script><link rel=icon href=gone.ico><video poster=c.png>");
+  site.page(
+      "/",
+      "<img src=a.png><script src=http://host1.test/b.js></script><link rel=icon href=gone.ico><video poster=c.png>");
   site.file("/a.png", "image/png");
   site.file("/c.png", "image/png");
   site.file("/b.js", "text/javascript", "x", 1);
   const CrawlReport report = site.run();
   EXPECT_TRUE(report.finished);
-  EXPECT_THAT(site.asked(), UnorderedElementsAre("GET 0/", "HEAD 0/a.png", "HEAD 1/b.js", "HEAD 0/gone.ico", "GET 0/gone.ico",
-                                                 "HEAD 0/c.png"));
+  EXPECT_THAT(site.asked(), UnorderedElementsAre("GET 0/", "HEAD 0/a.png", "HEAD 1/b.js", "HEAD 0/gone.ico",
+                                                 "GET 0/gone.ico", "HEAD 0/c.png"));
   ASSERT_EQ(report.broken_count, 1u);
   EXPECT_EQ(report.broken[0].url, kHome + "gone.ico");
   EXPECT_EQ(report.broken[0].referrer, kHome);
@@ -40,8 +42,9 @@ TEST(CheckedAssets, AreAskedByHeadWhereverTheyAre) {
 
 TEST(CheckedAssets, MentionsAreAskedAndNotFollowedUnlessTheyMustNotBe) {
   CheckedSite site;
-  site.page("/", "<q cite=quoted></q><link rel=me href=http://host1.test/me><link rel='me nofollow' href=no>"
-                 "<link rel=preconnect href=http://host1.test/><a href=mute>x</a>");
+  site.page("/",
+            "<q cite=quoted></q><link rel=me href=http://host1.test/me><link rel='me nofollow' href=no>"
+            "<link rel=preconnect href=http://host1.test/><a href=mute>x</a>");
   site.page("/mute", "<meta name=robots content=nofollow><q cite=not></q>");
   site.page("/quoted", "<a href=further>x</a>");
   site.file("/me", "text/html", "<a href=further>x</a>", 1);
@@ -73,8 +76,8 @@ TEST(CheckedAssets, OfStyleSheetsAreFoundInTheirBodies) {
   site.file("/far.css", "text/css", "p { background: url(q.png) }", 1);
   EXPECT_TRUE(site.run().finished);
   EXPECT_THAT(site.asked(),
-              UnorderedElementsAre("GET 0/", "HEAD 0/css/a.css", "GET 0/css/a.css", "HEAD 0/css/b.css", "GET 0/css/b.css",
-                                   "HEAD 0/p.png", "HEAD 0/css/f.woff2", "HEAD 1/far.css"));
+              UnorderedElementsAre("GET 0/", "HEAD 0/css/a.css", "GET 0/css/a.css", "HEAD 0/css/b.css",
+                                   "GET 0/css/b.css", "HEAD 0/p.png", "HEAD 0/css/f.woff2", "HEAD 1/far.css"));
   const auto links = site.links(kHome + "css/a.css");
   ASSERT_EQ(links.size(), 2u);
   EXPECT_EQ(links[0].kind, "stylesheet");
@@ -183,7 +186,8 @@ TEST(CheckedAssets, AreCheckedAgainWhenTheirVerdictIsOldOrBad) {
   EXPECT_THAT(site.asked(), ElementsAre("HEAD 0/b.png", "GET 0/b.png")) << "it may be mended";
   site.sim.backend.manual_clock().advance(25h);
   site.run();
-  EXPECT_THAT(site.asked(), UnorderedElementsAre("HEAD 0/a.png", "HEAD 0/b.png", "GET 0/b.png")) << "pages have no such age";
+  EXPECT_THAT(site.asked(), UnorderedElementsAre("HEAD 0/a.png", "HEAD 0/b.png", "GET 0/b.png"))
+      << "pages have no such age";
 }
 
 TEST(CheckedAssets, GoOnWhereACrawlWasStopped) {
@@ -208,15 +212,20 @@ TEST(CheckedAssets, GoOnWhereACrawlWasStopped) {
 
 TEST(KeptPages, HaveEachLinkWithItsTextAndLine) {
   CheckedSite site;
-  site.page("/", "<a href='/b#part'>To <b>b</b></a>\n<img src=a.png alt='A picture'>\n<a rel='nofollow x' href=/no>no</a>"
-                 "<a href='mailto:nobody'>m</a>\n<a href='http://:bad/'>x</a><a href='#here'>y</a><a href='data:,x'>z</a>");
+  site.page("/",
+            "<a href='/b#part'>To <b>b</b></a>\n<img src=a.png alt='A picture'>\n<a rel='nofollow x' href=/no>no</a>"
+            "<a href='mailto:nobody'>m</a>\n<a href='http://:bad/'>x</a><a href='#here'>y</a><a href='data:,x'>z</a>");
   site.page("/b", "");
   site.file("/a.png", "image/png");
   site.run();
   const auto links = site.links(kHome);
   ASSERT_EQ(links.size(), 6u);
-  EXPECT_EQ(links[0], (KeptLink{.target = site.record(kHome + "b").url_id, .kind = "anchor", .text = "To b", .line = 1, .fragment = "part"}));
-  EXPECT_EQ(links[1], (KeptLink{.target = site.record(kHome + "a.png").url_id, .kind = "image", .text = "A picture", .line = 2}));
+  EXPECT_EQ(
+      links[0],
+      (KeptLink{
+          .target = site.record(kHome + "b").url_id, .kind = "anchor", .text = "To b", .line = 1, .fragment = "part"}));
+  EXPECT_EQ(links[1],
+            (KeptLink{.target = site.record(kHome + "a.png").url_id, .kind = "image", .text = "A picture", .line = 2}));
   EXPECT_EQ(links[2], (KeptLink{.href = "/no", .kind = "anchor", .text = "no", .rel = "nofollow x", .line = 3}));
   EXPECT_EQ(links[3].error, "\"nobody\" has no @");
   EXPECT_NE(links[4].error, "");
@@ -241,7 +250,9 @@ TEST(KeptPages, ThatAreFetchedAgainHaveTheirNewLinksAlone) {
 
 TEST(KeptPages, KnowWhatTheirHeadsSayAndHowLongTheyTook) {
   CheckedSite site;
-  site.page("/", "<title>T</title><meta name=description content=D><h1 id=a>H</h1><a name=b></a><link rel=canonical href=/x>");
+  site.page(
+      "/",
+      "<title>T</title><meta name=description content=D><h1 id=a>H</h1><a name=b></a><link rel=canonical href=/x>");
   site.replies[{0, "/"}].latency = 250ms;
   site.replies[{0, "/"}].headers.emplace_back("X-Robots-Tag", "noindex");
   site.run();
@@ -282,8 +293,8 @@ TEST(KeptPages, ElsewhereAreNotReadUnlessAskedFor) {
   EXPECT_THAT(site.asked(), ElementsAre("GET 0/", "HEAD 1/p"));
 }
 
-// Pages, assets and links between them at random: all pages are fetched once, all else is asked by HEAD, in whatever order and
-// over however many runs.
+// Pages, assets and links between them at random: all pages are fetched once, all else is asked by HEAD, in whatever
+// order and over however many runs.
 TEST(CheckedAssets, AndPagesAreToldApartHoweverTheyAreMixed) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     Random random(seed);

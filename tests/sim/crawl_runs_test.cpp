@@ -1,6 +1,6 @@
-// Runs on one database with other options each: interrupted, narrowed, widened, re-seeded. However they follow each other,
-// the last and widest ends with exactly the pages that a walk of its own finds, which knows the web as a graph and nothing of
-// the crawler.
+// Runs on one database with other options each: interrupted, narrowed, widened, re-seeded. However they follow each
+// other, the last and widest ends with exactly the pages that a walk of its own finds, which knows the web as a graph
+// and nothing of the crawler.
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
@@ -38,16 +38,18 @@ struct KnownPattern {
 };
 const KnownPattern kKnownPatterns[] = {
     {"/docs/**", [](const std::string&, const std::string& path) { return path.starts_with("/docs/"); }},
-    {"/docs/*", [](const std::string&, const std::string& path) { return path.starts_with("/docs/") && path.rfind('/') == 5; }},
+    {"/docs/*",
+     [](const std::string&, const std::string& path) { return path.starts_with("/docs/") && path.rfind('/') == 5; }},
     {"*.pdf", [](const std::string&, const std::string& path) { return path.ends_with(".pdf"); }},
-    {"**/p{1,2,3}*", [](const std::string&, const std::string& path) {
+    {"**/p{1,2,3}*",
+     [](const std::string&, const std::string& path) {
        return path.contains("/p1") || path.contains("/p2") || path.contains("/p3");
      }},
     {"*.host0.test/**", [](const std::string& host, const std::string&) { return host == "www.host0.test"; }},
-    {"http://host{2,3}.test/**", [](const std::string& host, const std::string&) {
-       return host == "host2.test" || host == "host3.test";
-     }},
-    {"re:/p[0-9]*[5-9]([^0-9]|$)", [](const std::string&, const std::string& path) {
+    {"http://host{2,3}.test/**",
+     [](const std::string& host, const std::string&) { return host == "host2.test" || host == "host3.test"; }},
+    {"re:/p[0-9]*[5-9]([^0-9]|$)",
+     [](const std::string&, const std::string& path) {
        const std::size_t number = path.rfind("/p") + 2;
        const std::size_t end = path.find_first_not_of("0123456789", number);
        return path.contains("/p") && end != number && (end == std::string::npos ? path.back() : path[end - 1]) >= '5';
@@ -184,7 +186,8 @@ bool is_left_out(const GraphWeb& web, std::size_t node, const CrawlOptions& opti
   if (!options.path_prefixes.empty() && std::ranges::none_of(options.path_prefixes, begins)) return true;
   if (std::ranges::any_of(options.reject_extensions, ends)) return true;
   const bool has_extension = path.ends_with(".html") || path.ends_with(".pdf");
-  if (!options.accept_extensions.empty() && has_extension && std::ranges::none_of(options.accept_extensions, ends)) return true;
+  if (!options.accept_extensions.empty() && has_extension && std::ranges::none_of(options.accept_extensions, ends))
+    return true;
   return options.no_parent && hosts.contains(web.host_of(node)) && std::ranges::none_of(folders, below);
 }
 
@@ -259,7 +262,8 @@ std::set<std::string> walk(const GraphWeb& web, const CrawlOptions& options) {
       reach(*web.nodes[node].redirect, depth, true);
       continue;
     }
-    const bool accepted = options.accept_types.empty() || std::ranges::count(options.accept_types, "application/pdf") > 0;
+    const bool accepted =
+        options.accept_types.empty() || std::ranges::count(options.accept_types, "application/pdf") > 0;
     if (web.nodes[node].pdf && !accepted) continue;
     pages.insert(web.nodes[node].url);
     if (web.nodes[node].pdf) continue;
@@ -386,8 +390,9 @@ class Runs {
 
   // Some of the options that leave URLs of the hosts out.
   void draw_filters(CrawlOptions& options) {
-    for (std::vector<std::string>* list : {&options.include, &options.exclude, &options.path_prefixes, &options.accept_types,
-                                           &options.accept_extensions, &options.reject_extensions}) {
+    for (std::vector<std::string>* list :
+         {&options.include, &options.exclude, &options.path_prefixes, &options.accept_types, &options.accept_extensions,
+          &options.reject_extensions}) {
       list->clear();
     }
     options.registrable_domains = random_.chance(0.2);
@@ -471,7 +476,8 @@ class Runs {
   const bool on_disk_;
   const bool always_limited_ = random_.chance(0.6);
   const bool always_filtered_ = random_.chance(0.6);
-  // Links to other hosts are checked, whose hosts another run may have in scope and leave them out by all but `exclude`.
+  // Links to other hosts are checked, whose hosts another run may have in scope and leave them out by all but
+  // `exclude`.
   const bool checks_ = random_.chance(0.5);
   const bool never_ascends_ = always_filtered_ && !checks_ && random_.chance(0.3);
   bool is_first_ = true;
@@ -827,7 +833,8 @@ struct SiteThatHangs : Site {
       for (int i = 0; i < 10; ++i) front.push_back(name + std::to_string(i));
     }
     sim.options.per_host = 2;
-    sim.transport.before_reply = [this, answer = sim.transport.before_reply](const SyntheticRequest& request, TimePoint now) {
+    sim.transport.before_reply = [this, answer = sim.transport.before_reply](const SyntheticRequest& request,
+                                                                             TimePoint now) {
       SyntheticReply reply = answer(request, now);
       if (request.target.starts_with("/hangs")) hang(reply);
       if (request.target.starts_with("/good")) reply.status = 200;
@@ -963,12 +970,16 @@ TEST_F(CrawlRuns, RequeueFetchesAgainWholeAndALaterRunGoesOnWithIt) {
 
 TEST_F(CrawlRuns, WhatPatternsLeaveOutIsStoredWithItsReasonAndTakenUpByARunWithoutThem) {
   Site site;
-  site.pages = {{"http://a.test/", {"/docs/x", "/private/y", "/z.zip", "http://b.test/"}}, {"http://a.test/docs/x", {}},
-                {"http://a.test/private/y", {"/private/deeper"}}, {"http://a.test/private/deeper", {}}, {"http://a.test/z.zip", {}}};
+  site.pages = {{"http://a.test/", {"/docs/x", "/private/y", "/z.zip", "http://b.test/"}},
+                {"http://a.test/docs/x", {}},
+                {"http://a.test/private/y", {"/private/deeper"}},
+                {"http://a.test/private/deeper", {}},
+                {"http://a.test/z.zip", {}}};
   site.sim.options.exclude = {"/private/**"};
   site.sim.options.reject_extensions = {"zip"};
   EXPECT_EQ(site.run(), (std::vector<std::string>{"http://a.test/", "http://a.test/docs/x"}));
-  EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{{"exclude", 1}, {"extension", 1}, {"off_scope", 1}}));
+  EXPECT_EQ(site.report.left_out,
+            (std::map<std::string, std::uint64_t>{{"exclude", 1}, {"extension", 1}, {"off_scope", 1}}));
   EXPECT_EQ(site.record("http://a.test/private/y").reason, UrlReason::exclude);
   site.sim.options.exclude.clear();
   EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/private/y", "http://a.test/private/deeper"}));
@@ -983,7 +994,8 @@ TEST_F(CrawlRuns, ASeedIsFetchedWhateverExcludesItAndSoIsWhereItLeads) {
   site.pages = {{"http://a.test/private/start", {"/private/x", "/open"}}, {"http://a.test/open", {"/private/start"}}};
   site.sim.options.seeds = {*Url::parse("http://a.test/private/")};
   site.sim.options.exclude = {"/private/**"};
-  EXPECT_EQ(site.run(), (std::vector<std::string>{"http://a.test/private/", "http://a.test/private/start", "http://a.test/open"}));
+  EXPECT_EQ(site.run(),
+            (std::vector<std::string>{"http://a.test/private/", "http://a.test/private/start", "http://a.test/open"}));
 }
 
 // Found as a link, and excluded, before the seed that leads there was answered.
@@ -993,17 +1005,23 @@ TEST_F(CrawlRuns, WhatASeedLeadsToIsFetchedThoughItWasExcludedWhenItWasFound) {
   site.redirects = {{"http://a.test/later", "http://a.test/private/start"}};
   site.sim.options.seeds = {*Url::parse("http://a.test/"), *Url::parse("http://a.test/later")};
   site.sim.options.exclude = {"/private/**"};
-  EXPECT_EQ(site.run(), (std::vector<std::string>{"http://a.test/", "http://a.test/later", "http://a.test/private/start"}));
+  EXPECT_EQ(site.run(),
+            (std::vector<std::string>{"http://a.test/", "http://a.test/later", "http://a.test/private/start"}));
   EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{}));
 }
 
 TEST_F(CrawlRuns, WhatIsNotAcceptedIsAskedByHeadWhereItsNameSaysSoAndFetchedNeverWhole) {
   Site site;
-  site.pages = {{"http://a.test/", {"/a.pdf", "/page.pdf", "/b", "/img.png"}}, {"http://a.test/page.pdf", {"/c"}}, {"http://a.test/c", {}}};
-  site.types = {{"http://a.test/a.pdf", "application/pdf"}, {"http://a.test/b", "application/zip"}, {"http://a.test/img.png", "image/png"}};
+  site.pages = {{"http://a.test/", {"/a.pdf", "/page.pdf", "/b", "/img.png"}},
+                {"http://a.test/page.pdf", {"/c"}},
+                {"http://a.test/c", {}}};
+  site.types = {{"http://a.test/a.pdf", "application/pdf"},
+                {"http://a.test/b", "application/zip"},
+                {"http://a.test/img.png", "image/png"}};
   site.sim.options.accept_types = {"image/*"};
-  EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/", "HEAD http://a.test/a.pdf", "HEAD http://a.test/page.pdf",
-                                                   "http://a.test/page.pdf", "http://a.test/b", "http://a.test/img.png", "http://a.test/c"}));
+  EXPECT_EQ(site.run_set(), (std::set<std::string>{"http://a.test/", "HEAD http://a.test/a.pdf",
+                                                   "HEAD http://a.test/page.pdf", "http://a.test/page.pdf",
+                                                   "http://a.test/b", "http://a.test/img.png", "http://a.test/c"}));
   EXPECT_EQ(site.report.left_out, (std::map<std::string, std::uint64_t>{{"content_type", 2}}));
   EXPECT_EQ(site.report.stats.pages, 3u) << "pages are read for their links, whatever else is";
   const UrlRecord record = site.record("http://a.test/b");

@@ -246,7 +246,8 @@ TEST(CrawlSession, WithoutALoginTheyAreLinksLikeOthers) {
   sim.options.given_cookies = {{.name = "a", .value = "1", .domain = "host0.test"}};
   sim.options.requeue = Requeue::all;
   sim.run();
-  EXPECT_EQ(std::ranges::count(sim.transport.log, "/logout", &ServedRequest::target), 1) << "cookies that are given are a login, too";
+  EXPECT_EQ(std::ranges::count(sim.transport.log, "/logout", &ServedRequest::target), 1)
+      << "cookies that are given are a login, too";
 }
 
 TEST(CrawlSession, CookiesLastAsLongAsTheirServersSay) {

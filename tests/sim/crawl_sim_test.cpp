@@ -611,7 +611,8 @@ TEST(CrawlSim, AsksNothingBeforeRobotsTxtHoweverManyRequestsAHostMayGet) {
   EXPECT_GE(sim.transport.log[1].at, sim.transport.log[0].ended);
 }
 
-// When the hundred good hosts were done, beside so many that never answer. All are seeds, the silent ones first or last.
+// When the hundred good hosts were done, beside so many that never answer. All are seeds, the silent ones first or
+// last.
 double good_hosts_end(std::uint32_t silent, bool silent_first) {
   Simulation sim({.hosts = 100 + silent,
                   .pages = 400,

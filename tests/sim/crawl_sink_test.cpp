@@ -27,8 +27,8 @@ class NotingSink final : public CrawlSink {
   bool wants_wire() const noexcept override { return wants; }
   Result<void> take(const Exchange& exchange) override {
     if (noted.size() >= fails_after) return fail(Errc::disk_full, "the sink is full");
-    noted.push_back({exchange.kind, exchange.request.url.href(), exchange.response.status, exchange.began, exchange.depth,
-                     exchange.url_id, exchange.request.keep_wire});
+    noted.push_back({exchange.kind, exchange.request.url.href(), exchange.response.status, exchange.began,
+                     exchange.depth, exchange.url_id, exchange.request.keep_wire});
     return {};
   }
   std::size_t backlog() const noexcept override { return has_backlog && has_backlog() ? 1'000'000'000 : 0; }
@@ -79,7 +79,8 @@ TEST(CrawlSink, SeesEveryAnswerToAnyQuestion) {
   for (const ServedRequest& request : sim.transport.log) ++asked[{request.host, request.target}];
   for (const auto& noted : sim.sink->noted) {
     const Url url = *Url::parse(noted.url);
-    const auto host = static_cast<std::uint32_t>(std::ranges::find(sim.web.origins(), url.site_key()) - sim.web.origins().begin());
+    const auto host =
+        static_cast<std::uint32_t>(std::ranges::find(sim.web.origins(), url.site_key()) - sim.web.origins().begin());
     ++shown[{host, std::string(url.path_and_query())}];
   }
   EXPECT_EQ(shown, asked);

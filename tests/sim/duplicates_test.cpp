@@ -1,5 +1,5 @@
-// Pages that are there under many URLs: what a crawl leaves out when it is asked to, that nothing else is, and that a run without
-// the options takes it up.
+// Pages that are there under many URLs: what a crawl leaves out when it is asked to, that nothing else is, and that a
+// run without the options takes it up.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,8 +71,11 @@ std::string links(std::initializer_list<std::string_view> hrefs, std::string_vie
 
 TEST(StrippedParameters, AreNotFollowedAndTheFirstLinkThatHadThemIsStored) {
   SmallSite sim({{"/", links({"/a?utm_source=x", "/a?utm_source=y", "/b;jsessionid=1?q=2", "/c"})},
-                 {"/a", "a"}, {"/b?q=2", links({"/a?utm_source=z", "/?utm_medium=m"})}, {"/c", "c"},
-                 {"/a?utm_source=x", "a"}, {"/b;jsessionid=1?q=2", "b"}});
+                 {"/a", "a"},
+                 {"/b?q=2", links({"/a?utm_source=z", "/?utm_medium=m"})},
+                 {"/c", "c"},
+                 {"/a?utm_source=x", "a"},
+                 {"/b;jsessionid=1?q=2", "b"}});
   sim.options.duplicates.strip_parameters = {"tracking", "sessions"};
   const CrawlReport report = sim.run();
   EXPECT_THAT(fetched(sim), UnorderedElementsAre("/", "/a", "/b?q=2", "/c"));
@@ -93,7 +96,9 @@ TEST(StrippedParameters, AreNotFollowedAndTheFirstLinkThatHadThemIsStored) {
 }
 
 TEST(StrippedParameters, OfSeedsRedirectsAndOtherHostsStay) {
-  SmallSite sim({{"/?sid=1", links({"/go?x=1", "http://elsewhere.test/?sid=2"})}, {"/in?sid=3", links({"/?sid=1", "/in?sid=4"})}, {"/in", "in"}});
+  SmallSite sim({{"/?sid=1", links({"/go?x=1", "http://elsewhere.test/?sid=2"})},
+                 {"/in?sid=3", links({"/?sid=1", "/in?sid=4"})},
+                 {"/in", "in"}});
   sim.redirects["/go?x=1"] = "/in?sid=3";
   sim.options.seeds = {*Url::parse("http://host0.test/?sid=1")};
   sim.options.duplicates.strip_parameters = {"sid"};
@@ -116,8 +121,13 @@ TEST(StrippedParameters, OfSessionsLetACrawlEndThatHadNoEnd) {
 }
 
 TEST(ExactDuplicates, AreFetchedAndTheirLinksAreNotFollowed) {
-  SmallSite sim({{"/", links({"/a/", "/b/", "/c/"})}, {"/a/", links({"x"}, "same")}, {"/b/", links({"x"}, "same")}, {"/c/", links({"x"}, "other")},
-                 {"/a/x", "ax"}, {"/b/x", "bx"}, {"/c/x", "cx"}});
+  SmallSite sim({{"/", links({"/a/", "/b/", "/c/"})},
+                 {"/a/", links({"x"}, "same")},
+                 {"/b/", links({"x"}, "same")},
+                 {"/c/", links({"x"}, "other")},
+                 {"/a/x", "ax"},
+                 {"/b/x", "bx"},
+                 {"/c/x", "cx"}});
   sim.options.duplicates.skip_exact = true;
   const CrawlReport report = sim.run();
   EXPECT_THAT(fetched(sim), UnorderedElementsAre("/", "/a/", "/b/", "/c/", "/a/x", "/c/x"));
@@ -138,7 +148,9 @@ TEST(ExactDuplicates, CountFromRunToRunAndForOneHostAlone) {
   Simulation sim({.hosts = 2, .pages = 1, .features = 0});
   sim.transport.before_reply = [](const SyntheticRequest& request, TimePoint) {
     SyntheticReply reply;
-    reply.body = request.target == "/" ? links({"/1", "/2"}) : request.target.ends_with("x") ? std::string(request.target) : links({"sub/x"}, "same");
+    reply.body = request.target == "/"           ? links({"/1", "/2"})
+                 : request.target.ends_with("x") ? std::string(request.target)
+                                                 : links({"sub/x"}, "same");
     return reply;
   };
   sim.options.duplicates.skip_exact = true;
@@ -151,8 +163,13 @@ TEST(ExactDuplicates, CountFromRunToRunAndForOneHostAlone) {
 
 TEST(ExactDuplicates, ThatAreNearerToASeedAreReadWhereDepthCounts) {
   // "/far/" is met first, at depth 3; "/near/" at 2, whose links may be followed.
-  SmallSite sim({{"/", links({"/p", "/slow"})}, {"/p", links({"/q"})}, {"/q", links({"/far/"})}, {"/far/", links({"/end"}, "same")},
-                 {"/slow", links({"/near/"})}, {"/near/", links({"/end"}, "same")}, {"/end", "end"}});
+  SmallSite sim({{"/", links({"/p", "/slow"})},
+                 {"/p", links({"/q"})},
+                 {"/q", links({"/far/"})},
+                 {"/far/", links({"/end"}, "same")},
+                 {"/slow", links({"/near/"})},
+                 {"/near/", links({"/end"}, "same")},
+                 {"/end", "end"}});
   sim.options.duplicates.skip_exact = true;
   sim.options.order = CrawlOrder::dfs;
   sim.options.max_depth = 3;
@@ -207,8 +224,15 @@ void compare_words(Simulation& sim) { sim.options.keep_facts = sim.options.dupli
 TEST(NearDuplicates, AreFetchedAndTheirLinksAreNotFollowed) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "word" + std::to_string(i * i) + " ";
-  SmallSite sim({{"/", links({"/a/", "/b/", "/c/", "/d/"})}, {"/a/", links({"x"}, text)}, {"/b/", links({"x"}, text + "one")},
-                 {"/c/", links({"x"}, "few words")}, {"/d/", links({"x"}, "few words, and one")}, {"/a/x", "ax"}, {"/b/x", "bx"}, {"/c/x", "cx"}, {"/d/x", "dx"}});
+  SmallSite sim({{"/", links({"/a/", "/b/", "/c/", "/d/"})},
+                 {"/a/", links({"x"}, text)},
+                 {"/b/", links({"x"}, text + "one")},
+                 {"/c/", links({"x"}, "few words")},
+                 {"/d/", links({"x"}, "few words, and one")},
+                 {"/a/x", "ax"},
+                 {"/b/x", "bx"},
+                 {"/c/x", "cx"},
+                 {"/d/x", "dx"}});
   sim.options.duplicates.skip_exact = sim.options.duplicates.skip_near = true;
   compare_words(sim);
   EXPECT_EQ(sim.run().left_out.at("near_duplicate"), 1u);
@@ -229,7 +253,8 @@ TEST(NearDuplicates, CountFromRunToRun) {
   sim.options.duplicates.skip_exact = sim.options.duplicates.skip_near = true;
   compare_words(sim);
   for (int runs = 0; !sim.run().finished; ++runs) ASSERT_LT(runs, 50);
-  // Of each document one counts: the mirror, the tracked link and, where they are near enough, the edits are its copies.
+  // Of each document one counts: the mirror, the tracked link and, where they are near enough, the edits are its
+  // copies.
   int exact = 0, near = 0;
   for (const auto& [url, record] : records(sim)) {
     exact += record.reason == UrlReason::duplicate;
@@ -324,7 +349,9 @@ TEST(Copies, AreAllFetchedUnlessTheyAreLeftOut) {
 }
 
 TEST(Aliases, OfWhatRobotsTxtForbidsArePages) {
-  SmallSite sim({{"/", links({"/b"})}, {"/b", links({"/c"}, "<link rel=canonical href=/no/b>")}, {"/c", "c"},
+  SmallSite sim({{"/", links({"/b"})},
+                 {"/b", links({"/c"}, "<link rel=canonical href=/no/b>")},
+                 {"/c", "c"},
                  {"/robots.txt", "User-agent: *\nDisallow: /no/\n"}});
   sim.options.duplicates.canonical = true;
   sim.run();

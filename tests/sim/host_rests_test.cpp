@@ -1,4 +1,5 @@
-// What hosts have asked for holds over the runs of a crawl, in virtual time: rests, the limit of redirects, and what budgets count.
+// What hosts have asked for holds over the runs of a crawl, in virtual time: rests, the limit of redirects, and what
+// budgets count.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -127,7 +128,8 @@ TEST(RestOfARun, OfTheCrawlsOwnPaceIsNoLongerThanTheNextRunsPace) {
   EXPECT_EQ(site.run_for(30s).size(), 3u);
 }
 
-// --- Crawl-delay ------------------------------------------------------------------------------------------------------
+// --- Crawl-delay
+// ------------------------------------------------------------------------------------------------------
 
 TEST(CrawlDelay, OfADayOrForEverCountsAsTheMostThatIsHeeded) {
   for (const char* delay : {"86400", "1e9", "inf", "99999999999999999999"}) {
@@ -156,7 +158,8 @@ TEST(CrawlDelay, TheHostThatHoldsUpTheRunIsNamed) {
   EXPECT_TRUE(site.report.finished);
 }
 
-// --- budgets ----------------------------------------------------------------------------------------------------------
+// --- budgets
+// ----------------------------------------------------------------------------------------------------------
 
 TEST(MaxPages, CountsEachRequestAlsoThoseThatAreAskedAgain) {
   RestingSite site;
@@ -195,7 +198,8 @@ TEST(MaxPages, CountsRedirectsAndBothRequestsOfACheckedLink) {
 TEST(MaxPages, LetsRunsThatCheckLinksByBothMethodsGetOn) {
   for (const std::uint64_t pages : {1, 2, 5}) {
     RestingSite site({"http://a.test", "http://b.test", "http://c.test", "http://d.test"});
-    for (int i = 1; i < 4; ++i) site.answers[site.origins[static_cast<std::size_t>(i)] + "/"] = SyntheticReply{.status = 405};
+    for (int i = 1; i < 4; ++i)
+      site.answers[site.origins[static_cast<std::size_t>(i)] + "/"] = SyntheticReply{.status = 405};
     site.answers["http://a.test/"] = RestingSite::page({"http://b.test/", "http://c.test/", "http://d.test/"});
     site.sim.options.check_links = true;
     site.sim.options.max_pages = pages;
@@ -209,7 +213,8 @@ TEST(MostRedirects, AreCountedOverRuns) {
   for (const std::uint64_t pages : {1, 3, 4}) {
     RestingSite site;
     for (int i = 0; i < 60; ++i) {
-      site.answers[fmt::format("http://a.test/r{}", i)] = RestingSite::away(302, "Location", fmt::format("/r{}", i + 1));
+      site.answers[fmt::format("http://a.test/r{}", i)] =
+          RestingSite::away(302, "Location", fmt::format("/r{}", i + 1));
     }
     site.sim.options.seeds = {*Url::parse("http://a.test/r0")};
     site.sim.options.max_pages = pages;
@@ -241,7 +246,8 @@ TEST(MostRedirects, AreCountedOverRunsAlsoWhereTheyGoBackWithCookies) {
   EXPECT_EQ(visits, 11);
 }
 
-// --- robots.txt elsewhere ---------------------------------------------------------------------------------------------
+// --- robots.txt elsewhere
+// ---------------------------------------------------------------------------------------------
 
 struct Neighbours : RestingSite {
   static std::vector<std::string> names(int count) {
@@ -336,12 +342,11 @@ TEST(RobotsElsewhere, OnAHostThatAsksForARestWaitsForIt) {
   site.sim.options.retries = 0;
   site.sim.options.whitelist = {"test"};
   const auto log = site.run_for(1h);
-  const auto at = [&](std::string_view target) {
-    return std::ranges::find(log, target, &ServedRequest::target)->at;
-  };
+  const auto at = [&](std::string_view target) { return std::ranges::find(log, target, &ServedRequest::target)->at; };
   EXPECT_TRUE(site.report.finished);
   EXPECT_GE(at("/r") - at("/busy"), 300s);
-  EXPECT_EQ(std::ranges::count(log, "/robots.txt", &ServedRequest::target), 2) << "b.test is not asked again for where it is";
+  EXPECT_EQ(std::ranges::count(log, "/robots.txt", &ServedRequest::target), 2)
+      << "b.test is not asked again for where it is";
 }
 
 }  // namespace

@@ -189,7 +189,8 @@ TEST(HostSettingsSim, ADepthAndPatternsOfOneHostAreItsOwn) {
   EXPECT_EQ(pages[1], 1u);  // the URL that was given
   EXPECT_GE(pages[2], 200u);
   ASSERT_TRUE(sim.store->scan(1, [&](const UrlRecord& record) {
-    if (record.url.starts_with("http://host0.test/") && record.state == UrlState::done) EXPECT_LE(record.depth, 1u) << record.url;
+    if (record.url.starts_with("http://host0.test/") && record.state == UrlState::done)
+      EXPECT_LE(record.depth, 1u) << record.url;
     return true;
   }));
   // With the limit gone the whole host is crawled, as if there had been none.

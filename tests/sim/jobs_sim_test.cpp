@@ -1,6 +1,6 @@
 // Days in the life of a broker with a thousand queues and a hundred thousand keys, workers that fail, vanish and are
-// slow, and owners that die: what it promises of rates, concurrency and order holds at every instant, nobody waits in vain, and no
-// job is lost.
+// slow, and owners that die: what it promises of rates, concurrency and order holds at every instant, nobody waits in
+// vain, and no job is lost.
 //
 // ARGIOPE_SIM_SEEDS says how many days (default 2), ARGIOPE_SIM_FIRST_SEED which is the first.
 #include <gtest/gtest.h>

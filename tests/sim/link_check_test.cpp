@@ -1,4 +1,5 @@
-// What a link check finds on sites made for it, after a crawl by the real crawler; and its outputs, read as others read them.
+// What a link check finds on sites made for it, after a crawl by the real crawler; and its outputs, read as others read
+// them.
 #include "crawl/check/internal/link_check.hpp"
 
 #include <gmock/gmock.h>
@@ -46,8 +47,10 @@ std::vector<std::string> checked(CheckedSite& site, const CheckRules& rules = {}
 
 TEST(LinkCheck, FindsNothingWhereAllIsWell) {
   CheckedSite site;
-  site.page("/", "<a href=/b#x>b</a><a href='#'>top</a><a href='#top'>top</a><img src=a.png><a href='mailto:a@b.example'>m</a>"
-                 "<a href='javascript:void(0)'>j</a><a href='tel:+1'>t</a><a href=/b#/route>r</a><a href='/b#%C3%A9'>e</a>");
+  site.page(
+      "/",
+      "<a href=/b#x>b</a><a href='#'>top</a><a href='#top'>top</a><img src=a.png><a href='mailto:a@b.example'>m</a>"
+      "<a href='javascript:void(0)'>j</a><a href='tel:+1'>t</a><a href=/b#/route>r</a><a href='/b#%C3%A9'>e</a>");
   site.page("/b", "<p id=x><p id=é>");
   site.file("/a.png", "image/png");
   EXPECT_THAT(checked(site), IsEmpty());
@@ -57,7 +60,8 @@ TEST(LinkCheck, NamesEveryPlaceOfABrokenLink) {
   CheckedSite site;
   site.page("/", "<a href=/gone>one</a>\n<img src=/gone.png alt=two><a href=/b>b</a>");
   site.page("/b", "\n\n<a href='/gone#x'>three <i>and</i> more</a>");
-  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 one] [" + kSite + "b:3 three and more]",
+  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 one] [" + kSite +
+                                             "b:3 three and more]",
                                          "broken " + kSite + "gone.png: 404 Not Found [" + kSite + ":2 two]"));
 }
 
@@ -77,7 +81,8 @@ TEST(LinkCheck, FollowsARefreshFieldAsThePagesOwnLink) {
   refreshes("/next", "60");
   const CrawlReport report = site.run();
   EXPECT_TRUE(report.finished);
-  EXPECT_THAT(site.asked(), testing::UnorderedElementsAre("GET 0/", "GET 0/empty", "GET 0/stays", "GET 0/next", "GET 0/gone"));
+  EXPECT_THAT(site.asked(),
+              testing::UnorderedElementsAre("GET 0/", "GET 0/empty", "GET 0/stays", "GET 0/next", "GET 0/gone"));
   EXPECT_EQ(site.record(kSite + "next").depth, 1u);
   EXPECT_EQ(site.record(kSite + "gone").depth, 2u);
   EXPECT_EQ(report.stats.excluded[static_cast<std::size_t>(Exclusion::nofollow)], 1u);
@@ -108,17 +113,22 @@ TEST(LinkCheck, SaysWhereALinkToAPermanentRedirectShouldLead) {
   site.redirect("/t", 302, "/d");
   site.page("/d", "");
   const auto found = checked(site);
-  EXPECT_THAT(found, ElementsAre("redirect " + kSite + "a: 301 Moved Permanently, to " + kSite + "c [" + kSite + ":1 a]"));
+  EXPECT_THAT(found,
+              ElementsAre("redirect " + kSite + "a: 301 Moved Permanently, to " + kSite + "c [" + kSite + ":1 a]"));
 }
 
 TEST(LinkCheck, FindsFragmentsThatNameNothing) {
   CheckedSite site;
-  site.page("/", "<p id=a><a href=#a>1</a><a href=#b>2</a><a href=/p#c>3</a><a href=/p#no>4</a><a href=/r#no>5</a><a href=/f#page=2>6</a>");
+  site.page("/",
+            "<p id=a><a href=#a>1</a><a href=#b>2</a><a href=/p#c>3</a><a href=/p#no>4</a><a href=/r#no>5</a><a "
+            "href=/f#page=2>6</a>");
   site.page("/p", "<a name=c>");
   site.redirect("/r", 302, "/p");
   site.file("/f", "application/pdf");
-  EXPECT_THAT(checked(site), ElementsAre("fragment " + kSite + "#b: the page has nothing of that name [" + kSite + ":1 2]",
-                                         "fragment " + kSite + "p#no: the page has nothing of that name [" + kSite + ":1 4] [" + kSite + ":1 5]"));
+  EXPECT_THAT(checked(site),
+              ElementsAre("fragment " + kSite + "#b: the page has nothing of that name [" + kSite + ":1 2]",
+                          "fragment " + kSite + "p#no: the page has nothing of that name [" + kSite + ":1 4] [" +
+                              kSite + ":1 5]"));
 }
 
 TEST(LinkCheck, AccusesNoPageWhoseIdsAreNotAllKnown) {
@@ -133,8 +143,9 @@ TEST(LinkCheck, AccusesNoPageWhoseIdsAreNotAllKnown) {
 TEST(LinkCheck, FindsMailAddressesAndUrlsThatCanBeNone) {
   CheckedSite site;
   site.page("/", "<a href='mailto:nobody'>m</a><a href='http://:99999/'>u</a>\n<a href='mailto:nobody'>n</a>");
-  EXPECT_THAT(checked(site), ElementsAre(testing::StartsWith("invalid http://:99999/: "),
-                                         "mail mailto:nobody: \"nobody\" has no @ [" + kSite + ":1 m] [" + kSite + ":2 n]"));
+  EXPECT_THAT(checked(site),
+              ElementsAre(testing::StartsWith("invalid http://:99999/: "),
+                          "mail mailto:nobody: \"nobody\" has no @ [" + kSite + ":1 m] [" + kSite + ":2 n]"));
 }
 
 TEST(LinkCheck, FindsSchemesThatAreMistypedAndFilesOfOneComputer) {
@@ -162,7 +173,8 @@ TEST(LinkCheck, TakesTheIdsThatGithubGivesToTextsOfOthers) {
 
 TEST(LinkCheck, GoesByTheFragmentThatARedirectNamesItself) {
   CheckedSite site;
-  site.page("/", "<a href=/own#x>1</a><a href=/far#x>2</a><a href=/none#x>3</a><a href=/empty#x>4</a><a href=/p#x>5</a>");
+  site.page("/",
+            "<a href=/own#x>1</a><a href=/far#x>2</a><a href=/none#x>3</a><a href=/empty#x>4</a><a href=/p#x>5</a>");
   site.page("/p", "<p id=part>");
   site.redirect("/own", 302, "/p#part");
   site.redirect("/far", 302, "/own");
@@ -202,13 +214,17 @@ TEST(LinkCheck, FindsMixedContentAndNoLinksByHttp) {
   sim.options.keep_links = sim.options.check_links = sim.options.check_assets = true;
   sim.transport.before_reply = [](const SyntheticRequest& request, TimePoint) {
     SyntheticReply reply;
-    if (request.host == 0) reply.body = "<img src=http://host1.test/a.png alt=x><a href=http://host1.test/>y</a><iframe src=http://host1.test/f>";
+    if (request.host == 0)
+      reply.body =
+          "<img src=http://host1.test/a.png alt=x><a href=http://host1.test/>y</a><iframe src=http://host1.test/f>";
     return reply;
   };
   EXPECT_TRUE(sim.run().finished);
-  EXPECT_THAT(findings_of(*sim.store),
-              ElementsAre("mixed-content http://host1.test/a.png: fetched by http for a page by https [https://host0.test/:1 x]",
-                          "mixed-content http://host1.test/f: fetched by http for a page by https [https://host0.test/:1 ]"));
+  EXPECT_THAT(
+      findings_of(*sim.store),
+      ElementsAre(
+          "mixed-content http://host1.test/a.png: fetched by http for a page by https [https://host0.test/:1 x]",
+          "mixed-content http://host1.test/f: fetched by http for a page by https [https://host0.test/:1 ]"));
 }
 
 TEST(LinkCheck, GoesByTheStatusesThatAreAccepted) {
@@ -267,9 +283,11 @@ TEST(LinkCheck, ForgetsABrokenUrlToWhichNothingLeadsAnyMore) {
   site.page("/", "<a href=/b>b</a>");
   EXPECT_THAT(checked_again(site), IsEmpty());
   site.page("/b", "<a href=/gone>2</a>");
-  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + "b:1 2]")) << "it has moved";
+  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + "b:1 2]"))
+      << "it has moved";
   site.replies.erase({0, "/b"});
-  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "b: 404 Not Found [" + kSite + ":1 b]")) << "gone with its page";
+  EXPECT_THAT(checked_again(site), ElementsAre("broken " + kSite + "b: 404 Not Found [" + kSite + ":1 b]"))
+      << "gone with its page";
   site.page("/", "nothing");
   EXPECT_THAT(checked_again(site), IsEmpty());
 }
@@ -280,7 +298,9 @@ TEST(LinkCheck, KeepsABrokenUrlWhoseLinkMayStillBeThere) {
   site.page("/a", "<a href=/gone>1</a>");
   site.page("/b", "b");
   EXPECT_EQ(checked(site).size(), 1u);
-  const auto stays = [&] { return std::ranges::count_if(checked_again(site), [](const auto& f) { return f.contains("/gone: 404"); }) == 1; };
+  const auto stays = [&] {
+    return std::ranges::count_if(checked_again(site), [](const auto& f) { return f.contains("/gone: 404"); }) == 1;
+  };
   site.page("/a", "a");
   site.replies[{0, "/a"}].status = 503;
   EXPECT_TRUE(stays()) << "its page has not been read since";
@@ -356,7 +376,8 @@ TEST(LinkCheck, TellsOwnFindingsFirstAndSilentHostsTogether) {
   EXPECT_EQ(result->errors_elsewhere(), 3u);
 }
 
-// The hosts are known from the look at all URLs that finds those to which nothing leads, or, where it ends early, from one more.
+// The hosts are known from the look at all URLs that finds those to which nothing leads, or, where it ends early, from
+// one more.
 TEST(LinkCheck, OwnBrokenLinksComeFirstWhetherOrNotLinksAreKept) {
   for (const bool keeps_links : {true, false}) {
     CheckedSite site;
@@ -421,7 +442,8 @@ TEST(LinkCheck, NamesAllOfACircleAndWhatAnotherSeedLeadsTo) {
 TEST(AcceptedStatus, AreStatusesAndRangesWithBothEnds) {
   const auto parsed = parse_status_ranges("200..299, 403 ,..199,500..,301-302,200..=204");
   ASSERT_TRUE(parsed) << parsed.error().message;
-  EXPECT_EQ(*parsed, (std::vector<StatusRange>{{200, 299}, {403, 403}, {100, 199}, {500, 599}, {301, 302}, {200, 204}}));
+  EXPECT_EQ(*parsed,
+            (std::vector<StatusRange>{{200, 299}, {403, 403}, {100, 199}, {500, 599}, {301, 302}, {200, 204}}));
   EXPECT_EQ(*parse_status_ranges("999"), (std::vector<StatusRange>{{999, 999}})) << "LinkedIn's";
   for (const char* text : {"", "20", "1000", "x", "300..200", "..", "-", "200..x", "2 00"})
     EXPECT_FALSE(parse_status_ranges(text)) << text;
@@ -433,7 +455,9 @@ TEST(AcceptedStatus, AreStatusesAndRangesWithBothEnds) {
 class CheckOutput : public testing::Test {
  protected:
   CheckOutput() {
-    site_.page("/", "<a href='/gone?a=1&b=<2>'>a \"quoted\", <b>text</b></a>\n<a href=/moved>m</a><a href='mailto:x'>\xff</a>");
+    site_.page(
+        "/",
+        "<a href='/gone?a=1&b=<2>'>a \"quoted\", <b>text</b></a>\n<a href=/moved>m</a><a href='mailto:x'>\xff</a>");
     site_.redirect("/moved", 301, "/ok");
     site_.page("/ok", "");
     EXPECT_TRUE(site_.run().finished);
@@ -453,7 +477,8 @@ class CheckOutput : public testing::Test {
 
 TEST_F(CheckOutput, AsTextIsForPeople) {
   EXPECT_EQ(written(CheckFormat::text),
-            "error broken: 404 Not Found\n    http://host0.test/gone?a=1&b=%3C2%3E\n      in http://host0.test/:1  \"a \"quoted\", text\"\n"
+            "error broken: 404 Not Found\n    http://host0.test/gone?a=1&b=%3C2%3E\n      in http://host0.test/:1  \"a "
+            "\"quoted\", text\"\n"
             "error mail: \"x\" has no @\n    mailto:x\n      in http://host0.test/:2  \"\xef\xbf\xbd\"\n"
             "warning redirect: 301 Moved Permanently, to http://host0.test/ok\n    http://host0.test/moved\n"
             "      in http://host0.test/:2  \"m\"\n\n2 errors and 1 warning in 3 links to 4 URLs\n");
@@ -471,8 +496,10 @@ TEST_F(CheckOutput, AsJsonIsOneObject) {
 TEST_F(CheckOutput, AsCsvIsALineAPlace) {
   const std::string text = written(CheckFormat::csv);
   EXPECT_EQ(std::ranges::count(text, '\n'), 4);
-  EXPECT_THAT(text, HasSubstr("error,broken,http://host0.test/gone?a=1&b=%3C2%3E,404,404 Not Found,,http://host0.test/,1,anchor,"
-                              "\"a \"\"quoted\"\", text\",\r\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("error,broken,http://host0.test/gone?a=1&b=%3C2%3E,404,404 Not Found,,http://host0.test/,1,anchor,"
+                "\"a \"\"quoted\"\", text\",\r\n"));
 }
 
 TEST_F(CheckOutput, AsJUnitHasACaseForEachUrlAndAFailureForEachError) {
@@ -560,7 +587,8 @@ TEST_F(CheckOutput, AsSarifHasARuleForEachKindAndAResultForEachPlace) {
   EXPECT_THAT(text, HasSubstr(", on http://host0.test/\"")) << "the whole URL of the page";
   EXPECT_THAT(text, ::testing::Not(HasSubstr("\"uri\":\"http"))) << "GitHub refuses files with a scheme";
   for (std::size_t kind = 0; kind < kFindingKinds; ++kind) {
-    EXPECT_THAT(text, HasSubstr(is_warning(static_cast<FindingKind>(kind)) ? "\"level\":\"warning\"" : "\"level\":\"error\""));
+    EXPECT_THAT(
+        text, HasSubstr(is_warning(static_cast<FindingKind>(kind)) ? "\"level\":\"warning\"" : "\"level\":\"error\""));
   }
 }
 

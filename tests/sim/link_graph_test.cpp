@@ -36,9 +36,11 @@ std::size_t times_in(std::string_view text, std::string_view what) {
 }
 
 // A page that was answered, and where it leads.
-void add_page(UrlStore& store, std::int64_t id, std::vector<std::int64_t> targets, std::int64_t referrer = 1, int status = 200) {
+void add_page(UrlStore& store, std::int64_t id, std::vector<std::int64_t> targets, std::int64_t referrer = 1,
+              int status = 200) {
   UrlBatch batch;
-  batch.discovered.push_back({.url_id = id, .url = "https://h.example/" + std::to_string(id), .depth = 1, .referrer = id == 1 ? 0 : referrer});
+  batch.discovered.push_back(
+      {.url_id = id, .url = "https://h.example/" + std::to_string(id), .depth = 1, .referrer = id == 1 ? 0 : referrer});
   UrlOutcome outcome;
   outcome.url_id = id;
   outcome.status_code = status;
@@ -59,7 +61,9 @@ LinkGraph graph_of(UrlStore& store) {
 
 TEST(LinkGraph, CountsEachLinkingPageOnceAndByRedirectsToo) {
   CheckedSite site;
-  site.page("/", "<a href=/b>1</a><a href=/b#x>2</a><a href=/>self</a><a href=/r>3</a><img src=/p.png><a rel=nofollow href=/d>4</a>");
+  site.page("/",
+            "<a href=/b>1</a><a href=/b#x>2</a><a href=/>self</a><a href=/r>3</a><img src=/p.png><a rel=nofollow "
+            "href=/d>4</a>");
   site.page("/b", "<a href=/c>c</a>");
   site.page("/c", "<a href=/b>b</a><a href=/gone>x</a>");
   site.page("/d", "");
@@ -68,9 +72,11 @@ TEST(LinkGraph, CountsEachLinkingPageOnceAndByRedirectsToo) {
   site.run();
   const LinkGraph graph = graph_of(*site.sim.store);
   std::map<std::string, std::pair<int, int>> counts;
-  for (const GraphPage& page : graph.pages()) counts[(**site.sim.store->get(page.url_id)).url] = {page.inbound, page.outbound};
-  EXPECT_EQ(counts, (std::map<std::string, std::pair<int, int>>{
-                        {"http://host0.test/", {0, 2}}, {"http://host0.test/b", {2, 1}}, {"http://host0.test/c", {2, 1}}}));
+  for (const GraphPage& page : graph.pages())
+    counts[(**site.sim.store->get(page.url_id)).url] = {page.inbound, page.outbound};
+  EXPECT_EQ(counts,
+            (std::map<std::string, std::pair<int, int>>{
+                {"http://host0.test/", {0, 2}}, {"http://host0.test/b", {2, 1}}, {"http://host0.test/c", {2, 1}}}));
   EXPECT_EQ(graph.links(), 4u);
   for (const GraphPage& page : graph.pages()) EXPECT_FALSE(page.is_orphan) << page.url_id;
 }
@@ -79,11 +85,11 @@ TEST(LinkGraph, FindsPagesToWhichNoLinkLeads) {
   auto store = std::move(*open_url_store(":memory:"));
   add_page(*store, 1, {2});
   add_page(*store, 2, {});
-  add_page(*store, 3, {});      // a page linked to it once
-  add_page(*store, 4, {}, 0);   // listed
+  add_page(*store, 3, {});     // a page linked to it once
+  add_page(*store, 4, {}, 0);  // listed
   add_page(*store, 5, {4, 2}, 0, 200);
   add_page(*store, 6, {7}, 1, 301);
-  add_page(*store, 7, {}, 6);   // reached by a redirect alone
+  add_page(*store, 7, {}, 6);                     // reached by a redirect alone
   store->submit({.links = {{5, true, {4, 2}}}});  // what a sitemap lists
   const LinkGraph graph = graph_of(*store);
   std::set<std::int64_t> orphans, listed;
@@ -148,7 +154,9 @@ TEST(PageRank, OfNoPagesIsNone) {
 class GraphExport : public testing::Test {
  protected:
   GraphExport() {
-    site_.page("/", "<title>A \"title\", <x></title><a href='/b?x=1&y=\"2\"'>to, \"b\"</a>\n<a href='mailto:a@b.example'>m</a><img src=p.png>");
+    site_.page("/",
+               "<title>A \"title\", <x></title><a href='/b?x=1&y=\"2\"'>to, \"b\"</a>\n<a "
+               "href='mailto:a@b.example'>m</a><img src=p.png>");
     site_.page("/b?x=1&y=%222%22", "<a href=/gone>x</a>");
     site_.file("/p.png", "image/png");
     site_.run();
@@ -181,8 +189,9 @@ TEST_F(GraphExport, AsLinksIsWhatTheCrawlGoesByWhereNoneAreKept) {
   site.run();
   const std::string file = folder_.file("plain");
   ASSERT_TRUE(export_graph(*site.sim.store, GraphFormat::links_csv, file));
-  EXPECT_EQ(file_text(file), "from,to,kind,text,rel,line,fragment\r\nhttp://host0.test/,http://host0.test/b,link,,,,\r\n"
-                             "http://host0.test/b,http://host0.test/c,redirect,,,,\r\n");
+  EXPECT_EQ(file_text(file),
+            "from,to,kind,text,rel,line,fragment\r\nhttp://host0.test/,http://host0.test/b,link,,,,\r\n"
+            "http://host0.test/b,http://host0.test/c,redirect,,,,\r\n");
 }
 
 TEST_F(GraphExport, AsPagesHasWhatIsKnownOfEach) {
@@ -263,10 +272,11 @@ TEST_F(SitemapOut, HasThePagesOfTheSiteThatAreForIndexes) {
   EXPECT_EQ(count.urls, 3u);
   EXPECT_EQ(count.other_sites, 1u);
   EXPECT_EQ(count.files, 0u);
-  EXPECT_EQ(text_of("map.xml"),
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
-            "<url><loc>https://h.example/?a=1&amp;b=%3C2%3E</loc><lastmod>1994-11-06T08:49:37Z</lastmod></url>\n"
-            "<url><loc>https://h.example/b</loc></url>\n<url><loc>https://h.example/self</loc></url>\n</urlset>\n");
+  EXPECT_EQ(
+      text_of("map.xml"),
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
+      "<url><loc>https://h.example/?a=1&amp;b=%3C2%3E</loc><lastmod>1994-11-06T08:49:37Z</lastmod></url>\n"
+      "<url><loc>https://h.example/b</loc></url>\n<url><loc>https://h.example/self</loc></url>\n</urlset>\n");
 }
 
 TEST_F(SitemapOut, IsAnIndexOfFilesBeyondFiftyThousandUrls) {

@@ -1,5 +1,5 @@
-// The real crawler in virtual time, asked to fetch what pages are shown with: what it asks of whom, that each is asked once, and
-// what later runs do about it.
+// The real crawler in virtual time, asked to fetch what pages are shown with: what it asks of whom, that each is asked
+// once, and what later runs do about it.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ class KeepingSink final : public CrawlSink {
  public:
   Result<void> take(const Exchange& exchange) override {
     if (exchange.kind == ExchangeKind::requisite) shown.push_back(exchange.request.url.href());
-    if (exchange.kind == ExchangeKind::page && exchange.response.status == 200) pages.push_back(exchange.request.url.href());
+    if (exchange.kind == ExchangeKind::page && exchange.response.status == 200)
+      pages.push_back(exchange.request.url.href());
     return {};
   }
   bool can_lack() const noexcept override { return can; }
@@ -46,13 +47,15 @@ struct SavedSite : CheckedSite {
 
 TEST(SavedAssets, AreFetchedWhereverTheyAreAndCountedApart) {
   SavedSite site;
-  site.page("/", "<img src=a.png srcset='b.png 2x'><script src=http://host1.test/c.js></script><link rel=icon href=gone.ico>"
-                 "<p style='background:url(d.png)'><a href=http://host1.test/far>f</a><img src=data:image/png,x>");
+  site.page("/",
+            "<img src=a.png srcset='b.png 2x'><script src=http://host1.test/c.js></script><link rel=icon href=gone.ico>"
+            "<p style='background:url(d.png)'><a href=http://host1.test/far>f</a><img src=data:image/png,x>");
   for (const char* name : {"/a.png", "/b.png", "/d.png"}) site.file(name, "image/png");
   site.file("/c.js", "text/javascript", "x", 1);
   const CrawlReport report = site.run();
   EXPECT_TRUE(report.finished);
-  EXPECT_THAT(site.asked(), UnorderedElementsAre("GET 0/", "GET 0/a.png", "GET 0/b.png", "GET 1/c.js", "GET 0/gone.ico", "GET 0/d.png"));
+  EXPECT_THAT(site.asked(), UnorderedElementsAre("GET 0/", "GET 0/a.png", "GET 0/b.png", "GET 1/c.js", "GET 0/gone.ico",
+                                                 "GET 0/d.png"));
   EXPECT_EQ(report.stats.requisites, 5u);
   EXPECT_EQ(report.stats.pages, 1u);
   EXPECT_EQ(site.sink->shown.size(), 5u);

@@ -1,5 +1,5 @@
-// Crawls that fetch again, in virtual time: when each page is asked, what changes are noted, and what a dead host, a kill and a
-// jump of the clock do to that.
+// Crawls that fetch again, in virtual time: when each page is asked, what changes are noted, and what a dead host, a
+// kill and a jump of the clock do to that.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -66,7 +66,8 @@ struct LivingSite : CheckedSite {
     EXPECT_TRUE(diff);
     std::vector<std::string> out;
     EXPECT_TRUE(diff_crawl(*sim.store, *diff, [&](const DiffEntry& entry) {
-      out.push_back(std::string(to_string(entry.kind)) + " " + entry.url.substr(std::string("http://host0.test").size()));
+      out.push_back(std::string(to_string(entry.kind)) + " " +
+                    entry.url.substr(std::string("http://host0.test").size()));
     }));
     return out;
   }
@@ -84,7 +85,8 @@ TEST(Revisits, OfACrawlThatGoesOnComeAfterTheAge) {
   site.sim.options.forever = true;
   const CrawlReport report = site.run_for(3h + 30min);
   EXPECT_EQ(report.stopped_by, "max_time");
-  for (const char* target : {"/", "/a", "/b"}) EXPECT_THAT(site.minutes(target), ElementsAre(0, 60, 120, 180)) << target;
+  for (const char* target : {"/", "/a", "/b"})
+    EXPECT_THAT(site.minutes(target), ElementsAre(0, 60, 120, 180)) << target;
   EXPECT_EQ(report.stats.kept_fresh, 3u);
   EXPECT_EQ(report.stats.queued, 0u);
 }
@@ -142,7 +144,8 @@ TEST(Revisits, FindNewPagesWhileTheyGoOn) {
   site.run_for(4h + 30min);
   EXPECT_THAT(site.minutes("/new"), ElementsAre(120, 180, 240));
   EXPECT_THAT(site.minutes("/b"), ElementsAre(0, 60, 120, 180, 240)) << "what is gone may come back";
-  EXPECT_THAT(site.changes(""), UnorderedElementsAre("new /", "new /a", "new /new", "broken /b")) << "since the run began all of it is new";
+  EXPECT_THAT(site.changes(""), UnorderedElementsAre("new /", "new /a", "new /new", "broken /b"))
+      << "since the run began all of it is new";
 }
 
 TEST(Revisits, GoOnWhereTheyWere) {
@@ -156,7 +159,8 @@ TEST(Revisits, GoOnWhereTheyWere) {
   site.mark();
   site.sim.options.age = 10min;
   site.run_for(5min);
-  for (const char* target : {"/", "/a", "/b"}) EXPECT_THAT(site.minutes(target), ElementsAre(0)) << "overdue by the new age";
+  for (const char* target : {"/", "/a", "/b"})
+    EXPECT_THAT(site.minutes(target), ElementsAre(0)) << "overdue by the new age";
 }
 
 TEST(Revisits, AreOrdinaryAgainWithoutForever) {
@@ -254,11 +258,14 @@ TEST(Revisits, AskConditionallyAlsoAfterAFailure) {
 TEST(CrawlDiff, NamesWhatHasBecomeOfEachPage) {
   LivingSite site;
   for (const char* target : {"/gone", "/moved", "/broken", "/mended", "/same", "/changed"}) site.page(target, target);
-  site.page("/", "<a href=/gone>1</a><a href=/moved>2</a><a href=/broken>3</a><a href=/mended>4</a><a href=/same>5</a><a href=/changed>6</a>");
+  site.page("/",
+            "<a href=/gone>1</a><a href=/moved>2</a><a href=/broken>3</a><a href=/mended>4</a><a href=/same>5</a><a "
+            "href=/changed>6</a>");
   site.replies[{0, "/mended"}].status = 404;
   site.sim.options.age = Duration{};
   site.run();
-  EXPECT_THAT(site.changes("1"), UnorderedElementsAre("new /", "new /gone", "new /moved", "new /broken", "broken /mended", "new /same", "new /changed"));
+  EXPECT_THAT(site.changes("1"), UnorderedElementsAre("new /", "new /gone", "new /moved", "new /broken",
+                                                      "broken /mended", "new /same", "new /changed"));
   auto pause = [&]() -> Coro<void> { co_await sleep(1h); };
   site.sim.loop.run_until_complete(pause());
   site.replies.erase({0, "/gone"});
@@ -268,7 +275,8 @@ TEST(CrawlDiff, NamesWhatHasBecomeOfEachPage) {
   site.page("/changed", "other");
   site.page("/same", "/same");
   site.run();
-  EXPECT_THAT(site.changes(""), UnorderedElementsAre("gone /gone", "moved /moved", "broken /broken", "mended /mended", "changed /changed"));
+  EXPECT_THAT(site.changes(""), UnorderedElementsAre("gone /gone", "moved /moved", "broken /broken", "mended /mended",
+                                                     "changed /changed"));
   EXPECT_EQ(site.changes(""), site.changes("2"));
   EXPECT_EQ(site.changes(""), site.changes("30m"));
   site.sim.loop.run_until_complete(pause());
@@ -276,7 +284,8 @@ TEST(CrawlDiff, NamesWhatHasBecomeOfEachPage) {
   site.page("/broken", "/broken");
   site.run();
   EXPECT_THAT(site.changes(""), UnorderedElementsAre("mended /gone", "mended /broken"));
-  EXPECT_THAT(site.changes("2"), UnorderedElementsAre("moved /moved", "mended /mended", "changed /changed")) << "what is as it was has not changed in all";
+  EXPECT_THAT(site.changes("2"), UnorderedElementsAre("moved /moved", "mended /mended", "changed /changed"))
+      << "what is as it was has not changed in all";
   EXPECT_EQ(parse_since(*site.sim.store, "99", WallTime{}).error().code, Errc::not_found);
   EXPECT_EQ(parse_since(*site.sim.store, "yesterday", WallTime{}).error().code, Errc::invalid_input);
 }
@@ -298,7 +307,8 @@ TEST(Revisits, OfADeadHostMakeNothingGone) {
   for (const char* target : {"/", "/a", "/b"}) {
     const auto at = site.minutes(target);
     EXPECT_TRUE(std::ranges::none_of(at, [](int minute) { return minute >= 120 && minute < 26 * 60; })) << target;
-    EXPECT_GE(std::ranges::count_if(at, [](int minute) { return minute >= 26 * 60; }), 2) << target << " is asked again when the host is back";
+    EXPECT_GE(std::ranges::count_if(at, [](int minute) { return minute >= 26 * 60; }), 2)
+        << target << " is asked again when the host is back";
   }
 }
 
@@ -327,10 +337,15 @@ TEST(Revisits, KeepTheirPaceWhenTheClockJumps) {
   LivingSite site;
   site.sim.options.age = 1h;
   site.sim.options.forever = true;
-  site.later[site.start + 65min] = [&] { site.sim.backend.manual_clock().set_wall(site.sim.backend.clock().wall_now() + 24h); };
-  site.later[site.start + 125min] = [&] { site.sim.backend.manual_clock().set_wall(site.sim.backend.clock().wall_now() - 48h); };
+  site.later[site.start + 65min] = [&] {
+    site.sim.backend.manual_clock().set_wall(site.sim.backend.clock().wall_now() + 24h);
+  };
+  site.later[site.start + 125min] = [&] {
+    site.sim.backend.manual_clock().set_wall(site.sim.backend.clock().wall_now() - 48h);
+  };
   site.run_for(4h + 30min);
-  for (const char* target : {"/a", "/b"}) EXPECT_THAT(site.minutes(target), ElementsAre(0, 60, 120, 180, 240)) << target;
+  for (const char* target : {"/a", "/b"})
+    EXPECT_THAT(site.minutes(target), ElementsAre(0, 60, 120, 180, 240)) << target;
 }
 
 // Times of the day at which `target` answers with a 503.
@@ -351,10 +366,12 @@ TEST(Revisits, KeepTheirIntervalOverAttemptsThatFail) {
   be_busy(site, "/a", [&, failures = 0](TimePoint now) mutable { return now - site.start > 30min && failures++ < 1; });
   be_busy(site, "/b", [&](TimePoint now) { return now - site.start > 30min && now - site.start < 90min; });
   site.run_for(6h);
-  EXPECT_THAT(site.minutes("/a"), ElementsAre(0, 60, 60, 150, 285)) << "tried again at once, and then as if nothing had been";
+  EXPECT_THAT(site.minutes("/a"), ElementsAre(0, 60, 60, 150, 285))
+      << "tried again at once, and then as if nothing had been";
   std::vector<int> b = site.minutes("/b");
   b.erase(std::unique(b.begin(), b.end()), b.end());
-  EXPECT_THAT(b, ElementsAre(0, 60, 120, 150, 195, 262)) << "what fails is asked again after the interval that it had, and then it has changed";
+  EXPECT_THAT(b, ElementsAre(0, 60, 120, 150, 195, 262))
+      << "what fails is asked again after the interval that it had, and then it has changed";
 }
 
 TEST(Revisits, KeepTheirIntervalWhileTheirHostIsDown) {
@@ -378,7 +395,9 @@ TEST(Revisits, KeepTheirIntervalsWhenTheClockJumps) {
   site.sim.options.adaptive = RevisitBounds{10min, 7 * 24h};
   site.sim.options.age = 1h;
   site.sim.options.forever = true;
-  site.later[site.start + 5min] = [&] { site.sim.backend.manual_clock().set_wall(site.sim.backend.clock().wall_now() - 48h); };
+  site.later[site.start + 5min] = [&] {
+    site.sim.backend.manual_clock().set_wall(site.sim.backend.clock().wall_now() - 48h);
+  };
   site.run_for(6h);
   EXPECT_THAT(site.minutes("/b"), ElementsAre(0, 60, 150, 285));
 }
@@ -387,7 +406,8 @@ TEST(Revisits, OfPagesThatWallsWantACookieForBeginAtOnce) {
   LivingSite site;
   site.sim.options.age = 24h;
   site.sim.options.forever = true;
-  site.sim.transport.before_reply = [&, answer = site.sim.transport.before_reply](const SyntheticRequest& request, TimePoint now) {
+  site.sim.transport.before_reply = [&, answer = site.sim.transport.before_reply](const SyntheticRequest& request,
+                                                                                  TimePoint now) {
     if (request.target == "/" && request.cookie.empty()) {
       SyntheticReply reply;
       reply.status = 302;
@@ -459,7 +479,9 @@ TEST(Revisits, NoteNoChangeOfWhatWasNeverFetched) {
   LivingSite site;
   site.sim.options.check_links = true;
   site.sim.options.age = Duration{};
-  site.page("/", "<a href=/a>a</a><a href=http://dead.test/1>1</a><a href=http://dead.test/2>2</a><a href=http://dead.test/3>3</a>");
+  site.page("/",
+            "<a href=/a>a</a><a href=http://dead.test/1>1</a><a href=http://dead.test/2>2</a><a "
+            "href=http://dead.test/3>3</a>");
   site.run();
   auto pause = [&]() -> Coro<void> { co_await sleep(1h); };
   site.sim.loop.run_until_complete(pause());

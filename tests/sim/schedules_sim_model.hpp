@@ -1,5 +1,5 @@
-// What a schedule's policies say, by the simplest means: every planned time is walked, one after the other, and nothing is
-// shared with the planner. It is told when the scheduler has looked, and says what must have come of it.
+// What a schedule's policies say, by the simplest means: every planned time is walked, one after the other, and nothing
+// is shared with the planner. It is told when the scheduler has looked, and says what must have come of it.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // Five years of a scheduler with schedules in twenty zones, whose process dies and starts again, whose machine sleeps,
-// whose calendar jumps both ways, and whose schedules are paused and resumed: every planned time is run, missed or skipped
-// exactly as its policies say, by a model that walks them one by one.
+// whose calendar jumps both ways, and whose schedules are paused and resumed: every planned time is run, missed or
+// skipped exactly as its policies say, by a model that walks them one by one.
 //
-// ARGIOPE_SIM_SEEDS says how often (default 2), ARGIOPE_SIM_FIRST_SEED which seed is the first, ARGIOPE_SIM_YEARS how long.
+// ARGIOPE_SIM_SEEDS says how often (default 2), ARGIOPE_SIM_FIRST_SEED which seed is the first, ARGIOPE_SIM_YEARS how
+// long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -173,7 +174,8 @@ class SchedulesLife {
     for (const char* zone : kZones) {
       for (int i = 0; i < 3; ++i) {
         Scheduled& one = all_.emplace_back(some_schedule(TimeZone::find(zone).value(), life.now()), life.now());
-        // Never a whole number of seconds, so that no run ends when another is due. Those that line up must get through.
+        // Never a whole number of seconds, so that no run ends when another is due. Those that line up must get
+        // through.
         const bool lines_up = one.model.schedule().overlap == Overlap::queue_all;
         one.takes = from_seconds(600 + random_.unit() * random_.unit() * (lines_up ? 20'000 : 200'000)) + 123'457ns;
         one.id = (co_await life.engine->book().schedules().add(one.model.schedule())).value().id;

@@ -1,4 +1,5 @@
-// Crawls that read sitemaps and feeds, in virtual time: where they are looked for, what is followed, and what is asked again.
+// Crawls that read sitemaps and feeds, in virtual time: where they are looked for, what is followed, and what is asked
+// again.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -51,7 +52,8 @@ TEST(Sitemaps, AreThoseThatRobotsTxtNames) {
   site.file("/two.txt", "text/plain", "http://host0.test/c\nhttp://host0.test/a\n");
   for (const char* page : {"/b", "/c", "/no"}) site.page(page, "");
   const CrawlReport report = site.run();
-  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("GET 0/", "GET 0/s/one.xml", "GET 0/two.txt", "GET 0/a", "GET 0/b", "GET 0/c"));
+  EXPECT_THAT(site.asked_once(),
+              UnorderedElementsAre("GET 0/", "GET 0/s/one.xml", "GET 0/two.txt", "GET 0/a", "GET 0/b", "GET 0/c"));
   EXPECT_TRUE(report.finished);
   EXPECT_EQ(report.sitemaps.files, 2u);
   EXPECT_EQ(report.sitemaps.links, 4u);
@@ -69,7 +71,8 @@ TEST(Sitemaps, ThatListAUrlDoNotRedirectThere) {
     site.sitemap("/sitemap.xml", {"http://host0.test/b"});
     site.page("/b", "");
     site.run();
-    const auto told = explain_url(*site.sim.store, *Url::parse("http://host0.test/b"), site.sim.backend.clock().wall_now());
+    const auto told =
+        explain_url(*site.sim.store, *Url::parse("http://host0.test/b"), site.sim.backend.clock().wall_now());
     ASSERT_TRUE(told && *told);
     ASSERT_EQ((*told)->linked_from.size(), 1u);
     EXPECT_EQ((*told)->linked_from.front().url, "http://host0.test/sitemap.xml");
@@ -82,8 +85,8 @@ TEST(Sitemaps, AreLookedForAtTheUsualPlaces) {
   site.sitemap("/sitemap_index.xml", {"http://host0.test/b"});
   site.page("/b", "");
   const CrawlReport report = site.run();
-  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("HEAD 0/sitemap.xml", "HEAD 0/sitemap_index.xml", "GET 0/", "GET 0/sitemap_index.xml",
-                                                      "GET 0/a", "GET 0/b"));
+  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("HEAD 0/sitemap.xml", "HEAD 0/sitemap_index.xml", "GET 0/",
+                                                      "GET 0/sitemap_index.xml", "GET 0/a", "GET 0/b"));
   EXPECT_EQ(report.broken_count, 0u) << "what was only guessed is no broken link";
   EXPECT_EQ(report.sitemaps.unreadable, 0u);
 }
@@ -92,7 +95,8 @@ TEST(Sitemaps, AreNoPagesOfHtml) {
   ListedSite site;
   site.page("/sitemap.xml", "<html>not found, says nobody</html>");
   site.run();
-  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("HEAD 0/sitemap.xml", "HEAD 0/sitemap_index.xml", "GET 0/", "GET 0/a"));
+  EXPECT_THAT(site.asked_once(),
+              UnorderedElementsAre("HEAD 0/sitemap.xml", "HEAD 0/sitemap_index.xml", "GET 0/", "GET 0/a"));
 }
 
 TEST(Sitemaps, AreNotLookedForUnlessAsked) {
@@ -107,12 +111,15 @@ TEST(Sitemaps, AreNotLookedForUnlessAsked) {
 TEST(Sitemaps, OfIndexesAreReadToABoundedDepthAndOnce) {
   ListedSite site;
   const auto index = [&](int number, const std::string& more) {
-    site.file("/i" + std::to_string(number), "text/xml", "<sitemapindex>" + more + "<sitemap><loc>http://host0.test/i0</loc></sitemap></sitemapindex>");
+    site.file("/i" + std::to_string(number), "text/xml",
+              "<sitemapindex>" + more + "<sitemap><loc>http://host0.test/i0</loc></sitemap></sitemapindex>");
   };
   site.robots("Sitemap: /i0\n");
-  for (int i = 0; i < 6; ++i) index(i, "<sitemap><loc>http://host0.test/i" + std::to_string(i + 1) + "</loc></sitemap>");
+  for (int i = 0; i < 6; ++i)
+    index(i, "<sitemap><loc>http://host0.test/i" + std::to_string(i + 1) + "</loc></sitemap>");
   const CrawlReport report = site.run();
-  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("GET 0/", "GET 0/a", "GET 0/i0", "GET 0/i1", "GET 0/i2", "GET 0/i3"));
+  EXPECT_THAT(site.asked_once(),
+              UnorderedElementsAre("GET 0/", "GET 0/a", "GET 0/i0", "GET 0/i1", "GET 0/i2", "GET 0/i3"));
   EXPECT_EQ(report.sitemaps.cut, 1u);
   EXPECT_EQ(site.record("http://host0.test/i3").error, "read in part: 1 sitemap below it left out");
 }
@@ -121,10 +128,14 @@ TEST(Sitemaps, MayRedirectBePackedAndLieElsewhere) {
   ListedSite site;
   site.robots("Sitemap: http://host1.test/maps\n");
   site.redirect("/maps", 301, "/maps/all.gz", 1);
-  site.file("/maps/all.gz", "text/html", gzip("<urlset><url><loc>http://host0.test/b#x</loc></url><url><loc>http://host1.test/foreign</loc></url></urlset>"), 1);
+  site.file("/maps/all.gz", "text/html",
+            gzip("<urlset><url><loc>http://host0.test/b#x</loc></url><url><loc>http://host1.test/foreign</loc></url></"
+                 "urlset>"),
+            1);
   site.page("/b", "");
   const CrawlReport report = site.run();
-  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("GET 0/", "GET 0/a", "GET 1/maps", "GET 1/maps/all.gz", "GET 0/b"));
+  EXPECT_THAT(site.asked_once(),
+              UnorderedElementsAre("GET 0/", "GET 0/a", "GET 1/maps", "GET 1/maps/all.gz", "GET 0/b"));
   EXPECT_EQ(site.record("http://host1.test/foreign").reason, UrlReason::off_scope);
   EXPECT_EQ(report.sitemaps.files, 1u);
 }
@@ -181,7 +192,8 @@ TEST(Sitemaps, ThatAnEarlierRunTookForPagesAreReadNow) {
   site.sim.options.sitemaps = true;
   const CrawlReport report = site.run();
   EXPECT_TRUE(report.finished);
-  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("GET 0/", "GET 0/s.xml", "GET 0/b")) << "the seed is asked, so that its host is";
+  EXPECT_THAT(site.asked_once(), UnorderedElementsAre("GET 0/", "GET 0/s.xml", "GET 0/b"))
+      << "the seed is asked, so that its host is";
   EXPECT_EQ(site.record("http://host0.test/s.xml").reason, UrlReason::sitemap);
 }
 
@@ -190,8 +202,8 @@ TEST(Sitemaps, SayWhatToAskAgain) {
   ListedSite site;
   const auto list = [&](const std::string& a, const std::string& b) {
     site.file("/sitemap.xml", "application/xml",
-              "<urlset><url><loc>http://host0.test/a</loc><lastmod>" + a + "</lastmod></url><url><loc>http://host0.test/b</loc><lastmod>" +
-                  b + "</lastmod></url></urlset>");
+              "<urlset><url><loc>http://host0.test/a</loc><lastmod>" + a +
+                  "</lastmod></url><url><loc>http://host0.test/b</loc><lastmod>" + b + "</lastmod></url></urlset>");
   };
   site.page("/b", "");
   list("1970-01-01T00:00:00Z", "1970-01-01T00:00:00Z");
@@ -213,7 +225,8 @@ TEST(Sitemaps, ThatWereReadArentForgottenByAStop) {
   site.page("/b", "");
   site.sitemap("/sitemap.xml", {"http://host0.test/b"});
   site.run();
-  site.file("/sitemap.xml", "application/xml", "<urlset><url><loc>http://host0.test/b</loc><lastmod>2040-01-01</lastmod></url></urlset>");
+  site.file("/sitemap.xml", "application/xml",
+            "<urlset><url><loc>http://host0.test/b</loc><lastmod>2040-01-01</lastmod></url></urlset>");
   const auto answer = site.sim.transport.before_reply;
   site.sim.transport.before_reply = [&](const SyntheticRequest& request, TimePoint now) {
     SyntheticReply reply = answer(request, now);
@@ -236,8 +249,10 @@ TEST(Feeds, OfPagesAreRead) {
   ListedSite site;
   site.sim.options.sitemaps = false;
   site.sim.options.feeds = true;
-  site.page("/", "<link rel=alternate type='application/rss+xml' href=/feed><link rel=alternate type=application/atom+xml href='http://host1.test/feed'>"
-                 "<link rel=alternate hreflang=de href=/de>");
+  site.page("/",
+            "<link rel=alternate type='application/rss+xml' href=/feed><link rel=alternate type=application/atom+xml "
+            "href='http://host1.test/feed'>"
+            "<link rel=alternate hreflang=de href=/de>");
   site.file("/feed", "text/xml", "<rss><channel><item><link>/b</link></item></channel></rss>");
   site.page("/b", "");
   site.page("/de", "");
@@ -263,7 +278,8 @@ TEST(Sitemaps, AreHeldAgainstTheSiteInTheReport) {
   ListedSite site;
   site.sim.options.keep_links = site.sim.options.keep_facts = true;
   const std::string host = kHost;
-  site.sitemap("/sitemap.xml", {host + "/", host + "/a", host + "/orphan", host + "/moved", host + "/gone", host + "/hidden"});
+  site.sitemap("/sitemap.xml",
+               {host + "/", host + "/a", host + "/orphan", host + "/moved", host + "/gone", host + "/hidden"});
   site.page("/", "<a href=/a>a</a><a href=/unlisted>u</a><a href=/hidden>h</a>");
   site.page("/a", "<a href=/>home</a>");
   site.page("/orphan", "");
@@ -310,7 +326,8 @@ TEST(Sitemaps, ThatPagesLinkToAreNoRedirects) {
   site.page("/", "<a href=/s.xml>all</a>");
   site.sitemap("/s.xml", {"http://host0.test/missing", "http://host0.test/b"});
   site.page("/b", "");
-  site.sim.options.check_links = site.sim.options.check_fragments = site.sim.options.keep_links = site.sim.options.keep_facts = true;
+  site.sim.options.check_links = site.sim.options.check_fragments = site.sim.options.keep_links =
+      site.sim.options.keep_facts = true;
   site.run();
   const auto checked = check_links(*site.sim.store, {});
   ASSERT_TRUE(checked);
@@ -324,7 +341,8 @@ TEST(Sitemaps, ThatNameNewsLeavePagesTheirIntervals) {
   ListedSite site;
   site.robots("Sitemap: /s.xml\n");
   const auto list = [&](const std::string& date) {
-    site.file("/s.xml", "text/xml", "<urlset><url><loc>http://host0.test/a</loc><lastmod>" + date + "</lastmod></url></urlset>");
+    site.file("/s.xml", "text/xml",
+              "<urlset><url><loc>http://host0.test/a</loc><lastmod>" + date + "</lastmod></url></urlset>");
   };
   list("2001-01-01T00:00:00Z");
   site.sim.options.adaptive = RevisitBounds{std::chrono::minutes{1}, std::chrono::hours{24 * 7}};
@@ -363,10 +381,12 @@ TEST(Sitemaps, ThatArePagesAreReadAsPages) {
     EXPECT_EQ(report.sitemaps.unreadable, 1u) << named;
     EXPECT_EQ(handled.count("/map.html"), 1u) << named;
     EXPECT_EQ(handled.count("/b"), 1u) << named;
-    for (const char* page : {"/", "/a", "/map.html", "/b"}) EXPECT_EQ(site.record(kHost + std::string(page)).reason, UrlReason::none) << named << " " << page;
+    for (const char* page : {"/", "/a", "/map.html", "/b"})
+      EXPECT_EQ(site.record(kHost + std::string(page)).reason, UrlReason::none) << named << " " << page;
     const CrawlReport again = site.run();
     EXPECT_TRUE(again.finished);
-    for (const char* page : {"/", "/a", "/map.html", "/b"}) EXPECT_EQ(site.record(kHost + std::string(page)).reason, UrlReason::none) << named << " " << page;
+    for (const char* page : {"/", "/a", "/map.html", "/b"})
+      EXPECT_EQ(site.record(kHost + std::string(page)).reason, UrlReason::none) << named << " " << page;
   }
 }
 

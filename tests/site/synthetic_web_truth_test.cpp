@@ -568,7 +568,8 @@ TEST(SyntheticWebFeature, EachIsReadByTheNameItIsWrittenWith) {
   for (std::uint32_t f = 0; f < kWebFeatures; ++f) {
     const auto feature = static_cast<WebFeature>(f);
     EXPECT_EQ(parse_web_features(to_string(feature)), bit(feature));
-    constexpr WebFeatures kFriends = kFriendlyFeatures | kGuardedFeatures | kRepeatedFeatures | kListedFeatures | bit(WebFeature::scripts);
+    constexpr WebFeatures kFriends =
+        kFriendlyFeatures | kGuardedFeatures | kRepeatedFeatures | kListedFeatures | bit(WebFeature::scripts);
     EXPECT_EQ(is_hostile(feature), (kFriends & bit(feature)) == 0);
   }
   EXPECT_EQ(parse_web_features("all"), kFriendlyFeatures | kHostileFeatures);

@@ -77,9 +77,11 @@ struct DirectoryChange {
   void fields(auto& io) { io(file, bytes); }
 };
 
-// --- bytes ------------------------------------------------------------------------------------------------------------
+// --- bytes
+// ------------------------------------------------------------------------------------------------------------
 
-// Fields one after the other: appended, or read back in the same order. Structures say which they are: fields(), or fields_of().
+// Fields one after the other: appended, or read back in the same order. Structures say which they are: fields(), or
+// fields_of().
 template <bool kWrites>
 class DirectoryBytes {
  public:
@@ -171,7 +173,8 @@ std::string directory_bytes(Values... values) {
   return io.take();
 }
 
-// --- files and tables -------------------------------------------------------------------------------------------------
+// --- files and tables
+// -------------------------------------------------------------------------------------------------
 
 // Throws what std::filesystem and streams throw.
 class DirectoryFiles {
@@ -330,7 +333,8 @@ struct DirectoryTables {
   void each(auto act) { act(queues), act(jobs), act(links), act(failures), act(schedules), act(requests); }
 };
 
-// --- groups of calls --------------------------------------------------------------------------------------------------
+// --- groups of calls
+// --------------------------------------------------------------------------------------------------
 
 class DirectoryQueues final : public QueueRows {
  public:
@@ -844,7 +848,8 @@ class DirectoryKeys final : public KeyRows {
   DirectoryTables& tables_;
 };
 
-// --- the driver -------------------------------------------------------------------------------------------------------
+// --- the driver
+// -------------------------------------------------------------------------------------------------------
 
 class DirectoryDriver final : public DriverAtHand, public Transaction, public OwnerRows {
  public:

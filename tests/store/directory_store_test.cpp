@@ -1,5 +1,5 @@
-// What a directory keeps from one opening to the next. That it is a store like the others is in store_conformance_test.cpp and
-// store_schedules_test.cpp.
+// What a directory keeps from one opening to the next. That it is a store like the others is in
+// store_conformance_test.cpp and store_schedules_test.cpp.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -31,7 +31,8 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
       store_ = open_directory(folder_.file("jobs"));
       return;
     }
-    auto opened = open_store(kind == "memory" ? "memory:" : "sqlite:" + folder_.file("jobs.db"), {.sync = SyncMode::off});
+    auto opened =
+        open_store(kind == "memory" ? "memory:" : "sqlite:" + folder_.file("jobs.db"), {.sync = SyncMode::off});
     if (!opened) throw std::runtime_error(opened.error().message);
     store_ = std::move(*opened);
   }

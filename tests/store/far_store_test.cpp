@@ -1,4 +1,5 @@
-// How often a store that is far away would be asked: what is brought before a call is known, each other look is a round trip.
+// How often a store that is far away would be asked: what is brought before a call is known, each other look is a round
+// trip.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -169,8 +170,7 @@ TEST_F(FarStore, BringsAllThatABatchOfOtherRequestsNamesAtOnce) {
   EXPECT_EQ(trips_of([&] {
               std::vector<Change> changes;
               for (JobId id = 1; id <= 100; ++id) changes.push_back({.id = id, .kind = ChangeKind::cancel, .at = kNow});
-              for (const ChangeReply& reply : rules_.change(changes))
-                EXPECT_EQ(reply.outcome, ChangeOutcome::changed);
+              for (const ChangeReply& reply : rules_.change(changes)) EXPECT_EQ(reply.outcome, ChangeOutcome::changed);
             }),
             1u);
 }

@@ -1,6 +1,6 @@
-// A store of the third version, as `argiope` 0.1.0 of 2026-11-22 left it when it was killed, written down in SQL: a job that
-// is done, one that is delayed and has names, one that runs, one that is ready, one that is buried, one that waits for
-// the one that runs, and a schedule. It had been opened 8,388,605 times.
+// A store of the third version, as `argiope` 0.1.0 of 2026-11-22 left it when it was killed, written down in SQL: a job
+// that is done, one that is delayed and has names, one that runs, one that is ready, one that is buried, one that waits
+// for the one that runs, and a schedule. It had been opened 8,388,605 times.
 #pragma once
 
 namespace argiope {

@@ -56,7 +56,8 @@ TEST_P(HistoryTest, KeepsRunsWithTheirEnds) {
   first.finished = false;
   first.stopped_by = "signal";
   first.fetched = 17;
-  const UrlRun second{.run_id = 2, .began = kNoon + 2h, .ended = kNoon + 3h, .finished = true, .stopped_by = "", .fetched = 3};
+  const UrlRun second{
+      .run_id = 2, .began = kNoon + 2h, .ended = kNoon + 3h, .finished = true, .stopped_by = "", .fetched = 3};
   store_->submit({.runs = {second, first}});
   ASSERT_TRUE(store_->flush());
   if (path_ != ":memory:") reopen();
@@ -76,7 +77,8 @@ TEST_P(HistoryTest, KeepsChangesInTheirOrder) {
   EXPECT_TRUE(changes(kNoon + 1h).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, HistoryTest, testing::Values("memory", "sqlite"), [](const auto& one) { return std::string(one.param); });
+INSTANTIATE_TEST_SUITE_P(Stores, HistoryTest, testing::Values("memory", "sqlite"),
+                         [](const auto& one) { return std::string(one.param); });
 
 }  // namespace
 }  // namespace argiope

@@ -1,5 +1,5 @@
-// What a crawl keeps for its reports, in every UrlStore: links page by page, what was seen of answers, and which assets have
-// turned out to be links too. And a file that is only looked at.
+// What a crawl keeps for its reports, in every UrlStore: links page by page, what was seen of answers, and which assets
+// have turned out to be links too. And a file that is only looked at.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -169,9 +169,14 @@ TEST_P(KeptLinksTest, WhatTurnsOutToBeMoreWaitsForThatButAPageStaysOne) {
   const UrlReason before[] = {UrlReason::asset, UrlReason::checked, UrlReason::requisite, UrlReason::none};
   for (std::int64_t id = 1; const UrlReason reason : before) {
     batch.discovered.push_back({.url_id = id, .url = "http://h/" + std::to_string(id), .reason = reason});
-    batch.outcomes.push_back({.url_id = id++, .state = UrlState::done, .status_code = 200, .etag = "\"e\"", .reason = reason});
+    batch.outcomes.push_back(
+        {.url_id = id++, .state = UrlState::done, .status_code = 200, .etag = "\"e\"", .reason = reason});
   }
-  batch.parts = {{1, UrlReason::requisite}, {2, UrlReason::requisite}, {3, UrlReason::none}, {4, UrlReason::requisite}, {99, UrlReason::none}};
+  batch.parts = {{1, UrlReason::requisite},
+                 {2, UrlReason::requisite},
+                 {3, UrlReason::none},
+                 {4, UrlReason::requisite},
+                 {99, UrlReason::none}};
   store->submit(std::move(batch));
   ASSERT_TRUE(store->flush());
   const UrlReason after[] = {UrlReason::requisite, UrlReason::requisite, UrlReason::none, UrlReason::none};
@@ -270,11 +275,13 @@ TEST_F(LookTest, AFileOfAnEarlierVersionIsRefusedUntilItIsBroughtUpToDate) {
   }
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite3_open(file_.c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database,
-                         "DROP VIEW duplicates; DROP VIEW page_link_list; DROP TABLE page_links; DROP TABLE page_facts; DROP TABLE notes; DROP TABLE runs; DROP TABLE changes; DROP TRIGGER urls_of_others; DROP TABLE inbox; "
-                         "PRAGMA user_version = 3",
-                         nullptr, nullptr, nullptr),
-            SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(database,
+                   "DROP VIEW duplicates; DROP VIEW page_link_list; DROP TABLE page_links; DROP TABLE page_facts; DROP "
+                   "TABLE notes; DROP TABLE runs; DROP TABLE changes; DROP TRIGGER urls_of_others; DROP TABLE inbox; "
+                   "PRAGMA user_version = 3",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
   sqlite3_close(database);
   const auto refused = open_url_store_to_look(file_);
   ASSERT_FALSE(refused);

@@ -217,7 +217,8 @@ Result<std::vector<Result<PutReply>>> ReferenceStore::put_all(const std::vector<
   std::vector<Result<PutReply>> replies;
   std::vector<JobId> before;
   const auto put = [&](const PutRequest& request) -> Result<PutReply> {
-    auto reply = refusal == Refusal::whole ? put_in_reach(request, stored(now), before) : put_one(request, stored(now), before);
+    auto reply =
+        refusal == Refusal::whole ? put_in_reach(request, stored(now), before) : put_one(request, stored(now), before);
     if (reply) before.push_back(reply->id);
     return reply;
   };
@@ -344,7 +345,8 @@ Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now
   };
   for (const JobId other : wanted.waits_for) {
     if (!was_given(other)) return std::unexpected(not_yet_there(other));
-    if (const Job* there = find(other); there != nullptr && !reaches(*there)) return std::unexpected(out_of_reach("waits_for", other));
+    if (const Job* there = find(other); there != nullptr && !reaches(*there))
+      return std::unexpected(out_of_reach("waits_for", other));
     wait_for(other);
   }
   if (request.waits_for_those_before) {
@@ -386,7 +388,8 @@ Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now
   add(job);
   if (wanted.batch != 0) {
     const Job* whole = find(wanted.batch);
-    if (wanted.within != nullptr && (whole == nullptr || !reaches(*whole))) return std::unexpected(out_of_reach("batch", wanted.batch));
+    if (wanted.within != nullptr && (whole == nullptr || !reaches(*whole)))
+      return std::unexpected(out_of_reach("batch", wanted.batch));
     if (auto joined = join_batch(wanted.batch, job); !joined) return std::unexpected(joined.error());
   }
   if (is_cancelled) return PutReply{PutOutcome::cancelled, record.id, {}, cancel_at_put(record.id, failed, now)};
@@ -656,7 +659,8 @@ Result<SettleReply> ReferenceStore::settle_one(const Settlement& asked) {
     case Outcome::done:
       undo_.ended.try_emplace(found->queue, queue(found->queue)->ended);
       ++queue(found->queue)->ended;
-      end(id, {JobState::done, at, calendar_at, settlement.keep, {}, settlement.result, settlement.error}, reply.ended_runs);
+      end(id, {JobState::done, at, calendar_at, settlement.keep, {}, settlement.result, settlement.error},
+          reply.ended_runs);
       break;
     case Outcome::cancel:
       end(id, {JobState::cancelled, at, calendar_at, settlement.keep, kCancelled, none, settlement.error},

@@ -1,8 +1,8 @@
 // What a store of jobs is to do, said a second time and in another way than the rules that all stores share
 // (jobs/internal/job_transitions.hpp): random sequences of calls are asked of both.
 //
-// All there is to know of a job is in its Job; shelves, names and counts follow from it. So every change is made in three
-// steps: out of the indexes, changed, back into them; and a call that has to be undone puts the old Jobs back.
+// All there is to know of a job is in its Job; shelves, names and counts follow from it. So every change is made in
+// three steps: out of the indexes, changed, back into them; and a call that has to be undone puts the old Jobs back.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -114,8 +114,8 @@ class ReferenceStore final : public Store {
     JobId last_id = 0;
     JobId last_chosen_id = 0;
   };
-  // How a job ends: `how` in a word, for who waits for it, and empty where it is done; `calendar_at` and `error` also go
-  // into the history of a schedule whose run it is.
+  // How a job ends: `how` in a word, for who waits for it, and empty where it is done; `calendar_at` and `error` also
+  // go into the history of a schedule whose run it is.
   struct End {
     JobState state{};
     WallTime at{};

@@ -248,7 +248,8 @@ TEST_P(StoreTest, AnIdThatACallerChoosesNeverEndsTheStoresOwn) {
   EXPECT_EQ(put_error({.waits_for = {kMostCountedId}}), Errc::invalid_input) << "there has been none of that id";
   run(kMostJobId);
   EXPECT_EQ(put({.waits_for = {kMostJobId}}).id, 3u) << "it has been done";
-  // The largest that the store's own go on from leaves as many as there were below it; those that are taken are left out.
+  // The largest that the store's own go on from leaves as many as there were below it; those that are taken are left
+  // out.
   EXPECT_EQ(put({.id = kMostCountedId + 2}).id, kMostCountedId + 2);
   EXPECT_EQ(put({}).id, 4u);
   EXPECT_EQ(put({.id = kMostCountedId}).id, kMostCountedId);
@@ -956,7 +957,8 @@ TEST_P(StoreTest, LoadsJobsSetAsideByKey) {
 TEST_P(StoreTest, LoadsDelayedJobsByTime) {
   for (const auto seconds : {3s, 1s, 2s, 1s}) put({.due_at = kNow + seconds});
   EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .limit = 9}))), (Ids{2, 4, 3, 1}));
-  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .due_after = {kNow + 1s, 2}, .limit = 2}))), (Ids{4, 3}));
+  EXPECT_EQ(ids(must(store_->read_shelf(1, {.shelf = Shelf::delayed, .due_after = {kNow + 1s, 2}, .limit = 2}))),
+            (Ids{4, 3}));
 }
 
 TEST_P(StoreTest, ListsByQueueStateKeyAndId) {
@@ -1101,9 +1103,8 @@ TEST_P(StoreTest, TheQueueIsToldOfEachThatIsCancelledWithAnother) {
 // --- jobs that reach those of some queues alone ----------------------------------------------------------------------
 
 TEST_P(StoreTest, AJobNamesNoneThatIsOutOfItsReach) {
-  const auto within = std::make_shared<const JobReach>(
-      "ann", [](std::string_view queue) { return queue == "q"; });
-  put({.name = "theirs", .queue = "r"});              // 1
+  const auto within = std::make_shared<const JobReach>("ann", [](std::string_view queue) { return queue == "q"; });
+  put({.name = "theirs", .queue = "r"});                      // 1
   put({.name = "batch", .queue = "r", .due_at = kNow + 1h});  // 2
   put({.id = 100, .name = "ours"});
   EXPECT_EQ(put({.name = "theirs", .within = within}).outcome, PutOutcome::taken);
@@ -1126,13 +1127,14 @@ TEST_P(StoreTest, AJobNamesNoneThatIsOutOfItsReach) {
 }
 
 TEST_P(StoreTest, AFollowUpNamesNoneThatIsOutOfItsReach) {
-  const auto within = std::make_shared<const JobReach>(JobReach{.has = [](std::string_view queue) { return queue == "q"; }});
+  const auto within =
+      std::make_shared<const JobReach>(JobReach{.has = [](std::string_view queue) { return queue == "q"; }});
   put({.name = "theirs", .queue = "r"});
   put({});
   lease(2);
-  for (const NewJob& job : {NewJob{.name = "theirs", .queue = "q", .within = within},
-                            NewJob{.queue = "q", .waits_for = {1}, .within = within},
-                            NewJob{.queue = "q", .batch = 1, .within = within}}) {
+  for (const NewJob& job :
+       {NewJob{.name = "theirs", .queue = "q", .within = within},
+        NewJob{.queue = "q", .waits_for = {1}, .within = within}, NewJob{.queue = "q", .batch = 1, .within = within}}) {
     const SettleReply reply = settle({.id = 2, .follow_ups = {{.job = job}}});
     EXPECT_FALSE(reply.settled);
     EXPECT_TRUE(reply.refused);
@@ -1316,9 +1318,16 @@ TEST_P(StoreTest, ALookInSlicesFindsWhatAListDoes) {
   EXPECT_EQ(run(11, Outcome::bury).outcome, Outcome::bury);
   put({.queue = "odd", .due_at = kNow + 60s});
   using enum JobState;
-  std::vector<JobFilter> filters = {
-      {}, {.queue = "odd"}, {.key = "five"}, {.queue = "even", .key = "five"}, {.queue = "none"}, {.key = "none"},
-      {.state = running}, {.state = buried}, {.state = delayed}, {.queue = "odd", .state = ready}};
+  std::vector<JobFilter> filters = {{},
+                                    {.queue = "odd"},
+                                    {.key = "five"},
+                                    {.queue = "even", .key = "five"},
+                                    {.queue = "none"},
+                                    {.key = "none"},
+                                    {.state = running},
+                                    {.state = buried},
+                                    {.state = delayed},
+                                    {.queue = "odd", .state = ready}};
   for (std::size_t i = 0, count = filters.size(); i < count; ++i) {
     filters.push_back(filters[i]);
     filters.back().newest_first = true;

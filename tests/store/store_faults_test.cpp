@@ -1,8 +1,10 @@
-// What was acknowledged is there after the disk has failed, whenever and however it did: a scenario of calls is run once
-// for each operation of the disk, with that operation failing. What is found afterwards must be what a store in memory
-// has after the calls that were acknowledged, or after those and the whole of the one transaction that was under way.
+// What was acknowledged is there after the disk has failed, whenever and however it did: a scenario of calls is run
+// once for each operation of the disk, with that operation failing. What is found afterwards must be what a store in
+// memory has after the calls that were acknowledged, or after those and the whole of the one transaction that was under
+// way.
 //
-// Seeds: 1 and on, ARGIOPE_FAULT_SEEDS of them (1 if it is not set); six times as many for syncs, of which there are few.
+// Seeds: 1 and on, ARGIOPE_FAULT_SEEDS of them (1 if it is not set); six times as many for syncs, of which there are
+// few.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Another process that keeps the file locked: an owner waits and loses nothing, others are told. The other process is a
-// second connection of SQLite; it lets go when the log tells that it is waited for, so nothing here depends on the clock.
+// second connection of SQLite; it lets go when the log tells that it is waited for, so nothing here depends on the
+// clock.
 #include <gtest/gtest.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>

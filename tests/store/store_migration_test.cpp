@@ -1,4 +1,5 @@
-// Files of every version there has been are brought up to date, with all that is in them; files of later ones are refused.
+// Files of every version there has been are brought up to date, with all that is in them; files of later ones are
+// refused.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -20,10 +21,10 @@ class StoreMigrationTest : public SqliteStoreTest {
   }
 };
 
-// As the sixth version of the schema was: jobs had no lease time of their own, and nothing was counted of their runs. As the fifth
-// one was: no output of a schedule was kept. As the fourth one was: openings were counted, and
-// of failed jobs nothing was known. As the third one was: of runs beyond the history nothing was known. As the second one
-// was: indexes instead of tables of names and ended jobs. And as the first one was: no schedules either.
+// As the sixth version of the schema was: jobs had no lease time of their own, and nothing was counted of their runs.
+// As the fifth one was: no output of a schedule was kept. As the fourth one was: openings were counted, and
+// of failed jobs nothing was known. As the third one was: of runs beyond the history nothing was known. As the second
+// one was: indexes instead of tables of names and ended jobs. And as the first one was: no schedules either.
 constexpr const char* kBackToVersion6 = R"sql(
   ALTER TABLE jobs DROP COLUMN lease_time;
   ALTER TABLE jobs DROP COLUMN tally;
@@ -213,7 +214,8 @@ TEST_F(StoreMigrationTest, JobsAndLeasesOfTheSixthVersionAreAsTheyWere) {
   EXPECT_EQ(ask(owner->get(quick))->value().lease_time, 2ms) << "in whole milliseconds, rounded up";
 }
 
-// --- the third version: tokens began at the number of the opening times 2^40 ------------------------------------------
+// --- the third version: tokens began at the number of the opening times 2^40
+// ------------------------------------------
 
 TEST_F(StoreMigrationTest, AllThatIsInAFileOfTheThirdVersionIsThere) {
   run_sql(kFileOfVersion3);

@@ -1,5 +1,5 @@
-// Random sequences of calls on a file, in memory and on the reference: every reply must be the same, and all that is stored at
-// the end. A sequence that fails is shrunk and printed with its seed.
+// Random sequences of calls on a file, in memory and on the reference: every reply must be the same, and all that is
+// stored at the end. A sequence that fails is shrunk and printed with its seed.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -160,12 +160,10 @@ constexpr std::pair<Kind, int> kWeights[] = {
     {Kind::put, 20},        {Kind::lease, 20}, {Kind::settle, 20},        {Kind::renew, 3}, {Kind::change, 10},
     {Kind::shelve, 4},      {Kind::prune, 3},  {Kind::configure, 2},      {Kind::look, 6},  {Kind::reopen, 1},
     {Kind::erase_queue, 2}, {Kind::once, 10},  {Kind::prune_requests, 2}, {Kind::crash, 2}, {Kind::schedule, 10},
-    {Kind::unschedule, 2},  {Kind::fire, 20},
-    {Kind::write_output, 3}};
+    {Kind::unschedule, 2},  {Kind::fire, 20},  {Kind::write_output, 3}};
 constexpr std::string_view kNames[] = {
     "put",  "lease",          "settle", "renew",  "change", "shelve",   "prune",      "configure", "erase queue",
-    "once", "prune requests", "look",   "reopen", "crash",  "schedule", "unschedule", "fire",
-    "write output"};
+    "once", "prune requests", "look",   "reopen", "crash",  "schedule", "unschedule", "fire",      "write output"};
 
 // What it asks for is drawn from its own seed, so that others can be left out.
 struct SequenceCall {
@@ -671,7 +669,8 @@ class Pair {
       asks.push_back([=](Store& store) { return told(store.keys_set_aside(queue, std::nullopt, 99)); });
       for (const Shelf shelf : {Shelf::ready, Shelf::set_aside, Shelf::delayed}) {
         for (const std::string key : {"", "a", "b"}) {
-          asks.push_back([=](Store& store) { return told(store.read_shelf(queue, {.shelf = shelf, .limit = 99}, key)); });
+          asks.push_back(
+              [=](Store& store) { return told(store.read_shelf(queue, {.shelf = shelf, .limit = 99}, key)); });
         }
       }
     }

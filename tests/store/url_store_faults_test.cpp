@@ -1,5 +1,5 @@
-// Batches of URLs that flush() has acknowledged are there after the disk has failed, whenever and however it did; of the
-// others the first few, each whole. As store_faults_test.cpp, for the store of the crawl.
+// Batches of URLs that flush() has acknowledged are there after the disk has failed, whenever and however it did; of
+// the others the first few, each whole. As store_faults_test.cpp, for the store of the crawl.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -191,7 +191,8 @@ TEST_P(UrlStoreTest, TellsWhatIsKnown) {
   expect_known(*store, {.seed = 7});
   Random random(8);
   // With holes, one so large that nobody goes through it id by id, and stretches of settled, open and mixed ones.
-  for (const std::int64_t first : {std::int64_t{1}, std::int64_t{9'000}, std::int64_t{200'000}, std::int64_t{1} << 61}) {
+  for (const std::int64_t first :
+       {std::int64_t{1}, std::int64_t{9'000}, std::int64_t{200'000}, std::int64_t{1} << 61}) {
     UrlBatch batch;
     for (std::int64_t id = first; id < first + 5'000; ++id) batch.discovered.push_back(new_url(id));
     for (std::int64_t id = first; id < first + 4'500; ++id) {
@@ -470,8 +471,7 @@ TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue
   store->submit(
       {{}, {}, {move(1, Shelf::delayed, 7, 5), move(2, Shelf::delayed, 7, 5), move(3, Shelf::delayed, 8, 5)}});
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .limit = 100}), Ids({3, 2, 1}));
-  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .due_after = {WallTime{97s}, 3}, .limit = 1}),
-            Ids({2}));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .due_after = {WallTime{97s}, 3}, .limit = 1}), Ids({2}));
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .limit = 9}, {.part = 1, .parts = 2}), Ids({2, 1}));
 }
 
@@ -609,8 +609,10 @@ TEST_P(UrlStoreTest, ExportsEveryRecord) {
   ASSERT_TRUE(export_broken(*store, folder_.file("broken.csv")));
   EXPECT_EQ(lines("broken.csv"), "url,status,error,linked_from\r\nhttp://h/gone,404,,http://h/2\r\n");
   ASSERT_TRUE(export_broken(*store, folder_.file("broken.jsonl")));
-  EXPECT_EQ(lines("broken.jsonl"), R"({"url":"http://h/gone","status":404,"error":"","linked_from":"http://h/2"})" "\n");
-  // Where links are stored, every page that has it is named, over redirects, too: 1 and 5 link to 4, which redirects to 3.
+  EXPECT_EQ(lines("broken.jsonl"), R"({"url":"http://h/gone","status":404,"error":"","linked_from":"http://h/2"})"
+                                   "\n");
+  // Where links are stored, every page that has it is named, over redirects, too: 1 and 5 link to 4, which redirects to
+  // 3.
   UrlBatch more;
   more.discovered.push_back({4, "http://h/moved", 1, 0, 1});
   more.discovered.push_back({5, "http://h/5", 1, 0, 1});
@@ -618,8 +620,9 @@ TEST_P(UrlStoreTest, ExportsEveryRecord) {
   store->submit(std::move(more));
   ASSERT_TRUE(store->flush());
   ASSERT_TRUE(export_broken(*store, folder_.file("all.csv")));
-  EXPECT_EQ(lines("all.csv"), "url,status,error,linked_from\r\nhttp://h/gone,404,,\"http://h/\"\"quoted\"\",x\"\r\n"
-                              "http://h/gone,404,,http://h/2\r\nhttp://h/gone,404,,http://h/5\r\n");
+  EXPECT_EQ(lines("all.csv"),
+            "url,status,error,linked_from\r\nhttp://h/gone,404,,\"http://h/\"\"quoted\"\",x\"\r\n"
+            "http://h/gone,404,,http://h/2\r\nhttp://h/gone,404,,http://h/5\r\n");
   EXPECT_EQ(export_urls(*store, folder_.file("out.xml")).error().code, Errc::invalid_input);
   EXPECT_EQ(export_urls(*store, "/nonexistent/x.csv").error().code, Errc::io);
 }
@@ -658,9 +661,10 @@ TEST_F(SqliteFileTest, TakesUrlsOfOtherProgramsOnce) {
   EXPECT_TRUE((*store->read_given(10)).empty());
   store->submit({{}, {new_url(1)}});
   ASSERT_TRUE(store->flush());
-  run_sql(file_, "INSERT INTO urls (url) VALUES ('http://h/a'), ('http://h/b');"
-                 "INSERT OR IGNORE INTO urls (url, depth) VALUES ('http://h/c', 3);"
-                 "INSERT INTO inbox (url, depth) VALUES (x'fffe', 'deep'), ('', -5);");
+  run_sql(file_,
+          "INSERT INTO urls (url) VALUES ('http://h/a'), ('http://h/b');"
+          "INSERT OR IGNORE INTO urls (url, depth) VALUES ('http://h/c', 3);"
+          "INSERT INTO inbox (url, depth) VALUES (x'fffe', 'deep'), ('', -5);");
   const auto given = store->read_given(10);
   ASSERT_TRUE(given);
   ASSERT_EQ(given->size(), 5u);
@@ -764,7 +768,8 @@ TEST_F(SqliteFileTest, BringsADatabaseOfAnOlderVersionUpToDate) {
     EXPECT_EQ(records[1].shelf, version == 2 ? std::optional(Shelf::ready) : std::nullopt);
     EXPECT_EQ(records[5].error, "HTTP 503");
     store->submit({{}, {}, {move(2, Shelf::set_aside, 7, 5)}});
-    EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::set_aside, .after = {kFirst, 0}, .limit = 9}, {.site = 7}), Ids({2}));
+    EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::set_aside, .after = {kFirst, 0}, .limit = 9}, {.site = 7}),
+              Ids({2}));
     ASSERT_TRUE(store->close());
     EXPECT_EQ(all(*open(file)).size(), 10u) << "the second opening changes nothing";
     run_sql(file, "SELECT reason FROM pages");

@@ -1,7 +1,7 @@
 // The rules that no compiler checks: includes and links only go down the ladder, that of the modules and those of
 // their rooms, and never in a circle, no folder is crowded and no class has too many functions, every header is of one
-// of three kinds, time and chance are passed in, argiope.hpp has everything, names of anonymous namespaces differ
-// within a module, and what the documentation calls a test is one.
+// of three kinds, lines end at column 120, time and chance are passed in, argiope.hpp has everything, names of
+// anonymous namespaces differ within a module, and what the documentation calls a test is one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ using Names = std::set<std::string>;
 
 const fs::path kRoot = ARGIOPE_SOURCE_DIR;
 // Lowest first (ARCHITECTURE.md, "The ladder").
-const std::vector<std::string> kLadder = {"base",     "async",  "time", "jobs",  "store", "engine", "web",
-                                          "document", "render", "warc", "calls", "site",  "crawl",  "project",
+const std::vector<std::string> kLadder = {"base",     "async",  "time",   "jobs",     "store", "engine", "web",
+                                          "document", "render", "warc",   "calls",    "site",  "crawl",  "project",
                                           "remote",   "serve",  "config", "simulate", "cli"};
 
 std::vector<fs::path> sources_below(const fs::path& folder) {
@@ -68,7 +68,8 @@ const std::vector<Room>& rooms_of(const std::string& module) {
   const auto [at, is_new] = known.try_emplace(module);
   if (!is_new) return at->second;
   const std::string text = read(kRoot / "src" / module / "CMakeLists.txt");
-  static const std::regex line(R"((?:^|\n)argiope_room\(([a-z]+)(?:\s+BELOW([a-z\s]*))?(?:\s+HEADERS([a-z0-9_\s]*))?\))");
+  static const std::regex line(
+      R"((?:^|\n)argiope_room\(([a-z]+)(?:\s+BELOW([a-z\s]*))?(?:\s+HEADERS([a-z0-9_\s]*))?\))");
   for (std::sregex_iterator it(text.begin(), text.end(), line), end; it != end; ++it) {
     at->second.push_back({.name = (*it)[1], .below = words((*it)[2]), .headers = words((*it)[3])});
   }
@@ -253,7 +254,8 @@ TEST(Rooms, IncludeOnlyThoseBelowThem) {
     for (const Source* included : included_by(source)) {
       if (included->module != source.module) continue;
       ++checked;
-      EXPECT_TRUE(included->room == source.room || below.contains(included->room)) << name << " includes " << included->name;
+      EXPECT_TRUE(included->room == source.room || below.contains(included->room))
+          << name << " includes " << included->name;
     }
   }
   EXPECT_GT(checked, 500);
@@ -283,6 +285,39 @@ TEST(Folders, HaveFiftySourcesAtMost) {
     for (const fs::path& path : sources_below(kRoot / top)) ++counts[path.parent_path()];
   }
   for (const auto& [folder, count] : counts) EXPECT_LE(count, 50) << folder << " has " << count << " sources";
+}
+
+// --- lines
+
+// As .clang-format has it. What it may not break stays: raw strings, and tables between `off` and `on`.
+TEST(Lines, EndAtColumn120) {
+  static const std::regex raw_begin("R\"([A-Za-z_]*)\\(");
+  const auto columns = [](const std::string& line) {
+    return std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  };
+  for (const char* top : {"include", "src", "tests", "bench", "examples", "fuzz"}) {
+    for (const fs::path& path : sources_below(kRoot / top)) {
+      std::ifstream file(path);
+      bool is_table = false;
+      std::string raw_end;  // of the raw string in which the line begins
+      int number = 0;
+      for (std::string line; std::getline(file, line);) {
+        ++number;
+        if (line.contains("clang-format off")) is_table = true;
+        if (line.contains("clang-format on")) is_table = false;
+        bool is_raw = !raw_end.empty();
+        std::smatch match;
+        if (is_raw) {
+          if (line.contains(raw_end)) raw_end.clear();
+        } else if (std::regex_search(line, match, raw_begin)) {
+          is_raw = true;
+          const std::string end = ")" + match[1].str() + "\"";
+          if (!match.suffix().str().contains(end)) raw_end = end;
+        }
+        EXPECT_TRUE(is_table || is_raw || columns(line) <= 120) << path << ":" << number << ": " << line;
+      }
+    }
+  }
 }
 
 // --- functions of classes
@@ -339,7 +374,8 @@ bool declares_function(const std::string& declaration) {
     if (angles > 0) continue;
     if (c == '=' || c == '{') return false;
     if (c != '(') continue;
-    if (!std::regex_search(declaration.substr(0, i), no_name)) return declaration.find_first_not_of(' ', i + 1) != declaration.find('*', i + 1);
+    if (!std::regex_search(declaration.substr(0, i), no_name))
+      return declaration.find_first_not_of(' ', i + 1) != declaration.find('*', i + 1);
     i = closing(declaration, i);
   }
   return false;
@@ -350,7 +386,8 @@ std::optional<std::pair<std::size_t, std::string>> class_at(const std::string& c
   static const std::regex head("^(?:class|struct) +(?:\\[\\[[^\\]]*\\]\\] *)?([A-Za-z_][A-Za-z0-9_:]*)"),
       no_class("(enum|friend|<|,)\\s*$");
   if (code[at] != 'c' && code[at] != 's') return std::nullopt;
-  if (at > 0 && (std::isalnum(static_cast<unsigned char>(code[at - 1])) != 0 || code[at - 1] == '_')) return std::nullopt;
+  if (at > 0 && (std::isalnum(static_cast<unsigned char>(code[at - 1])) != 0 || code[at - 1] == '_'))
+    return std::nullopt;
   std::smatch match;
   const std::string begin = code.substr(at, 200);
   if (!std::regex_search(begin, match, head)) return std::nullopt;
@@ -408,7 +445,8 @@ std::map<std::string, int> functions_of_classes(const std::string& text) {
   return counts;
 }
 
-// What is above the bound, and is there for all to see or on the way of every line of a process: these bounds only fall.
+// What is above the bound, and is there for all to see or on the way of every line of a process: these bounds only
+// fall.
 TEST(Classes, HaveFiftyFunctionsAtMost) {
   const std::map<std::string, int> allowed = {{"EventLoop", 97}, {"JobQueue", 85}, {"ProcessorChild", 54}};
   std::size_t seen = 0;
@@ -524,7 +562,8 @@ TEST(Headers, ForUsersAreFew) {
 
 // --- names of anonymous namespaces
 
-// What a line at the beginning of a line of an anonymous namespace brings: a name, and what must differ where the name is the same.
+// What a line at the beginning of a line of an anonymous namespace brings: a name, and what must differ where the name
+// is the same.
 struct Brought {
   std::string name;
   std::string sort;  // "type", "value", "alias …" with its text, or "function" with its parameters' types
@@ -558,20 +597,27 @@ std::string types_of(const std::string& parameters) {
 
 // Of a declaration as clang-format writes it. nullopt: it brings no name of its own.
 std::optional<Brought> brought_by(const std::string& declaration) {
-  static const std::regex type("^(?:template <[^\n]*>\\s)?(?:struct|class|enum class|enum|union) (\\w+)"), alias("^(?:using|namespace) (\\w+) =");
+  static const std::regex type("^(?:template <[^\n]*>\\s)?(?:struct|class|enum class|enum|union) (\\w+)"),
+      alias("^(?:using|namespace) (\\w+) =");
   std::smatch match;
   if (std::regex_search(declaration, match, alias)) return Brought{match[1], "alias " + declaration};
   if (std::regex_search(declaration, match, type)) return Brought{match[1], "type"};
-  if (declaration.starts_with("using ") || declaration.starts_with("static_assert") || declaration.starts_with("extern ")) return std::nullopt;
+  if (declaration.starts_with("using ") || declaration.starts_with("static_assert") ||
+      declaration.starts_with("extern "))
+    return std::nullopt;
   const std::size_t head = declaration.starts_with("template") ? declaration.find('\n') : 0;
   std::size_t end = head;
-  for (int angles = 0; end < declaration.size() && (angles > 0 || std::string_view("(={[;").find(declaration[end]) == std::string_view::npos); ++end) {
+  for (int angles = 0; end < declaration.size() &&
+                       (angles > 0 || std::string_view("(={[;").find(declaration[end]) == std::string_view::npos);
+       ++end) {
     angles += (declaration[end] == '<') - (declaration[end] == '>');
   }
   if (end == declaration.size() || end == 0) return std::nullopt;
   std::size_t begin = declaration.find_last_not_of(' ', end - 1);
   const std::size_t behind = begin + 1;
-  const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':' || c == '~'; };
+  const auto in_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':' || c == '~';
+  };
   while (begin != std::string::npos && begin > 0 && in_name(declaration[begin - 1])) --begin;
   const std::string name = declaration.substr(begin, behind - begin);
   if (name.empty() || !in_name(name[0])) return std::nullopt;
@@ -582,7 +628,8 @@ std::optional<Brought> brought_by(const std::string& declaration) {
     depth += (declaration[close] == '(') - (declaration[close] == ')');
     if (depth == 0) break;
   }
-  return Brought{name, "function " + declaration.substr(0, head) + types_of(declaration.substr(end + 1, close - end - 1))};
+  return Brought{name,
+                 "function " + declaration.substr(0, head) + types_of(declaration.substr(end + 1, close - end - 1))};
 }
 
 // The declarations of a source's anonymous namespaces, without the texts that raw strings hold.
@@ -613,7 +660,8 @@ std::vector<std::string> anonymous_declarations_of(const std::string& text) {
       }
     }
     std::smatch match;
-    if (std::regex_search(line, match, raw_begin) && line.find(')' + match[1].str() + '"', static_cast<std::size_t>(match.position())) == std::string::npos) {
+    if (std::regex_search(line, match, raw_begin) &&
+        line.find(')' + match[1].str() + '"', static_cast<std::size_t>(match.position())) == std::string::npos) {
       raw_end = ')' + match[1].str() + '"';
     }
   }
@@ -632,9 +680,11 @@ std::size_t expect_different_names(const fs::path& folder) {
       if (!brought) continue;
       ++count;
       for (const auto& [other, its] : by_name[brought->name]) {
-        const bool is_overload = brought->sort.starts_with("function") && its.sort.starts_with("function") && brought->sort != its.sort;
+        const bool is_overload =
+            brought->sort.starts_with("function") && its.sort.starts_with("function") && brought->sort != its.sort;
         const bool is_same_alias = brought->sort.starts_with("alias") && brought->sort == its.sort;
-        EXPECT_TRUE(other == file || is_overload || is_same_alias) << file << " and " << other << " both have " << brought->name;
+        EXPECT_TRUE(other == file || is_overload || is_same_alias)
+            << file << " and " << other << " both have " << brought->name;
       }
       by_name[brought->name].emplace(file, *brought);
     }
@@ -642,8 +692,8 @@ std::size_t expect_different_names(const fs::path& folder) {
   return count;
 }
 
-// Where there is no compiler cache, a module's sources are compiled joined (cmake/Argiope.cmake), and its tests, too; which ones together
-// changes with each new one.
+// Where there is no compiler cache, a module's sources are compiled joined (cmake/Argiope.cmake), and its tests, too;
+// which ones together changes with each new one.
 TEST(AnonymousNamespaces, OfAModuleBringDifferentNames) {
   const std::string tests = read(kRoot / "tests" / "CMakeLists.txt");
   std::size_t count = 0;
@@ -655,19 +705,22 @@ TEST(AnonymousNamespaces, OfAModuleBringDifferentNames) {
 }
 
 TEST(AnonymousNamespaces, AreReadAsTheyAreWritten) {
-  const auto found = anonymous_declarations_of("int outside();\nnamespace {\n\nstruct A {\n  int b;\n};\nconst char* k = R\"(\nint no();\n)\";\n"
-                                               "template <class T>\nvoid f(T first,\n       int second = 2) {\n}\nstd::function<int()> g() { return {}; }\nusing B = int;\n\n}  // namespace\nint behind();\n");
+  const auto found = anonymous_declarations_of(
+      "int outside();\nnamespace {\n\nstruct A {\n  int b;\n};\nconst char* k = R\"(\nint no();\n)\";\n"
+      "template <class T>\nvoid f(T first,\n       int second = 2) {\n}\nstd::function<int()> g() { return {}; "
+      "}\nusing B = int;\n\n}  // namespace\nint behind();\n");
   std::vector<std::string> told;
   for (const std::string& declaration : found) {
     const auto brought = brought_by(declaration);
     told.push_back(brought ? brought->name + ": " + brought->sort : "nothing");
   }
-  EXPECT_EQ(told, (std::vector<std::string>{"A: type", "k: value", "f: function template <class T>T;int;", "g: function ;", "B: alias using B = int;\n"}));
+  EXPECT_EQ(told, (std::vector<std::string>{"A: type", "k: value", "f: function template <class T>T;int;",
+                                            "g: function ;", "B: alias using B = int;\n"}));
 }
 
 TEST(TimeAndChance, ArePassedInBelowTheCommandLine) {
-  // Where the machine's clocks are wrapped, where a loop in real time counts how long its steps take, and where a crawl or a project
-  // brings a clock and chance of its own.
+  // Where the machine's clocks are wrapped, where a loop in real time counts how long its steps take, and where a crawl
+  // or a project brings a clock and chance of its own.
   const std::set<std::string> allowed = {"src/base/clock.cpp", "include/argiope/async/detail/pace.hpp",
                                          "src/crawl/run/local_crawl.cpp", "src/project/run/local_project.cpp"};
   const std::regex forbidden(

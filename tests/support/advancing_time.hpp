@@ -1,4 +1,5 @@
-// The machine's time, and what a test adds to it: what takes an hour is over at once, and no stop of the machine is taken for one.
+// The machine's time, and what a test adds to it: what takes an hour is over at once, and no stop of the machine is
+// taken for one.
 #pragma once
 
 #include <utility>

@@ -1,5 +1,5 @@
-// A beanstalkd server on loopback over an engine in memory, in a time that stands still until a test moves it, and clients that
-// send what bytes they like.
+// A beanstalkd server on loopback over an engine in memory, in a time that stands still until a test moves it, and
+// clients that send what bytes they like.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A browser without a browser: speaks the debugging protocol as Chromium does, for one page at a time after the other, and can
-// be told to misbehave.
+// A browser without a browser: speaks the debugging protocol as Chromium does, for one page at a time after the other,
+// and can be told to misbehave.
 #pragma once
 
 #include <sys/socket.h>
@@ -31,22 +31,23 @@ struct FakeBrowserScript {
     std::string headers = "{}";  // JSON
     std::string post_data = {};
   };
-  std::vector<Part> parts;            // that the page asks for once it is there
+  std::vector<Part> parts;  // that the page asks for once it is there
   std::optional<Part> before_document;
   std::string document = "<html></html>";
-  std::set<std::string> silent;       // methods that are never answered
-  std::set<std::string> refused;      // that are answered with an error
-  std::string bad_cookie;             // in its text: no list with it is taken
-  std::map<std::string, std::vector<std::string>> after;  // what it says after a method, as it stands; $S: the page's session
-  std::string ends_at;                // a method at which it ends
+  std::set<std::string> silent;   // methods that are never answered
+  std::set<std::string> refused;  // that are answered with an error
+  std::string bad_cookie;         // in its text: no list with it is taken
+  std::map<std::string, std::vector<std::string>>
+      after;            // what it says after a method, as it stands; $S: the page's session
+  std::string ends_at;  // a method at which it ends
   bool loads = true;
-  int looks_until_there = 0;          // for an element
+  int looks_until_there = 0;  // for an element
   std::string cookies = "[]";
-  int forms_not_read = 0;             // of the view's script, before one that is
+  int forms_not_read = 0;                                   // of the view's script, before one that is
   std::string script_gives = R"({"result":{"value":""}})";  // when it is run; empty: nothing ever
-  std::string words;                  // its last ones
+  std::string words;                                        // its last ones
 
-  std::vector<std::pair<std::string, boost::json::object>> heard;  // methods and parameters
+  std::vector<std::pair<std::string, boost::json::object>> heard;           // methods and parameters
   std::vector<std::pair<std::string, boost::json::object>> answered_parts;  // URL, and what it was answered with
   int browsers = 0;
   int ended = 0;
@@ -108,8 +109,8 @@ class FakeBrowser final : public detail::BrowserProcess {
       post = R"(,"hasPostData":true,"postDataEntries":[{"bytes":")" + to_base64(part.post_data) + R"("}])";
     }
     event(stream, page, "Fetch.requestPaused",
-          R"({"requestId":")" + id + R"(","frameId":"T","resourceType":")" + part.type + R"(","request":{"url":")" + part.url +
-              R"(","method":")" + part.method + R"(","headers":)" + part.headers + post + "}}");
+          R"({"requestId":")" + id + R"(","frameId":"T","resourceType":")" + part.type + R"(","request":{"url":")" +
+              part.url + R"(","method":")" + part.method + R"(","headers":)" + part.headers + post + "}}");
     if (part.type != "Document") page.open_parts.insert(id);
   }
   static void maybe_loaded(const Script& script, Stream& stream, Page& page) {
@@ -164,7 +165,8 @@ class FakeBrowser final : public detail::BrowserProcess {
         if (method == "Page.createIsolatedWorld") result = R"({"executionContextId":7})";
         if (method == "Runtime.evaluate") result = evaluated(script, std::string(params.at("expression").as_string()));
         if (method == "Storage.getCookies") result = R"({"cookies":)" + script->cookies + "}";
-        if (method == "SystemInfo.getProcessInfo") result = R"({"processInfo":[{"type":"browser","id":1,"cpuTime":0}]})";
+        if (method == "SystemInfo.getProcessInfo")
+          result = R"({"processInfo":[{"type":"browser","id":1,"cpuTime":0}]})";
         if (!result.empty()) say(stream, R"({"id":)" + id + R"(,"result":)" + result + "}");
         if (method == "Page.navigate") {
           page.url = params.at("url").as_string();
@@ -175,7 +177,8 @@ class FakeBrowser final : public detail::BrowserProcess {
           const std::string request(params.at("requestId").as_string());
           if (!page.delivered && method == "Fetch.fulfillRequest") {
             page.delivered = true;
-            event(stream, page, "Page.frameNavigated", R"({"frame":{"id":"T","loaderId":"L","url":")" + page.url + "\"}}");
+            event(stream, page, "Page.frameNavigated",
+                  R"({"frame":{"id":"T","loaderId":"L","url":")" + page.url + "\"}}");
             for (const auto& part : script->parts) paused(stream, page, part);
           } else {
             script->answered_parts.emplace_back(page.urls[request], params);

@@ -1,9 +1,9 @@
 // A disk in memory below SQLite that fails when told to, and forgets what a real one may forget in a power cut.
 //
 // What is written is pending until it is synced. A power cut keeps what was synced and, of what was pending, whichever
-// sectors chance chooses, the last of them perhaps in part. A sync that fails leaves its writes where Linux leaves them:
-// readers still see them, some have reached the disk, and no later sync writes the rest. Who had the file open then is
-// told once each, at his next sync.
+// sectors chance chooses, the last of them perhaps in part. A sync that fails leaves its writes where Linux leaves
+// them: readers still see them, some have reached the disk, and no later sync writes the rest. Who had the file open
+// then is told once each, at his next sync.
 #pragma once
 
 #include <sqlite3.h>
@@ -34,8 +34,8 @@ enum class Fault : std::uint8_t {
 // How many seeds a sweep over the faults of a disk is to try.
 inline std::uint64_t fault_seeds() { return from_environment("ARGIOPE_FAULT_SEEDS", 1); }
 
-// A sweep meets every fault_stride()-th operation: ARGIOPE_FAULT_STRIDE, or else a sample that takes minutes, fewer where each takes a
-// sanitizer's time. An odd number, because writes come in pairs.
+// A sweep meets every fault_stride()-th operation: ARGIOPE_FAULT_STRIDE, or else a sample that takes minutes, fewer
+// where each takes a sanitizer's time. An odd number, because writes come in pairs.
 inline std::uint64_t fault_stride() {
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
@@ -45,8 +45,8 @@ inline std::uint64_t fault_stride() {
   return from_environment("ARGIOPE_FAULT_STRIDE", 3);
 }
 
-// Is SQLite's default VFS from its construction to its destruction; one at a time, and no connection may be open when it
-// comes or goes. Files are known by their paths and are not on the real disk.
+// Is SQLite's default VFS from its construction to its destruction; one at a time, and no connection may be open when
+// it comes or goes. Files are known by their paths and are not on the real disk.
 //
 // Threads: any.
 class FaultyDisk {

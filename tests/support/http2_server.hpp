@@ -1,5 +1,5 @@
-// An HTTP/2 server for tests of the client, by nghttp2's server side: it answers as the test says, and breaks the rules where
-// that says so. It listens on loopback with TLS, on the loop of the test.
+// An HTTP/2 server for tests of the client, by nghttp2's server side: it answers as the test says, and breaks the rules
+// where that says so. It listens on loopback with TLS, on the loop of the test.
 #pragma once
 
 #include <nghttp2/nghttp2.h>

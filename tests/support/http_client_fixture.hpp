@@ -1,4 +1,5 @@
-// What tests of the HTTP client share: a client, a server that says what it was told to (RawServer), and one loop for both.
+// What tests of the HTTP client share: a client, a server that says what it was told to (RawServer), and one loop for
+// both.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// An HTTP server on loopback, a handler that tests can make wait, throw and lie, and clients that send what bytes they like.
+// An HTTP server on loopback, a handler that tests can make wait, throw and lie, and clients that send what bytes they
+// like.
 #pragma once
 
 #include <gtest/gtest.h>

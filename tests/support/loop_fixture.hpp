@@ -1,6 +1,6 @@
 // One suite of loop tests, four worlds to run it in: real time on Asio, virtual time, virtual time with the loop driven
-// from outside by run_once and next_deadline, and real time with libuv as the loop that drives ours. A test that passes in one and fails in
-// another has found a promise that depends on the backend.
+// from outside by run_once and next_deadline, and real time with libuv as the loop that drives ours. A test that passes
+// in one and fails in another has found a promise that depends on the backend.
 //
 // Tests use delays of a few milliseconds at most, and never expect that something happens before a short delay ends.
 #pragma once

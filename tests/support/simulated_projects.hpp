@@ -64,7 +64,8 @@ class PageWeb final : public HttpTransport {
     response.truncated = response.unwanted = false;
     response.sent_at = loop.time();
     response.connected = false;
-    if (const auto no = refused.find(request.url.site_key()); no != refused.end()) co_return fail(no->second, "it may not be asked");
+    if (const auto no = refused.find(request.url.site_key()); no != refused.end())
+      co_return fail(no->second, "it may not be asked");
     response.connected = true;
     const std::string url = request.url.href();
     PageAnswer reply{.status = 404, .body = "not here"};
@@ -74,7 +75,8 @@ class PageWeb final : public HttpTransport {
       const auto latency = robots_latency.find(request.url.site_key());
       if (latency != robots_latency.end()) reply.latency = latency->second;
     } else {
-      log.push_back({loop.time(), loop.clock().wall_now(), std::string(to_string(request.method)), url, request.headers, request.body});
+      log.push_back({loop.time(), loop.clock().wall_now(), std::string(to_string(request.method)), url, request.headers,
+                     request.body});
       const auto page = pages.find(url);
       if (page != pages.end()) reply = page->second;
       if (answer) {
@@ -129,7 +131,8 @@ class PageWeb final : public HttpTransport {
 class TestProcessor final : public Processor {
  public:
   using Answer = std::function<Coro<VisitAnswer>(const PageCall&)>;
-  TestProcessor(ProcessorDescription description, Answer answer) : description_(std::move(description)), answer_(std::move(answer)) {}
+  TestProcessor(ProcessorDescription description, Answer answer)
+      : description_(std::move(description)), answer_(std::move(answer)) {}
   Coro<Result<ProcessorDescription>> describe() override { co_return description_; }
   Coro<VisitAnswer> process(const PageCall& call) override { return answer_(call); }
   std::size_t capacity() const override { return 2; }
@@ -140,7 +143,8 @@ class TestProcessor final : public Processor {
   Answer answer_;
 };
 
-// A store whose thread never decides how long something takes in virtual time: who wants to know whether it has been written waits for it.
+// A store whose thread never decides how long something takes in virtual time: who wants to know whether it has been
+// written waits for it.
 class PromptPageStore : public PageStore {
  public:
   explicit PromptPageStore(std::unique_ptr<PageStore> store) : store_(std::move(store)) {}
@@ -156,27 +160,36 @@ class PromptPageStore : public PageStore {
   std::optional<Error> failure() const override { return store_->failure(); }
   void on_feed(std::function<void()> told) override { store_->on_feed(std::move(told)); }
   Result<std::vector<ProjectRecord>> projects() override { return store_->projects(); }
-  Result<std::vector<ProjectVersion>> versions(ProjectId project, std::size_t most) override { return store_->versions(project, most); }
+  Result<std::vector<ProjectVersion>> versions(ProjectId project, std::size_t most) override {
+    return store_->versions(project, most);
+  }
   Result<std::optional<ProjectVersion>> version(ProjectId project, std::int64_t number) override {
     (void)store_->flush();
     return store_->version(project, number);
   }
   ProjectId next_project_id() override { return store_->next_project_id(); }
   Result<std::vector<HostRow>> hosts() override { return store_->hosts(); }
-  Result<void> scan_known(ProjectId project, const std::function<bool(const KnownRow&)>& visit) override { return store_->scan_known(project, visit); }
+  Result<void> scan_known(ProjectId project, const std::function<bool(const KnownRow&)>& visit) override {
+    return store_->scan_known(project, visit);
+  }
   Result<std::vector<PageRecord>> pages(std::span<const PageId> ids) override { return store_->pages(ids); }
-  Result<void> scan_pages(ProjectId project, PageId after, const std::function<bool(const PageRecord&)>& visit) override {
+  Result<void> scan_pages(ProjectId project, PageId after,
+                          const std::function<bool(const PageRecord&)>& visit) override {
     return store_->scan_pages(project, after, visit);
   }
-  Result<std::optional<PageRecord>> find_page(ProjectId project, std::string_view name) override { return store_->find_page(project, name); }
-  Result<void> scan_results(ProjectId project, const std::optional<ResultPlace>& after, const std::function<bool(const ResultRow&)>& visit) override {
+  Result<std::optional<PageRecord>> find_page(ProjectId project, std::string_view name) override {
+    return store_->find_page(project, name);
+  }
+  Result<void> scan_results(ProjectId project, const std::optional<ResultPlace>& after,
+                            const std::function<bool(const ResultRow&)>& visit) override {
     return store_->scan_results(project, after, visit);
   }
   Result<std::uint64_t> count_results(ProjectId project) override { return store_->count_results(project); }
   Result<std::vector<FeedRow>> read_feed(ProjectId project, std::int64_t after, std::size_t most) override {
     return store_->read_feed(project, after, most);
   }
-  Result<std::vector<FeedRow>> read_feed_back(ProjectId project, std::int64_t before, std::size_t most, std::size_t most_bytes) override {
+  Result<std::vector<FeedRow>> read_feed_back(ProjectId project, std::int64_t before, std::size_t most,
+                                              std::size_t most_bytes) override {
     return store_->read_feed_back(project, before, most, most_bytes);
   }
   Result<std::vector<RoundRecord>> rounds(ProjectId project, std::size_t most) override {
@@ -195,7 +208,8 @@ inline PageEngine::Draft draft_of(const std::string& json) {
   const auto text = JsonText::parse(json);
   EXPECT_TRUE(text) << json;
   JsonErrors errors;
-  PageEngine::Draft draft{.definition = read_project(text->root(errors)), .text = json, .source = {}, .script = {}, .note = {}};
+  PageEngine::Draft draft{
+      .definition = read_project(text->root(errors)), .text = json, .source = {}, .script = {}, .note = {}};
   EXPECT_FALSE(errors) << (errors ? errors.error().message : "");
   return draft;
 }

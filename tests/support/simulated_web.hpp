@@ -1,5 +1,5 @@
-// A SyntheticWeb behind a transport without sockets: what the crawler does to hosts that lie, drip or stay silent, under
-// virtual time.
+// A SyntheticWeb behind a transport without sockets: what the crawler does to hosts that lie, drip or stay silent,
+// under virtual time.
 #pragma once
 
 #include <algorithm>

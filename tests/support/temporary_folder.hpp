@@ -1,5 +1,5 @@
-// A folder of its own for a test, removed afterwards. In memory where the machine has such a place, for tests of what is
-// written and not of what survives a power cut.
+// A folder of its own for a test, removed afterwards. In memory where the machine has such a place, for tests of what
+// is written and not of what survives a power cut.
 #pragma once
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// A proxy that opens connections: SOCKS5, or HTTP by CONNECT, over TLS where told. Whatever it is asked for, it connects to
-// one port of loopback, and notes what it was asked. Told a refusal, it says that instead.
+// A proxy that opens connections: SOCKS5, or HTTP by CONNECT, over TLS where told. Whatever it is asked for, it
+// connects to one port of loopback, and notes what it was asked. Told a refusal, it says that instead.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -36,7 +36,8 @@ class TunnelProxy {
   std::uint16_t target = 0;
   // "NAME:PASSWORD" that SOCKS clients have to give; empty: none.
   std::string login;
-  // Sent instead of what would follow: of SOCKS the reply to the connection, of HTTP the whole answer. "" and closed: nothing.
+  // Sent instead of what would follow: of SOCKS the reply to the connection, of HTTP the whole answer. "" and closed:
+  // nothing.
   std::string refusal;
   bool closes_at_once = false;
   void use_tls(boost::asio::ssl::context& context) { tls_ = &context; }

@@ -225,8 +225,10 @@ TEST(CronOfSystemd, RangesEndWithTheLastOfTheirSteps) {
   EXPECT_EQ(normal("*-*~1..6/2"), "*-*~01..05/2 00:00:00");
   const auto day = [&](std::string_view text) {
     // January 2026 has 31 days.
-    const auto found = CronExpression::parse(text, systemd).value().first_at_or_after(
-        LocalTime{std::chrono::sys_days{std::chrono::year{2026} / 1 / 20}.time_since_epoch()});
+    const auto found =
+        CronExpression::parse(text, systemd)
+            .value()
+            .first_at_or_after(LocalTime{std::chrono::sys_days{std::chrono::year{2026} / 1 / 20}.time_since_epoch()});
     return found.value().time_since_epoch() / std::chrono::hours{24} -
            std::chrono::sys_days{std::chrono::year{2025} / 12 / 31}.time_since_epoch().count();
   };

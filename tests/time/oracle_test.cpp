@@ -1,6 +1,6 @@
-// A brute-force oracle: it walks a window second by second, or minute by minute where an expression has no seconds, asks
-// what the clock on the wall shows, and matches that against its own reading of the expression. It shares no code with
-// the search.
+// A brute-force oracle: it walks a window second by second, or minute by minute where an expression has no seconds,
+// asks what the clock on the wall shows, and matches that against its own reading of the expression. It shares no code
+// with the search.
 //
 // ARGIOPE_ORACLE_CASES sets how many expressions are tried (a few thousand unless given; 100000 for the long run) and
 // ARGIOPE_ORACLE_SEED the first seed; a failure prints the seed that shows it alone.

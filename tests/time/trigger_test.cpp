@@ -272,7 +272,8 @@ TEST(CombinedTrigger, IntervalsAreSolvedAsTheyAreWalked) {
     const auto each = [](std::int64_t seconds, std::int64_t anchor) {
       return Trigger::every(std::chrono::seconds{seconds}, WallTime{std::chrono::seconds{anchor}}).value();
     };
-    const Trigger both = Trigger::all_of({each(one, first), each(two, second)}, std::chrono::seconds{threshold}).value();
+    const Trigger both =
+        Trigger::all_of({each(one, first), each(two, second)}, std::chrono::seconds{threshold}).value();
     // Far apart groups only: what overlaps is another test's.
     if (threshold > 0 && std::min(one, two) <= 2 * threshold) continue;
     std::optional<std::int64_t> wanted;
@@ -329,7 +330,8 @@ TEST(CombinedTrigger, ASearchGoesOnWhereItWasCutShort) {
   EXPECT_EQ(found, wanted);
   EXPECT_GT(parts, 1);
   // One part of an "or" that needs a search takes nothing from the other.
-  const Trigger either = Trigger::any_of({Trigger::all_of({read("0 8 * * *"), read("0 9 * * *")}).value(), read("0 7 * * *")}).value();
+  const Trigger either =
+      Trigger::any_of({Trigger::all_of({read("0 8 * * *"), read("0 9 * * *")}).value(), read("0 7 * * *")}).value();
   EXPECT_EQ(either.next(at("2026-01-01")), at("2026-01-01T07:00:00Z"));
 }
 
@@ -421,8 +423,10 @@ TEST(TriggerJson, SaysWhatIsWrong) {
            {R"({"type":"interval","hours":-1})", "hours \"-1\""},
            {R"({"type":"interval","every":"1h","minutes":30})", "an `every` already"},
            {R"({"type":"cron","fields":5,"expression":"0 9 * * *"})", "fields are an object"},
-           {R"({"type":"cron","expression":"0 9 * * *","zone":"UTC","zone":"Asia/Tokyo"})", "member \"zone\" is there twice"},
-           {R"({"type":"or","triggers":[{"type":"date","time":"2026-01-01","time":"2027-01-01"}]})", "member \"time\" is there twice"},
+           {R"({"type":"cron","expression":"0 9 * * *","zone":"UTC","zone":"Asia/Tokyo"})",
+            "member \"zone\" is there twice"},
+           {R"({"type":"or","triggers":[{"type":"date","time":"2026-01-01","time":"2027-01-01"}]})",
+            "member \"time\" is there twice"},
            {R"({"type":"interval","hours":1,"start":"2026-01-02","end":"2026-01-01"})", "end \"2026-01-01\""},
            {R"({"type":"calendar","days":1})", "start_date"},
            {R"({"type":"and"})", "a list of triggers"},
@@ -444,10 +448,16 @@ TEST(TriggerJson, PartsHaveTheZoneOfWhatTheyArePartsOf) {
   };
   for (const std::string type : {"or", "and"}) {
     const std::string open = R"({"type":")" + type + R"(","zone":"America/New_York","triggers":[)";
-    EXPECT_NE(first(open + R"({"type":"cron","expression":"0 9 * * *"}]})").find(R"("zone":"America/New_York")"), std::string::npos);
-    EXPECT_NE(first(open + R"({"type":"cron","expression":"0 9 * * *","zone":"Asia/Tokyo"}]})").find(R"("zone":"Asia/Tokyo")"), std::string::npos);
-    EXPECT_NE(first(open + R"({"type":"date","time":"2030-01-01T00:00:00"}]})").find("2030-01-01T05:00:00Z"), std::string::npos);
-    EXPECT_NE(first(open + R"({"type":"or","triggers":[{"type":"cron","expression":"0 9 * * *"}]}]})").find("America/New_York"), std::string::npos);
+    EXPECT_NE(first(open + R"({"type":"cron","expression":"0 9 * * *"}]})").find(R"("zone":"America/New_York")"),
+              std::string::npos);
+    EXPECT_NE(first(open + R"({"type":"cron","expression":"0 9 * * *","zone":"Asia/Tokyo"}]})")
+                  .find(R"("zone":"Asia/Tokyo")"),
+              std::string::npos);
+    EXPECT_NE(first(open + R"({"type":"date","time":"2030-01-01T00:00:00"}]})").find("2030-01-01T05:00:00Z"),
+              std::string::npos);
+    EXPECT_NE(first(open + R"({"type":"or","triggers":[{"type":"cron","expression":"0 9 * * *"}]}]})")
+                  .find("America/New_York"),
+              std::string::npos);
   }
 }
 
@@ -458,11 +468,13 @@ TEST(TriggerJson, AnErrorNamesTheMembersThatLeadToIt) {
   EXPECT_EQ(error_of(R"({"type":"or","triggers":[{"type":"calendar","days":1,"hour":25,"start_date":"2026-01-01"}]})"),
             R"(triggers[0].hour "25": a whole number, 0 to 23)");
   EXPECT_EQ(error_of(R"({"type":"or","triggers":[]})"), "triggers: or: at least one trigger");
-  EXPECT_EQ(error_of(R"({"type":"date","time":"2026-01-01","jitter":"long"})").substr(0, 23), R"(jitter: duration "long")");
+  EXPECT_EQ(error_of(R"({"type":"date","time":"2026-01-01","jitter":"long"})").substr(0, 23),
+            R"(jitter: duration "long")");
   EXPECT_EQ(error_of(R"({"type":"date"})"), "date: a time");
   EXPECT_EQ(error_of(R"({"type":"and","threshold":"5s"})"), "and, or: a list of triggers");
-  EXPECT_EQ(error_of(R"({"type":"and","threshold":"2y","triggers":[{"type":"date","time":"2026-01-01"}]})").substr(0, 24),
-            R"(threshold: duration "2y")");
+  EXPECT_EQ(
+      error_of(R"({"type":"and","threshold":"2y","triggers":[{"type":"date","time":"2026-01-01"}]})").substr(0, 24),
+      R"(threshold: duration "2y")");
   EXPECT_EQ(error_of("{}"), "a trigger needs a type: date, interval, calendar, cron, and, or");
 }
 
@@ -493,7 +505,9 @@ TEST(TriggerKind, TellsWhatItIsMadeOf) {
 TEST(TriggerText, AnIntervalBeginsAnIntervalAfterTheAnchor) {
   const Trigger every = Trigger::parse("@every 90s", {}, {}, at("2026-01-01T00:00:10Z")).value();
   EXPECT_EQ(first_of(every, 2), "2026-01-01T00:01:40Z 2026-01-01T00:03:10Z");
-  EXPECT_EQ(error_of("@every Xm"), "duration \"Xm\": a time such as 90s, 1h30m or 500ms, or a number of seconds, more than 0, up to 200 years");
+  EXPECT_EQ(
+      error_of("@every Xm"),
+      "duration \"Xm\": a time such as 90s, 1h30m or 500ms, or a number of seconds, more than 0, up to 200 years");
 }
 
 TEST(TriggerTest, ATriggerHasAFewHundredPartsAtMost) {

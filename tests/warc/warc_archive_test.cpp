@@ -3,10 +3,10 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,7 +153,8 @@ TEST_F(WarcArchiveTest, HasARecordForEachAnswerAndOneForItsRequest) {
     EXPECT_EQ(response.field("WARC-IP-Address"), "192.0.2.7");
     EXPECT_EQ(response.field("Content-Type"), "application/http; msgtype=response");
     EXPECT_EQ(response.field("WARC-Payload-Digest"), "sha1:NIAJKCMWDJ5RCN63XKFACYJWCKP5IFLH");
-    // Of a packed one the payload's alone; whoever reads the other knows by no other means whether its head is as it was.
+    // Of a packed one the payload's alone; whoever reads the other knows by no other means whether its head is as it
+    // was.
     EXPECT_EQ(response.field("WARC-Block-Digest").empty(), ending == ".warc.gz");
     EXPECT_EQ(records[1].block, "HTTP/1.1 200 Some\r\nContent-Type: text/html; charset=utf-8\r\n\r\n<html>hello");
     const WarcHead& request = records[2].head;
@@ -357,7 +358,8 @@ TEST_F(WarcArchiveTest, FillsUpAnIndexThatIsTornInItsMidst) {
     archive.reset();
     const std::string whole = read(path_ + ".cdxj");
     std::string torn = whole;
-    const std::size_t second = whole.find('\n') + 1, third = whole.find('\n', second) + 1, fourth = whole.find('\n', third) + 1;
+    const std::size_t second = whole.find('\n') + 1, third = whole.find('\n', second) + 1,
+                      fourth = whole.find('\n', third) + 1;
     // Of two lines a part each, and the end of line between them.
     for (std::size_t i = second + 10; i < third + 20; ++i) torn[i] = '\0';
     torn.erase(fourth + 5, 30);
@@ -660,7 +662,8 @@ TEST_F(WarcArchiveTest, SaysWhenItWasDeletedOrReplacedWhileItWasWritten) {
       ASSERT_FALSE(written) << moved;
       EXPECT_EQ(written.error().code, Errc::io);
       EXPECT_THAT(written.error().message,
-                  testing::HasSubstr(moved + (is_replaced ? ": it was replaced by another file" : ": it was deleted while it was in use")));
+                  testing::HasSubstr(moved + (is_replaced ? ": it was replaced by another file"
+                                                          : ": it was deleted while it was in use")));
       EXPECT_FALSE(archive->close());
       for (const char* const ending : {".warc.gz", ".cdxj"}) std::filesystem::remove(path_ + ending);
     }

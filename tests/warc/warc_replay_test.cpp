@@ -108,12 +108,14 @@ TEST_F(WarcReplayTest, UndoesCodingsChunksAndWhatOthersLeaveOfThem) {
   add("http://a.test/short", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhello", "2026-01-01T00:00:00Z", "response",
       "WARC-Truncated: length\r\n");
   add("http://a.test/unpacked", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nhello");
-  add("http://a.test/both", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\nhello");
+  add("http://a.test/both",
+      "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\nhello");
   add("http://a.test/by-http2", "HTTP/2 200\r\ncontent-length: 5\r\n\r\nhello");
   add("http://a.test/by-http3", "HTTP/3 200 OK\r\n\r\nhello");
   add("http://a.test/no-end", "HTTP/1.1 200 OK\n\nhello");
   const auto replay = open({written()});
-  for (const std::string path : {"gzip", "chunks", "undone", "short", "unpacked", "both", "by-http2", "by-http3", "no-end"}) {
+  for (const std::string path :
+       {"gzip", "chunks", "undone", "short", "unpacked", "both", "by-http2", "by-http3", "no-end"}) {
     const auto sent = ask(replay, "http://a.test/" + path);
     ASSERT_TRUE(sent) << path << ": " << sent.error().message;
     EXPECT_EQ(response_.body, "hello") << path;
@@ -155,8 +157,10 @@ TEST_F(WarcReplayTest, FindsWhatARevisitOfAnotherWriterRefersToByUrlAndDate) {
   // Of the same page, without a word of where; its older capture comes behind it.
   add("http://a.test/2", ok, later, "revisit", profile);
   add("http://a.test/2", ok + "two", then);
-  add("http://a.test/3", ok, later, "revisit", refers("http://a.test/1", then) + "WARC-Payload-Digest: sha256:00FF\r\n");
-  add("http://a.test/4", ok, later, "revisit", refers("http://a.test/1", then) + "WARC-Payload-Digest: sha256:0000\r\n");
+  add("http://a.test/3", ok, later, "revisit",
+      refers("http://a.test/1", then) + "WARC-Payload-Digest: sha256:00FF\r\n");
+  add("http://a.test/4", ok, later, "revisit",
+      refers("http://a.test/1", then) + "WARC-Payload-Digest: sha256:0000\r\n");
   add("http://a.test/5", ok, later, "revisit", refers("http://a.test/1", later));
   add("http://a.test/6", ok, later, "revisit", refers("http://a.test/2", then));
   add("http://a.test/7", ok, later, "revisit", profile);
@@ -177,8 +181,11 @@ TEST_F(WarcReplayTest, FindsWhatARevisitOfAnotherWriterRefersToByUrlAndDate) {
 
 TEST_F(WarcReplayTest, TakesThePayloadAsTheRecordFramesIt) {
   const std::string text = "<p>hello, this is text that nobody has coded</p>", png = "\x89PNG\r\n\x1a\n and so on";
-  const auto coded = [](const std::string& coding) { return "HTTP/1.1 200 OK\r\nContent-Encoding: " + coding + "\r\n\r\n"; };
-  for (const std::string coding : {"gzip", "br", "deflate", "zstd", "gzip, br"}) add("http://a.test/" + coding, coded(coding) + text);
+  const auto coded = [](const std::string& coding) {
+    return "HTTP/1.1 200 OK\r\nContent-Encoding: " + coding + "\r\n\r\n";
+  };
+  for (const std::string coding : {"gzip", "br", "deflate", "zstd", "gzip, br"})
+    add("http://a.test/" + coding, coded(coding) + text);
   add("http://a.test/picture", coded("br") + png);
   add("http://a.test/longer", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nContent-Length: 7\r\n\r\n" + text);
   add("http://a.test/shorter", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + text);
@@ -198,9 +205,12 @@ TEST_F(WarcReplayTest, TakesThePayloadAsTheRecordFramesIt) {
 }
 
 TEST_F(WarcReplayTest, TellsOfABodyThatWasCutOffWhenItWasArchived) {
-  add("http://a.test/time", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response", "WARC-Truncated: time\r\n");
-  add("http://a.test/length", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response", "WARC-Truncated: length\r\n");
-  add("http://a.test/segment", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response", "WARC-Segment-Number: 1\r\n");
+  add("http://a.test/time", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response",
+      "WARC-Truncated: time\r\n");
+  add("http://a.test/length", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response",
+      "WARC-Truncated: length\r\n");
+  add("http://a.test/segment", "HTTP/1.1 200 OK\r\n\r\nhel", "2026-01-01T00:00:00Z", "response",
+      "WARC-Segment-Number: 1\r\n");
   const auto replay = open({written()});
   ASSERT_TRUE(ask(replay, "http://a.test/time"));
   EXPECT_EQ(response_.damage, "cut off when it was archived: \"time\"");
@@ -212,9 +222,10 @@ TEST_F(WarcReplayTest, TellsOfABodyThatWasCutOffWhenItWasArchived) {
 }
 
 TEST_F(WarcReplayTest, TakesStatusLinesAsOthersWriteThem) {
-  for (const std::string line : {"HTTP/2 200", "HTTP/2.0 200 ", "HTTP/3 200 OK", "HTTP 200", "HTTP 200 OK", "\r\nHTTP/1.1 200 OK",
-                                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK",
-                                 "HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK", "SPDY/3 200", "h2 200 OK", "HTTPS/1.1 200 OK"}) {
+  for (const std::string line :
+       {"HTTP/2 200", "HTTP/2.0 200 ", "HTTP/3 200 OK", "HTTP 200", "HTTP 200 OK", "\r\nHTTP/1.1 200 OK",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK", "HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK",
+        "SPDY/3 200", "h2 200 OK", "HTTPS/1.1 200 OK"}) {
     foreign_.clear();
     add("http://a.test/", line + "\r\nContent-Type: text/html\r\n\r\nhello");
     ASSERT_TRUE(ask(open({written()}), "http://a.test/")) << line;
@@ -227,7 +238,8 @@ TEST_F(WarcReplayTest, TakesStatusLinesAsOthersWriteThem) {
 TEST_F(WarcReplayTest, AnswersWithResourcesAndPayloadsWithoutAHead) {
   add("http://a.test/resource", "hello", "2026-01-01", "resource", "Content-Type: text/css\r\n");
   add("http://a.test/headless", "hello", "", "response", "Content-Type: text/plain\r\n");
-  add("http://a.test/folded", "hello", "2026-01-01T00:00:00Z", "resource", "Content-Type: text/plain;\r\n  charset=utf-8\r\n");
+  add("http://a.test/folded", "hello", "2026-01-01T00:00:00Z", "resource",
+      "Content-Type: text/plain;\r\n  charset=utf-8\r\n");
   add("http://a.test/conversion", "hello", "2026-01-01T00:00:00Z", "conversion");
   const auto replay = open({written()});
   EXPECT_EQ(replay->urls(), 3u);
@@ -245,22 +257,26 @@ TEST_F(WarcReplayTest, FindsRevisitsByDigestsOfAnyKindAndByAnyOlderCapture) {
   const std::string ok = "HTTP/1.1 200 OK\r\n\r\n";
   const auto digest = [](std::string_view name) { return "WARC-Payload-Digest: " + std::string(name) + "\r\n"; };
   const std::string sha256 = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824";
-  const std::string agnostic = "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/uri-agnostic-identical-payload-digest\r\n";
+  const std::string agnostic =
+      "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/uri-agnostic-identical-payload-digest\r\n";
   add("http://a.test/1", ok + "hello", "2026-01-01T00:00:00Z", "response", digest("sha256:" + sha256));
   add("http://a.test/2", ok, "2026-01-01T00:00:00Z", "revisit", digest("sha-256:" + sha256) + agnostic);
-  add("http://a.test/3", ok + "three", "2026-01-01T00:00:00Z", "response", digest("sha1:aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"));
+  add("http://a.test/3", ok + "three", "2026-01-01T00:00:00Z", "response",
+      digest("sha1:aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"));
   add("http://a.test/4", ok, "2026-01-01T00:00:00Z", "revisit", digest("sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N"));
   for (int day = 1; day < 4; ++day) {
     add("http://a.test/5", ok + "day " + std::to_string(day), "2026-01-0" + std::to_string(day) + "T00:00:00Z");
   }
   const auto refers = [](const std::string& url, const std::string& date) {
-    return "WARC-Record-ID: <urn:x:" + date + ">\r\nWARC-Refers-To-Target-URI: " + url + "\r\nWARC-Refers-To-Date: " + date + "\r\n";
+    return "WARC-Record-ID: <urn:x:" + date + ">\r\nWARC-Refers-To-Target-URI: " + url +
+           "\r\nWARC-Refers-To-Date: " + date + "\r\n";
   };
   add("http://a.test/6", ok, "2026-01-09T00:00:00Z", "revisit", refers("http://a.test/5", "2026-01-02T00:00:00Z"));
   add("http://a.test/7", ok, "2026-01-10T00:00:00Z", "revisit", refers("http://a.test/6", "2026-01-09T00:00:00Z"));
   add("http://a.test/8", ok, "2026-01-11T00:00:00Z", "revisit", refers("http://a.test/8", "2026-01-11T00:00:00Z"));
   const auto replay = open({written()});
-  const std::pair<const char*, const char*> found[] = {{"2", "hello"}, {"4", "three"}, {"5", "day 3"}, {"6", "day 2"}, {"7", "day 2"}};
+  const std::pair<const char*, const char*> found[] = {
+      {"2", "hello"}, {"4", "three"}, {"5", "day 3"}, {"6", "day 2"}, {"7", "day 2"}};
   for (const auto& [page, body] : found) {
     const auto sent = ask(replay, std::string("http://a.test/") + page);
     ASSERT_TRUE(sent) << page << ": " << sent.error().message;
@@ -309,8 +325,9 @@ class WarcSeparators : public WarcReplayTest {
 
 TEST_F(WarcSeparators, OfAnyKindLoseNoRecord) {
   const std::string end = "\r\n\r\n";
-  for (const std::string& between : {std::string(), std::string("\n"), std::string("\r\n"), end + end, end + "JUNK", end + std::string(5000, '\0'),
-                                     std::string(200, '\n'), end + std::string(300'000, 'x') + "\n", std::string("\0\0", 2)}) {
+  for (const std::string& between :
+       {std::string(), std::string("\n"), std::string("\r\n"), end + end, end + "JUNK", end + std::string(5000, '\0'),
+        std::string(200, '\n'), end + std::string(300'000, 'x') + "\n", std::string("\0\0", 2)}) {
     EXPECT_EQ(urls_in(plain("1", "one") + between + plain("2", "two") + between), 2u) << between.size();
     EXPECT_EQ(urls_in(between + plain("1", "one") + between + gzip(plain("2", "two") + end)), 2u) << between.size();
   }
@@ -319,7 +336,8 @@ TEST_F(WarcSeparators, OfAnyKindLoseNoRecord) {
 
 TEST_F(WarcSeparators, OfARecordWithAWrongLengthCostItAlone) {
   const std::string end = "\r\n\r\n";
-  EXPECT_EQ(urls_in(plain("1", "one", 40) + end + plain("2", "two") + end + plain("3", "three") + end), 2u) << "too long";
+  EXPECT_EQ(urls_in(plain("1", "one", 40) + end + plain("2", "two") + end + plain("3", "three") + end), 2u)
+      << "too long";
   EXPECT_EQ(urls_in(plain("1", "one", 100'000) + end + plain("2", "two") + end), 1u) << "beyond the file";
   EXPECT_EQ(urls_in(plain("1", "one two three", -9) + end + plain("2", "two") + end), 2u) << "too short";
 }
@@ -339,7 +357,8 @@ TEST_F(WarcSeparators, OfGzipNeedNotBeThoseOfRecords) {
   EXPECT_EQ(urls_in(damaged), 4u) << "and what is behind it";
   foreign_ = gzip(records);
   const auto replay = open({written()});
-  for (const auto& [url, body] : {std::pair{"http://a.test/2", long_body}, {"http://a.test/3", "three"}, {"http://a.test/1", "one"}}) {
+  for (const auto& [url, body] :
+       {std::pair{"http://a.test/2", long_body}, {"http://a.test/3", "three"}, {"http://a.test/1", "one"}}) {
     ASSERT_TRUE(ask(replay, url)) << url;
     EXPECT_EQ(response_.body, body);
   }
@@ -355,8 +374,8 @@ TEST_F(WarcReplayTest, FindsRecordsOfWhichItsIndexSaysNothing) {
   const auto line = [&](std::size_t i) {
     const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : foreign_.size();
     return "test,a)/" + std::to_string(i + 1) + " 20260101000000 {\"url\":\"http://a.test/" + std::to_string(i + 1) +
-           "\",\"status\":\"200\",\"length\":\"" + std::to_string(end - begins[i]) + "\",\"offset\":\"" + std::to_string(begins[i]) +
-           "\",\"filename\":\"foreign.warc.gz\"}\n";
+           "\",\"status\":\"200\",\"length\":\"" + std::to_string(end - begins[i]) + "\",\"offset\":\"" +
+           std::to_string(begins[i]) + "\",\"filename\":\"foreign.warc.gz\"}\n";
   };
   for (const std::string& index : {line(3), line(1), line(2) + line(0), line(0) + line(3), std::string("nothing\n")}) {
     std::ofstream(folder_.file("foreign.cdxj"), std::ios::trunc) << index;
@@ -378,10 +397,12 @@ TEST_F(WarcReplayTest, PassesOverAnIndexThatIsOfAnotherFile) {
   }
   const std::string file = written();
   const auto line = [&](const std::string& page, std::size_t offset) {
-    return "test,a)/" + page + " 20260101000000 {\"url\":\"http://a.test/" + page + "\",\"status\":\"200\",\"length\":\"20\",\"offset\":\"" +
-           std::to_string(offset) + "\",\"filename\":\"foreign.warc.gz\"}\n";
+    return "test,a)/" + page + " 20260101000000 {\"url\":\"http://a.test/" + page +
+           "\",\"status\":\"200\",\"length\":\"20\",\"offset\":\"" + std::to_string(offset) +
+           "\",\"filename\":\"foreign.warc.gz\"}\n";
   };
-  for (const std::string& index : {line("1", 7), line("2", begins[0]), line("1", begins[0]) + line("2", begins[1] + 1), line("4", begins[2])}) {
+  for (const std::string& index :
+       {line("1", 7), line("2", begins[0]), line("1", begins[0]) + line("2", begins[1] + 1), line("4", begins[2])}) {
     std::ofstream(folder_.file("foreign.cdxj"), std::ios::trunc) << index;
     const auto replay = open({file});
     EXPECT_EQ(replay->urls(), 3u) << index;
@@ -486,7 +507,8 @@ TEST_F(WarcReplayTest, TakesNoAnswerToAnotherMethodThanGet) {
   add("http://a.test/behind", "GET /behind HTTP/1.1\r\n\r\n", "2026-01-01T00:00:00Z", "request", id(5) + names(4));
   add("http://a.test/behind", sent, "2026-01-02T00:00:00Z", "response", id(6) + names(7));
   add("http://a.test/behind", "POST /behind HTTP/1.1\r\n\r\n", "2026-01-02T00:00:00Z", "request", id(7));
-  add("http://a.test/head", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nform", "2026-01-01T00:00:00Z", "response", id(8));
+  add("http://a.test/head", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nform", "2026-01-01T00:00:00Z", "response",
+      id(8));
   add("http://a.test/head", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "2026-01-02T00:00:00Z", "response", id(9));
   add("http://a.test/head", "HEAD /head HTTP/1.1\r\n\r\n", "2026-01-02T00:00:00Z", "request", names(9));
   const auto replay = open({written()});
@@ -501,7 +523,8 @@ TEST_F(WarcReplayTest, MeasuresARecordThatDoesNotSayHowLongItIs) {
     return "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.test/" + url + "\r\nno field\r\n" + length +
            "\r\nHTTP/1.1 200 OK\r\n\r\nhello\n\n" + url + "\r\n\r\n";
   };
-  const std::string records[] = {record("1", ""), record("2", "Content-Length: +17\r\n"), record("3", "Content-Length:\r\n")};
+  const std::string records[] = {record("1", ""), record("2", "Content-Length: +17\r\n"),
+                                 record("3", "Content-Length:\r\n")};
   for (const bool is_packed : {false, true}) {
     foreign_.clear();
     for (const std::string& one : records) foreign_ += is_packed ? gzip(one) : one;
@@ -518,7 +541,8 @@ TEST_F(WarcReplayTest, ReadsWhatIsPackedByZstdWithADictionaryToo) {
   const auto packed = [](std::string_view text, std::string_view dictionary) {
     std::string out(ZSTD_compressBound(text.size()), '\0');
     const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
-    out.resize(ZSTD_compress_usingDict(context.get(), out.data(), out.size(), text.data(), text.size(), dictionary.data(), dictionary.size(), 3));
+    out.resize(ZSTD_compress_usingDict(context.get(), out.data(), out.size(), text.data(), text.size(),
+                                       dictionary.data(), dictionary.size(), 3));
     return out;
   };
   const auto in_frame = [](const std::string& dictionary) {
@@ -530,13 +554,15 @@ TEST_F(WarcReplayTest, ReadsWhatIsPackedByZstdWithADictionaryToo) {
   const auto record = [&](const std::string& url) {
     return head + url + "\r\nContent-Length: 24\r\n\r\nHTTP/1.1 200 OK\r\n\r\nhello\r\n\r\n";
   };
-  const std::string info = "WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 31\r\n\r\nargiope-seed: http://a.test/2\r\n\r\n\r\n";
+  const std::string info =
+      "WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 31\r\n\r\nargiope-seed: http://a.test/2\r\n\r\n\r\n";
   const std::string dictionary = head + "common to all of them";
-  const std::string files[] = {
-      packed(info, "") + packed(record("1"), "") + packed(record("2"), ""),
-      packed(info + record("1") + record("2"), ""),
-      in_frame(dictionary) + packed(info, dictionary) + packed(record("1"), dictionary) + packed(record("2"), dictionary),
-      in_frame(packed(dictionary, "")) + packed(info, dictionary) + packed(record("1"), dictionary) + packed(record("2"), dictionary)};
+  const std::string files[] = {packed(info, "") + packed(record("1"), "") + packed(record("2"), ""),
+                               packed(info + record("1") + record("2"), ""),
+                               in_frame(dictionary) + packed(info, dictionary) + packed(record("1"), dictionary) +
+                                   packed(record("2"), dictionary),
+                               in_frame(packed(dictionary, "")) + packed(info, dictionary) +
+                                   packed(record("1"), dictionary) + packed(record("2"), dictionary)};
   for (const std::string& file : files) {
     foreign_ = file;
     const auto replay = open({written()});
@@ -552,8 +578,10 @@ TEST_F(WarcReplayTest, TakesThePayloadThatARevisitKeepsAndTheCodingThatItLeavesO
   const std::string profile = "WARC-Profile: http://example.org/a-profile-of-its-own\r\n";
   const std::string digest = "WARC-Payload-Digest: sha1:T9hC7AUmvKzqvP7H3XqTInAgrco=\r\n";
   add("http://a.test/kept", "HTTP/1.1 200 OK\r\n\r\nhello", "2026-01-01T00:00:00Z", "revisit", profile);
-  add("http://a.test/coded", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip("hello"), "2026-01-01T00:00:00Z", "response", digest);
-  add("http://a.test/same", "HTTP/1.1 200 OK\r\nETag: \"2\"\r\n\r\n", "2026-01-02T00:00:00Z", "revisit", profile + digest);
+  add("http://a.test/coded", "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip("hello"),
+      "2026-01-01T00:00:00Z", "response", digest);
+  add("http://a.test/same", "HTTP/1.1 200 OK\r\nETag: \"2\"\r\n\r\n", "2026-01-02T00:00:00Z", "revisit",
+      profile + digest);
   const auto replay = open({written()});
   for (const std::string path : {"kept", "same"}) {
     const auto sent = ask(replay, "http://a.test/" + path);
@@ -564,8 +592,14 @@ TEST_F(WarcReplayTest, TakesThePayloadThatARevisitKeepsAndTheCodingThatItLeavesO
 }
 
 TEST_F(WarcReplayTest, SaysWhatAFileIsThatIsNoWarcFile) {
-  const std::pair<std::string, std::string> files[] = {{"BZh91AY&SY", "bzip2"}, {std::string("\xfd" "7zXZ\0", 6), "by xz"}, {"PK\x03\x04", "WACZ"},
-                                                       {"filedesc://a.arc 0.0.0.0 20260101000000 text/plain 76\n", "ARC"}};
+  const std::pair<std::string, std::string> files[] = {
+      {"BZh91AY&SY", "bzip2"},
+      {std::string("\xfd"
+                   "7zXZ\0",
+                   6),
+       "by xz"},
+      {"PK\x03\x04", "WACZ"},
+      {"filedesc://a.arc 0.0.0.0 20260101000000 text/plain 76\n", "ARC"}};
   for (const auto& [begin, what] : files) {
     foreign_ = begin;
     const auto refused = WarcReplay::open({written()});

@@ -27,8 +27,7 @@ TEST(ContentType, CharsetMayBeQuoted) {
 }
 
 TEST(ContentType, IsEmptyWhenTheHeaderIsNoType) {
-  for (const char* header :
-       {"", " ", "html", "/html", "text/", "te xt/html", "text, html", ";", ",", "*/*"}) {
+  for (const char* header : {"", " ", "html", "/html", "text/", "te xt/html", "text, html", ";", ",", "*/*"}) {
     EXPECT_EQ(parse_content_type(header).type, "") << header;
   }
 }
@@ -37,11 +36,17 @@ TEST(ContentType, OfAListIsTheLastThatIsAType) {
   struct Case {
     const char *header, *type, *charset;
   };
-  for (const Case& one : {Case{"text/html, text/html", "text/html", ""}, {"text/html,text/html; charset=a", "text/html", "a"},
-                          {"text/html; charset=a, text/html", "text/html", "a"}, {"text/html;charset=a, text/plain", "text/plain", ""},
-                          {"text/html;charset=a,text/plain,text/html", "text/html", ""}, {"text/html, x", "text/html", ""},
-                          {"text/html, */*", "text/html", ""}, {"text/h,tml", "text/h", ""}, {",text/html,", "text/html", ""},
-                          {"text/html; x=\"a, text/plain\"", "text/html", ""}, {"text/html; x=\"a\\\", b/c\", d/e", "d/e", ""}}) {
+  for (const Case& one : {Case{"text/html, text/html", "text/html", ""},
+                          {"text/html,text/html; charset=a", "text/html", "a"},
+                          {"text/html; charset=a, text/html", "text/html", "a"},
+                          {"text/html;charset=a, text/plain", "text/plain", ""},
+                          {"text/html;charset=a,text/plain,text/html", "text/html", ""},
+                          {"text/html, x", "text/html", ""},
+                          {"text/html, */*", "text/html", ""},
+                          {"text/h,tml", "text/h", ""},
+                          {",text/html,", "text/html", ""},
+                          {"text/html; x=\"a, text/plain\"", "text/html", ""},
+                          {"text/html; x=\"a\\\", b/c\", d/e", "d/e", ""}}) {
     EXPECT_EQ(parse_content_type(one.header).type, one.type) << one.header;
     EXPECT_EQ(parse_content_type(one.header).charset, one.charset) << one.header;
   }
@@ -57,7 +62,8 @@ TEST(ContentType, HtmlAndXhtmlAreHtml) {
   EXPECT_TRUE(is_html("text/html"));
   EXPECT_TRUE(is_html("TEXT/HTML; charset=utf-8"));
   EXPECT_TRUE(is_html("application/xhtml+xml"));
-  for (const char* other : {"", "text/plain", "text/htmlx", "application/xml", "image/svg+xml", "text/html, text/plain"}) {
+  for (const char* other :
+       {"", "text/plain", "text/htmlx", "application/xml", "image/svg+xml", "text/html, text/plain"}) {
     EXPECT_FALSE(is_html(other)) << other;
   }
 }
@@ -102,7 +108,10 @@ TEST(ContentType, IsToldByTheFirstBytesWhereNothingElseTellsIt) {
   EXPECT_EQ(sniff_type("PK\3\4"), "application/zip");
   EXPECT_EQ(sniff_type("a note"), "text/plain");
   EXPECT_EQ(sniff_type(std::string_view("\0\1\2", 3)), "application/octet-stream");
-  EXPECT_EQ(sniff_type("\xff\xfe" "a"), "text/plain") << "UTF-16 by its mark";
+  EXPECT_EQ(sniff_type("\xff\xfe"
+                       "a"),
+            "text/plain")
+      << "UTF-16 by its mark";
   EXPECT_EQ(sniff_type(""), "text/plain");
 }
 

@@ -1,5 +1,5 @@
-// The jar, dates and cookies.txt. Tests named Rfc6265 check a clause of that RFC (its number is above them), those named
-// Rfc6265bis what its successor adds, those named CookieChoice what is our own.
+// The jar, dates and cookies.txt. Tests named Rfc6265 check a clause of that RFC (its number is above them), those
+// named Rfc6265bis what its successor adds, those named CookieChoice what is our own.
 #include "argiope/web/cookies.hpp"
 
 #include <gtest/gtest.h>
@@ -370,7 +370,8 @@ TEST(CookieChoice, BytesAreBoundedToo) {
 TEST(CookieChoice, ARequestHasNoMoreThanServersRead) {
   JarAt at;
   at.take("http://example.com/", "session=1");
-  for (int i = 0; i < 100; ++i) at.take("http://example.com/", "seen" + std::to_string(i) + '=' + std::string(500, 'v'));
+  for (int i = 0; i < 100; ++i)
+    at.take("http://example.com/", "seen" + std::to_string(i) + '=' + std::string(500, 'v'));
   at.take("http://example.com/", "late=2");
   const std::string sent = at.sent("http://example.com/");
   EXPECT_TRUE(sent.starts_with("session=1; seen0=v"));

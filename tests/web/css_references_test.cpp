@@ -34,7 +34,8 @@ TEST(CssReferences, AreFoundQuotedAndNot) {
 }
 
 TEST(CssReferences, MayHaveSpaceAround) {
-  EXPECT_THAT(css_urls_in("url(\n a.png \t) url( \"b.png\" ) url(\f'c.png'\r\n)"), ElementsAre("a.png", "b.png", "c.png"));
+  EXPECT_THAT(css_urls_in("url(\n a.png \t) url( \"b.png\" ) url(\f'c.png'\r\n)"),
+              ElementsAre("a.png", "b.png", "c.png"));
 }
 
 TEST(CssReferences, AreNotFoundInCommentsAndStrings) {
@@ -54,13 +55,15 @@ TEST(CssReferences, HaveANameInAnyCaseAndWithEscapes) {
 
 TEST(CssReferences, OfImportsAreStyleSheets) {
   EXPECT_THAT(css_urls_in("@import 'a.css'; @import url(b.css) screen; @IMPORT url(\"c.css\");\n"
-                       "@import/**/\"d.css\" layer(x); p{content:'e.css'}"),
+                          "@import/**/\"d.css\" layer(x); p{content:'e.css'}"),
               ElementsAre("import a.css", "import b.css", "import c.css", "import d.css"));
 }
 
 TEST(CssReferences, OfNamespacesAreLeftOut) {
-  EXPECT_THAT(css_urls_in("@namespace svg url(http://www.w3.org/2000/svg); @namespace 'x' ; @namespace a url('y'); b{c:url(d)}"),
-              ElementsAre("d"));
+  EXPECT_THAT(
+      css_urls_in(
+          "@namespace svg url(http://www.w3.org/2000/svg); @namespace 'x' ; @namespace a url('y'); b{c:url(d)}"),
+      ElementsAre("d"));
 }
 
 TEST(CssReferences, OfImageSetsAreStringsToo) {
@@ -75,8 +78,9 @@ TEST(CssReferences, MayHaveModifiersAndSources) {
 }
 
 TEST(CssReferences, ThatAreBadAreLeftOutAndWhatFollowsIsFound) {
-  EXPECT_THAT(css_urls_in("url(a b) url(c) url(d'e) url(f) url(g(h) url(i) url(\x01) url(j) 'k\nurl(l) url('m\n) url(n)"),
-              ElementsAre("c", "f", "i", "j", "l", "n"));
+  EXPECT_THAT(
+      css_urls_in("url(a b) url(c) url(d'e) url(f) url(g(h) url(i) url(\x01) url(j) 'k\nurl(l) url('m\n) url(n)"),
+      ElementsAre("c", "f", "i", "j", "l", "n"));
 }
 
 TEST(CssReferences, EndWithTheTextAtTheLatest) {
@@ -105,7 +109,8 @@ TEST(CssReferences, AreWrittenSoThatTheyAreReadAgain) {
   Random random(20);
   for (int round = 0; round < 2000; ++round) {
     std::string text;
-    for (auto length = random.below(12); length > 0; --length) text += "ab/'\"()\\ \t\n<>&;\x7f\xc3\xa9"[random.below(18)];
+    for (auto length = random.below(12); length > 0; --length)
+      text += "ab/'\"()\\ \t\n<>&;\x7f\xc3\xa9"[random.below(18)];
     for (const char quote : {'\0', '"', '\''}) {
       std::string written = "a{b:url(";
       if (quote != 0) written += quote;

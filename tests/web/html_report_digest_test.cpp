@@ -17,7 +17,8 @@ TEST(HtmlReportStyle, HasTheDigestThatTheReportAllows) {
   const std::string_view style = html_report_style();
   ASSERT_EQ(EVP_Digest(style.data(), style.size(), digest, &size, EVP_sha256(), nullptr), 1);
   const std::string expected = to_base64({reinterpret_cast<const char*>(digest), size});
-  EXPECT_THAT(html_document("t", ""), testing::HasSubstr("'sha256-" + expected + "'")) << "the style has changed: write this digest";
+  EXPECT_THAT(html_document("t", ""), testing::HasSubstr("'sha256-" + expected + "'"))
+      << "the style has changed: write this digest";
 }
 
 }  // namespace

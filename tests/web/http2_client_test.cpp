@@ -50,7 +50,9 @@ class Http2ClientTest : public LoopTest<AdvancingTime> {
 
   Url url(std::string_view path) const { return *Url::parse(server.origin() + std::string(path)); }
   void hold_all() {
-    server.answer = [this](Connection& connection, const Asked& asked) { held.emplace_back(&connection, asked.stream); };
+    server.answer = [this](Connection& connection, const Asked& asked) {
+      held.emplace_back(&connection, asked.stream);
+    };
   }
   void release_held() {
     for (const auto& [connection, stream] : std::exchange(held, {})) connection->respond(stream, 200, {}, "late");
@@ -113,7 +115,10 @@ TEST_F(Http2ClientTest, SendsARequestAndReadsItsResponse) {
   request.keep_fields = true;
   server.answer = [](Connection& connection, const Asked& asked) {
     connection.respond(asked.stream, 404,
-                       {{"content-type", "text/html"}, {"set-cookie", "a=1"}, {"set-cookie", "b=2"}, {"content-length", "4"},
+                       {{"content-type", "text/html"},
+                        {"set-cookie", "a=1"},
+                        {"set-cookie", "b=2"},
+                        {"content-length", "4"},
                         {"www-authenticate", "Basic realm=\"x\""}},
                        "gone");
   };
@@ -318,7 +323,9 @@ TEST_F(Http2ClientTest, DecodesAndStopsAtTheBodyLimit) {
     EXPECT_TRUE(response.truncated);
     EXPECT_LT(response.wire_bytes, 3'000'000u);
     request.body_limit = 1'000'000;
-    server.answer = [](Connection& connection, const Asked& asked) { connection.respond(asked.stream, 200, {}, "end"); };
+    server.answer = [](Connection& connection, const Asked& asked) {
+      connection.respond(asked.stream, 200, {}, "end");
+    };
     EXPECT_TRUE(co_await client.send(request, response));
     EXPECT_EQ(response.body, "end");
     EXPECT_EQ(client.connections_opened(), 1u);
@@ -356,13 +363,13 @@ TEST_F(Http2ClientTest, TellsWhatItSentAndGotAsHttp11WouldHaveIt) {
   request.body = "a=b";
   request.keep_wire = true;
   server.answer = [](Connection& connection, const Asked& asked) {
-    connection.respond(asked.stream, 404, {{"content-type", "text/plain"}, {"content-encoding", "gzip"}}, gzip("hello"));
+    connection.respond(asked.stream, 404, {{"content-type", "text/plain"}, {"content-encoding", "gzip"}},
+                       gzip("hello"));
   };
   ASSERT_TRUE(send());
   EXPECT_THAT(response.wire.request, ::testing::StartsWith("POST / HTTP/1.1\r\nHost: secure.test:"));
   EXPECT_THAT(response.wire.request, ::testing::EndsWith("\r\nContent-Length: 3\r\n\r\na=b"));
-  EXPECT_EQ(response.wire.head,
-            "HTTP/1.1 404 Not Found\r\ncontent-type: text/plain\r\ncontent-encoding: gzip\r\n\r\n");
+  EXPECT_EQ(response.wire.head, "HTTP/1.1 404 Not Found\r\ncontent-type: text/plain\r\ncontent-encoding: gzip\r\n\r\n");
   EXPECT_EQ(response.wire.coded_body, gzip("hello"));
   EXPECT_EQ(response.body, "hello");
 }
@@ -544,14 +551,16 @@ TEST_F(Http2ClientTest, TellsWhyAServerEndedTheConnection) {
   };
   const Error error = error_of_send();
   EXPECT_EQ(error.code, Errc::network);
-  EXPECT_THAT(error.message,
-              HasSubstr("the server ended the HTTP/2 connection: ENHANCE_YOUR_CALM, \"too\\nfast\""));
+  EXPECT_THAT(error.message, HasSubstr("the server ended the HTTP/2 connection: ENHANCE_YOUR_CALM, \"too\\nfast\""));
 }
 
 TEST_F(Http2ClientTest, TellsWhyAServerGoesBeforeItLooksAtAnything) {
-  server.answer = [](Connection& connection, const Asked&) { connection.goaway(0, NGHTTP2_ENHANCE_YOUR_CALM, "too fast"); };
-  EXPECT_THAT(error_of_send().message, HasSubstr("the server refused the HTTP/2 stream 4 times: the server ended the HTTP/2 "
-                                                 "connection: ENHANCE_YOUR_CALM, \"too fast\""));
+  server.answer = [](Connection& connection, const Asked&) {
+    connection.goaway(0, NGHTTP2_ENHANCE_YOUR_CALM, "too fast");
+  };
+  EXPECT_THAT(error_of_send().message,
+              HasSubstr("the server refused the HTTP/2 stream 4 times: the server ended the HTTP/2 "
+                        "connection: ENHANCE_YOUR_CALM, \"too fast\""));
 }
 
 TEST_F(Http2ClientTest, GoesOnByHttp11WhereTheServerWantsThat) {
@@ -570,20 +579,19 @@ TEST_F(Http2ClientTest, GoesOnByHttp11WhereTheServerWantsThat) {
 
 TEST_F(Http2ClientTest, GoesOnByHttp11HoweverTheServerSaysThatItWantsThat) {
   using Say = std::function<void(Connection&, const Asked&)>;
-  const Say ways[] = {
-      [](Connection& connection, const Asked&) { connection.goaway(0, NGHTTP2_HTTP_1_1_REQUIRED); },
-      [](Connection& connection, const Asked&) {
-        connection.goaway(0, NGHTTP2_HTTP_1_1_REQUIRED);
-        connection.close();
-      },
-      [](Connection& connection, const Asked& asked) {
-        connection.goaway(asked.stream, NGHTTP2_HTTP_1_1_REQUIRED);
-        connection.close();
-      },
-      [](Connection& connection, const Asked& asked) {
-        connection.head(asked.stream, 200, {{"content-type", "text/plain"}});
-        connection.reset(asked.stream, NGHTTP2_HTTP_1_1_REQUIRED);
-      }};
+  const Say ways[] = {[](Connection& connection, const Asked&) { connection.goaway(0, NGHTTP2_HTTP_1_1_REQUIRED); },
+                      [](Connection& connection, const Asked&) {
+                        connection.goaway(0, NGHTTP2_HTTP_1_1_REQUIRED);
+                        connection.close();
+                      },
+                      [](Connection& connection, const Asked& asked) {
+                        connection.goaway(asked.stream, NGHTTP2_HTTP_1_1_REQUIRED);
+                        connection.close();
+                      },
+                      [](Connection& connection, const Asked& asked) {
+                        connection.head(asked.stream, 200, {{"content-type", "text/plain"}});
+                        connection.reset(asked.stream, NGHTTP2_HTTP_1_1_REQUIRED);
+                      }};
   for (const Say& say : ways) {
     SCOPED_TRACE(&say - ways);
     server.protocol = "h2";
@@ -785,7 +793,8 @@ TEST_F(Http2ClientTest, GoesThroughAnHttpProxysTunnel) {
 TEST_F(Http2ClientTest, SharesNoConnectionBetweenRequestsOfDifferentWays) {
   const auto trusting = std::make_shared<const HttpWay>(HttpWay{.verifies = false});
   const auto patient = std::make_shared<const HttpWay>(HttpWay{.connect_timeout = std::chrono::seconds{30}});
-  const auto patient_and_trusting = std::make_shared<const HttpWay>(HttpWay{.verifies = false, .connect_timeout = std::chrono::seconds{30}});
+  const auto patient_and_trusting =
+      std::make_shared<const HttpWay>(HttpWay{.verifies = false, .connect_timeout = std::chrono::seconds{30}});
   with_client([&](HttpClient& client) -> Coro<void> {
     for (int i = 0; i < 2; ++i) {
       for (const auto& way : {std::shared_ptr<const HttpWay>(), trusting, patient, patient_and_trusting}) {

@@ -111,7 +111,8 @@ TEST_F(Http2SessionTest, ABodyBeforeItsHeadIsRefused) {
 TEST_F(Http2SessionTest, APushIsRefusedAndOneAfterTheServerHasHeardThatEndsTheSession) {
   // Host comes as :authority, and the stream's own head is another one.
   const std::string request = "\x82\x87\x84\x41\x01h";
-  receive(settings() + http2_frame(NGHTTP2_PUSH_PROMISE, NGHTTP2_FLAG_END_HEADERS, 1, std::string("\0\0\0\2", 4) + request));
+  receive(settings() +
+          http2_frame(NGHTTP2_PUSH_PROMISE, NGHTTP2_FLAG_END_HEADERS, 1, std::string("\0\0\0\2", 4) + request));
   EXPECT_THAT(sent, HasSubstr(http2_frame(NGHTTP2_RST_STREAM, 0, 2, std::string("\0\0\0\x08", 4))));
   EXPECT_FALSE(stream.answered);
   receive(http2_frame(NGHTTP2_SETTINGS, NGHTTP2_FLAG_ACK, 0, {}));
@@ -155,7 +156,8 @@ TEST_F(Http2SessionTest, AFloodOfFramesThatBringNothingEndsTheSession) {
 }
 
 TEST_F(Http2SessionTest, FieldsThatAreNoneArePassedOver) {
-  receive(settings() + headers(ok() + std::string("\0\3A B\1x\0\4etag\1y", 15), NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM));
+  receive(settings() +
+          headers(ok() + std::string("\0\3A B\1x\0\4etag\1y", 15), NGHTTP2_FLAG_END_HEADERS | NGHTTP2_FLAG_END_STREAM));
   // nghttp2 refuses names in upper case, and passes over other nonsense.
   EXPECT_NE(stream.end, Http2End::open);
 }

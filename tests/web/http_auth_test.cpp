@@ -1,4 +1,5 @@
-// HTTP authentication: challenges taken apart, the answers of RFC 7616 and RFC 7617, .netrc, and whom a session answers.
+// HTTP authentication: challenges taken apart, the answers of RFC 7616 and RFC 7617, .netrc, and whom a session
+// answers.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -44,7 +44,8 @@ TEST_F(HttpClientTest, SendsARequestAndReadsItsResponse) {
 TEST_F(HttpClientTest, ALargeBodyOfATypeThatIsNotWantedIsNotAwaitedAndItsConnectionIsClosed) {
   const std::vector<std::string> types = {"text/html"};
   request.wanted_types = types;
-  server.add(RawServer::Script{{{"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: 50000000\r\n\r\nPK"}, Then::silent}});
+  server.add(RawServer::Script{
+      {{"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Length: 50000000\r\n\r\nPK"}, Then::silent}});
   server.add("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello");
   with_client([&](HttpClient& client) -> Coro<void> {
     EXPECT_TRUE(co_await client.send(request, response));
@@ -90,7 +91,10 @@ TEST_F(HttpClientTest, SendsABodyWithItsLength) {
   const std::string& sent = server.requests().at(0);
   EXPECT_THAT(sent, ::testing::StartsWith("POST / HTTP/1.1\r\nHost: "));
   EXPECT_THAT(sent, ::testing::EndsWith("\r\nContent-Length: 300000\r\n\r\n" + request.body));
-  EXPECT_THAT(sent, HasSubstr("\r\nAccept-Encoding: gzip, br, zstd, deflate\r\naccept: application/json\r\nContent-Type: text/plain\r\n"));
+  EXPECT_THAT(
+      sent,
+      HasSubstr(
+          "\r\nAccept-Encoding: gzip, br, zstd, deflate\r\naccept: application/json\r\nContent-Type: text/plain\r\n"));
   EXPECT_THAT(sent, ::testing::Not(HasSubstr("Accept: text/html")));
 }
 

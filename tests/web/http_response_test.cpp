@@ -91,7 +91,8 @@ TEST(HttpResponse, LeavesTheConnectionReusableUnlessItsEndWasTheBodys) {
 TEST(HttpResponse, KeepsTheFieldsACrawlerAsksFor) {
   const Reading reading(with_length(
       "content-TYPE:  text/html; charset=utf-8 \r\nETag: W/\"1\"\r\nLast-Modified: Tue, 15 Nov 1994 12:45:26 GMT\r\n"
-      "Location: /next\r\nRetry-After: 120\r\nREFRESH: 0;url='x'\r\nX-Robots-Tag: noindex\r\nServer: x\r\nX-ROBOTS-TAG: bot: nofollow\r\n",
+      "Location: /next\r\nRetry-After: 120\r\nREFRESH: 0;url='x'\r\nX-Robots-Tag: noindex\r\nServer: "
+      "x\r\nX-ROBOTS-TAG: bot: nofollow\r\n",
       "body"));
   ASSERT_TRUE(reading.verdict);
   const HttpHeaders& headers = reading.response.headers;
@@ -208,7 +209,8 @@ TEST(HttpResponse, KeepsWhatCameOfABodyThatIsCutShort) {
 }
 
 TEST(HttpResponse, KeepsNoBytesThatAreNoText) {
-  const Reading reading(with_length("Content-Type: text/html\xa0\r\nETag: \"\xe9\"\r\nLast-Modified: \xff\r\nETag: \"a\"\r\n", "x"));
+  const Reading reading(
+      with_length("Content-Type: text/html\xa0\r\nETag: \"\xe9\"\r\nLast-Modified: \xff\r\nETag: \"a\"\r\n", "x"));
   ASSERT_TRUE(reading.verdict);
   EXPECT_EQ(reading.response.headers.content_type, "text/html\xef\xbf\xbd");
   EXPECT_EQ(reading.response.headers.etag, "\"a\"") << "one that cannot be stored is passed over";
@@ -274,7 +276,8 @@ TEST(HttpResponse, TakesABodyAsItIsThatHasNotTheCodingItNames) {
   std::string page = "<!doctype html><p>";
   while (page.size() < 3000) page += "text that nobody has coded, ";
   for (const char* coding : {"gzip", "br", "deflate", "zstd"}) {
-    const std::string wire = with_length("Content-Type: text/html\r\nContent-Encoding: " + std::string(coding) + "\r\n", page);
+    const std::string wire =
+        with_length("Content-Type: text/html\r\nContent-Encoding: " + std::string(coding) + "\r\n", page);
     for (const std::size_t piece : {std::size_t{1}, std::size_t{700}, std::string_view::npos}) {
       const Reading reading(wire, piece);
       ASSERT_TRUE(reading.verdict) << coding << ": " << reading.verdict.error().message;
@@ -284,14 +287,16 @@ TEST(HttpResponse, TakesABodyAsItIsThatHasNotTheCodingItNames) {
   }
   std::string damaged = gzip(page);
   damaged[12] ^= 0x55;
-  EXPECT_FALSE(is_noted(Reading(with_length("Content-Encoding: gzip\r\n", damaged)), HttpOddity::content_coding)) << "it begins as gzip does";
-  EXPECT_FALSE(is_noted(Reading(with_length("Content-Encoding: br\r\n", gzip(page))), HttpOddity::content_coding)) << "of another coding";
+  EXPECT_FALSE(is_noted(Reading(with_length("Content-Encoding: gzip\r\n", damaged)), HttpOddity::content_coding))
+      << "it begins as gzip does";
+  EXPECT_FALSE(is_noted(Reading(with_length("Content-Encoding: br\r\n", gzip(page))), HttpOddity::content_coding))
+      << "of another coding";
 }
 
 TEST(HttpResponse, NotesNothingOfWhatIsAllowed) {
   for (const std::string& wire :
-       {with_length("X:\r\nY:a  b \r\n", "hello"), std::string(kChunkedAnswer), std::string("HTTP/1.0 200 OK\r\n\r\nhello"),
-        std::string("HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello"),
+       {with_length("X:\r\nY:a  b \r\n", "hello"), std::string(kChunkedAnswer),
+        std::string("HTTP/1.0 200 OK\r\n\r\nhello"), std::string("HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello"),
         std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5 ; a=b\r\nhello\r\n00\r\n\r\n"),
         std::string("HTTP/1.1 999 Denied\r\nContent-Length: 0\r\n\r\n")}) {
     EXPECT_EQ(Reading(wire).response.oddities, 0) << wire;
@@ -475,9 +480,8 @@ TEST(HttpResponse, ABodyOfAnotherTypeThanIsWantedIsNotKept) {
 TEST(HttpResponse, OfALongBodyThatIsNotWantedNothingIsAwaited) {
   const HttpReaderLimits limits{.wanted_types = kHtmlAlone};
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\n";
-  for (const std::string& wire :
-       {head + "Content-Length: 50000000\r\n\r\n", head + "\r\n",
-        head + "Transfer-Encoding: chunked\r\n\r\n10000\r\n" + std::string(0x10000, 'x')}) {
+  for (const std::string& wire : {head + "Content-Length: 50000000\r\n\r\n", head + "\r\n",
+                                  head + "Transfer-Encoding: chunked\r\n\r\n10000\r\n" + std::string(0x10000, 'x')}) {
     const Reading reading(wire, 1000, false, limits);
     EXPECT_TRUE(reading.done) << wire.substr(0, 100);
     EXPECT_TRUE(reading.response.unwanted);
@@ -491,7 +495,8 @@ TEST(HttpResponse, WithoutATypeTheFirstBytesSayWhetherTheBodyIsWanted) {
     const Reading page(with_length("", "<!doctype html><p>" + std::string(5000, 'x')), piece, false, limits);
     EXPECT_FALSE(page.response.unwanted);
     EXPECT_EQ(page.response.body.size(), 5018u);
-    const Reading film(with_length("", std::string("\0\0\0 ftypisom", 12) + std::string(100'000, 'x')), piece, false, limits);
+    const Reading film(with_length("", std::string("\0\0\0 ftypisom", 12) + std::string(100'000, 'x')), piece, false,
+                       limits);
     EXPECT_TRUE(film.done);
     EXPECT_TRUE(film.response.unwanted);
     EXPECT_EQ(film.response.body, "");
@@ -504,7 +509,8 @@ TEST(HttpResponse, WithoutATypeTheFirstBytesSayWhetherTheBodyIsWanted) {
 
 TEST(HttpResponse, ThatABodyWhichNobodyWantsEndsTooSoonIsNoMatter) {
   const HttpReaderLimits limits{.wanted_types = kHtmlAlone};
-  const Reading reading("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100\r\n\r\nabc", 10, true, limits);
+  const Reading reading("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 100\r\n\r\nabc", 10, true,
+                        limits);
   EXPECT_TRUE(reading.verdict);
   EXPECT_TRUE(reading.response.unwanted);
   EXPECT_EQ(reading.response.damage, "");
@@ -525,8 +531,8 @@ TEST(HttpResponse, KeepsHeadAndCodedBodyAsTheyCameWhereThatIsAskedFor) {
     EXPECT_TRUE(whole.response.wire.is_coded);
     EXPECT_EQ(whole.response.body, "hello, world");
     const Reading in_chunks("\r\n" + head + chunks + "4\r\n" + packed.substr(0, 4) + "\r\n" +
-                                fmt::format("{:x}", packed.size() - 4) + "\r\n" +
-                                packed.substr(4) + "\r\n0\r\nX-Trailer: 1\r\n\r\n",
+                                fmt::format("{:x}", packed.size() - 4) + "\r\n" + packed.substr(4) +
+                                "\r\n0\r\nX-Trailer: 1\r\n\r\n",
                             piece, true, limits);
     EXPECT_EQ(in_chunks.response.wire.head, head + chunks) << "without blank lines before it; " << piece;
     EXPECT_EQ(in_chunks.response.wire.coded_body, packed) << "without the chunks";

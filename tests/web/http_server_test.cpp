@@ -1,5 +1,5 @@
-// What an HTTP server answers: to one request and to many on a connection, in one piece and in a stream, and for handlers that
-// go wrong. Its clients, well and ill behaved, are in http_server_clients_test.cpp.
+// What an HTTP server answers: to one request and to many on a connection, in one piece and in a stream, and for
+// handlers that go wrong. Its clients, well and ill behaved, are in http_server_clients_test.cpp.
 #include "argiope/web/http_server.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Requests with a way of their own among those of one client: other proxies, no proof of who the server is, less patience.
+// Requests with a way of their own among those of one client: other proxies, no proof of who the server is, less
+// patience.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,9 @@ std::shared_ptr<const HttpWay> way_by(const std::string& proxy, bool verifies = 
   return std::make_shared<const HttpWay>(HttpWay{.proxy = *Proxy::parse(proxy), .verifies = verifies});
 }
 std::shared_ptr<const HttpWay> way_of_trust() { return std::make_shared<const HttpWay>(HttpWay{.verifies = false}); }
-std::shared_ptr<const HttpWay> way_without_proxy() { return std::make_shared<const HttpWay>(HttpWay{.is_direct = true}); }
+std::shared_ptr<const HttpWay> way_without_proxy() {
+  return std::make_shared<const HttpWay>(HttpWay{.is_direct = true});
+}
 
 class HttpWayTest : public HttpClientTest {
  public:
@@ -59,7 +62,8 @@ TEST_F(HttpWayTest, SharesConnectionsOnlyWithTheSameWay) {
   for (int i = 0; i < 4; ++i) server.add({{{kHello}}, {{kHello}}});
   with_client([&](HttpClient& client) -> Coro<void> {
     for (int i = 0; i < 2; ++i) {
-      for (const auto& way : {std::shared_ptr<const HttpWay>(), way_by("http://" + at), way_by("http://ann:one@" + at), way_by("http://ann:two@" + at)}) {
+      for (const auto& way : {std::shared_ptr<const HttpWay>(), way_by("http://" + at), way_by("http://ann:one@" + at),
+                              way_by("http://ann:two@" + at)}) {
         const auto sent = co_await send_by(client, way);
         EXPECT_TRUE(sent) << sent.error().message;
       }
@@ -68,8 +72,10 @@ TEST_F(HttpWayTest, SharesConnectionsOnlyWithTheSameWay) {
   });
   ASSERT_EQ(server.requests().size(), 8u);
   for (const std::size_t i : {0u, 1u, 4u, 5u}) EXPECT_THAT(server.requests()[i], Not(HasSubstr("Proxy-Authorization")));
-  for (const std::size_t i : {2u, 6u}) EXPECT_THAT(server.requests()[i], HasSubstr("Proxy-Authorization: Basic YW5uOm9uZQ==\r\n"));
-  for (const std::size_t i : {3u, 7u}) EXPECT_THAT(server.requests()[i], HasSubstr("Proxy-Authorization: Basic YW5uOnR3bw==\r\n"));
+  for (const std::size_t i : {2u, 6u})
+    EXPECT_THAT(server.requests()[i], HasSubstr("Proxy-Authorization: Basic YW5uOm9uZQ==\r\n"));
+  for (const std::size_t i : {3u, 7u})
+    EXPECT_THAT(server.requests()[i], HasSubstr("Proxy-Authorization: Basic YW5uOnR3bw==\r\n"));
 }
 
 TEST_F(HttpWayTest, HasNoOtherProxyToTry) {
@@ -86,7 +92,8 @@ TEST_F(HttpWayTest, HasNoOtherProxyToTry) {
   request.way = way_by("socks5://ann:secret@127.0.0.1:1");
   const auto unreached = send();
   ASSERT_FALSE(unreached);
-  EXPECT_THAT(unreached.error().message, AllOf(StartsWith("proxy socks5://127.0.0.1:1: connect"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(unreached.error().message,
+              AllOf(StartsWith("proxy socks5://127.0.0.1:1: connect"), Not(HasSubstr("secret"))));
 }
 
 // A client's own proxies are its user's to name; those of requests are anybody's.
@@ -100,7 +107,8 @@ TEST_F(HttpWayTest, ItsProxyIsNoWayToPrivateAddresses) {
         const auto sent = send();
         ASSERT_FALSE(sent) << scheme << host << url;
         EXPECT_EQ(sent.error().code, Errc::refused);
-        EXPECT_THAT(sent.error().message, AllOf(StartsWith("proxy: "), HasSubstr("127.0.0.1"), Not(HasSubstr("secret"))));
+        EXPECT_THAT(sent.error().message,
+                    AllOf(StartsWith("proxy: "), HasSubstr("127.0.0.1"), Not(HasSubstr("secret"))));
         EXPECT_FALSE(response.connected);
       }
     }
@@ -205,7 +213,8 @@ TEST_F(TrustingWayTest, TwoRequestsToOneHostShareNoConnectionWhereOneVerifies) {
   const auto trusting_without_proxy = std::make_shared<const HttpWay>(HttpWay{.is_direct = true, .verifies = false});
   with_client([&](HttpClient& client) -> Coro<void> {
     for (int i = 0; i < 2; ++i) {
-      for (const auto& way : {std::shared_ptr<const HttpWay>(), way_of_trust(), way_without_proxy(), trusting_without_proxy}) {
+      for (const auto& way :
+           {std::shared_ptr<const HttpWay>(), way_of_trust(), way_without_proxy(), trusting_without_proxy}) {
         EXPECT_TRUE(co_await send_by(client, way));
       }
     }
@@ -222,7 +231,9 @@ TEST_F(TrustingWayTest, TrustsNoProxyForThat) {
     auto proxying = EventLoop::current().create_task(tunnel.serve());
     const auto sent = co_await client.send(request, response);
     EXPECT_FALSE(sent);
-    if (!sent) EXPECT_THAT(sent.error().message, AllOf(HasSubstr("proxy https://secure.test:"), HasSubstr("certificate refused")));
+    if (!sent)
+      EXPECT_THAT(sent.error().message,
+                  AllOf(HasSubstr("proxy https://secure.test:"), HasSubstr("certificate refused")));
     proxying.cancel();
   });
   tunnel.stop();
@@ -240,7 +251,8 @@ TEST_F(TrustingWayTest, GoesThroughATunnelOfItsOwnProxy) {
     auto proxying = EventLoop::current().create_task(tunnel.serve());
     const auto verified = co_await send_by(client, way_by(tunnel.url("http", "ann:secret")));
     EXPECT_FALSE(verified);
-    if (!verified) EXPECT_THAT(verified.error().message, AllOf(HasSubstr("certificate refused"), Not(HasSubstr("secret"))));
+    if (!verified)
+      EXPECT_THAT(verified.error().message, AllOf(HasSubstr("certificate refused"), Not(HasSubstr("secret"))));
     const auto sent = co_await send_by(client, way_by(tunnel.url("http", "ann:secret"), false));
     EXPECT_TRUE(sent) << sent.error().message;
     proxying.cancel();

@@ -1,11 +1,10 @@
 // HttpServer with TLS: who is served, who is told why not, and that a connection costs no more than it may.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
-#include <unistd.h>
-
 #include <fstream>
 #include <thread>
 

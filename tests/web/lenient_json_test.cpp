@@ -25,19 +25,22 @@ TEST(LenientJson, LeavesWhatIsStrictAsItIs) {
 
 TEST(LenientJson, HasAReplacementForHalfOfASurrogatePair) {
   EXPECT_EQ(read_leniently(R"({"a":"nice \ud83d","b":1})"), "{\"a\":\"nice \xef\xbf\xbd\",\"b\":1}");
-  EXPECT_EQ(read_leniently(R"(["\udE00\ud83d\ud83d\ude00\uD83Dx"])"), "[\"\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbdx\"]");
+  EXPECT_EQ(read_leniently(R"(["\udE00\ud83d\ud83d\ude00\uD83Dx"])"),
+            "[\"\xef\xbf\xbd\xef\xbf\xbd\xf0\x9f\x98\x80\xef\xbf\xbdx\"]");
   EXPECT_EQ(read_leniently(R"({"\ud83d":1})"), "{\"\xef\xbf\xbd\":1}");
 }
 
 TEST(LenientJson, PassesOverWrappingsCommentsAndMarks) {
   for (const char* text :
-       {"\xef\xbb\xbf{\"a\":1}", "<!-- {\"a\":1} -->", "//<![CDATA[\n{\"a\":1}\n//]]>", "\n// <![CDATA[\n{\"a\":1}\n// ]]>\n",
-        "/*<![CDATA[*/{\"a\":1}/*]]>*/", "/* <![CDATA[ */ {\"a\":1} /* ]]> */", "<![CDATA[{\"a\":1}]]>",
-        "<!--//--><![CDATA[//><!--\n{\"a\":1}\n//--><!]]>", "//<![CDATA[ {\"a\":1} //]]>", "// a comment\r\n{\"a\":1}",
-        "{\"a\":1 // one\n}", "{/* one */\"a\":1}", "{\"a\":1};", "{\xc2\xa0\"a\":1}", "{\"a\":1}\xe2\x80\xa8"}) {
+       {"\xef\xbb\xbf{\"a\":1}", "<!-- {\"a\":1} -->", "//<![CDATA[\n{\"a\":1}\n//]]>",
+        "\n// <![CDATA[\n{\"a\":1}\n// ]]>\n", "/*<![CDATA[*/{\"a\":1}/*]]>*/", "/* <![CDATA[ */ {\"a\":1} /* ]]> */",
+        "<![CDATA[{\"a\":1}]]>", "<!--//--><![CDATA[//><!--\n{\"a\":1}\n//--><!]]>", "//<![CDATA[ {\"a\":1} //]]>",
+        "// a comment\r\n{\"a\":1}", "{\"a\":1 // one\n}", "{/* one */\"a\":1}", "{\"a\":1};", "{\xc2\xa0\"a\":1}",
+        "{\"a\":1}\xe2\x80\xa8"}) {
     EXPECT_EQ(read_leniently(text), "{\"a\":1}") << text;
   }
-  EXPECT_EQ(read_leniently("{\"url\":\"http://x/<!--\",\"b\":\"/* ; */\",}"), "{\"url\":\"http://x/<!--\",\"b\":\"/* ; */\"}");
+  EXPECT_EQ(read_leniently("{\"url\":\"http://x/<!--\",\"b\":\"/* ; */\",}"),
+            "{\"url\":\"http://x/<!--\",\"b\":\"/* ; */\"}");
 }
 
 TEST(LenientJson, ForgivesWhatTemplatesWrite) {
@@ -60,8 +63,9 @@ TEST(LenientJson, IsNoReaderOfWhatIsNoJson) {
 }
 
 TEST(LenientJson, OfAnyPiecesIsMendedOnce) {
-  constexpr std::string_view kPieces[] = {"{", "}", "[", "]", ",", ":", "\"", "\\", "\\u", "d83d", "\\ude00", "//", "/*", "*/", "\n",
-                                          "<!--", "-->", "<![CDATA[", "]]>", "1", "-0", ".", "e9", "NaN", "true", ";", " ", "a"};
+  constexpr std::string_view kPieces[] = {
+      "{",  "}",    "[",   "]",         ",",   ":", "\"", "\\", "\\u", "d83d", "\\ude00", "//", "/*", "*/",
+      "\n", "<!--", "-->", "<![CDATA[", "]]>", "1", "-0", ".",  "e9",  "NaN",  "true",    ";",  " ",  "a"};
   Random random{5};
   for (int i = 0; i < 20'000; ++i) {
     std::string text;

@@ -27,7 +27,8 @@ TEST(LinkHeader, MayHaveSeveralLinks) {
 }
 
 TEST(LinkHeader, HasRelationsBetweenSpacesAndCommasWithinQuotes) {
-  EXPECT_EQ(canonical("</a>; rel=\"next,canonical\", </b>; rel=\"x, y\", </c>; rel=\" up\tcanonical \""), "/c") << "a comma is part of a word";
+  EXPECT_EQ(canonical("</a>; rel=\"next,canonical\", </b>; rel=\"x, y\", </c>; rel=\" up\tcanonical \""), "/c")
+      << "a comma is part of a word";
   EXPECT_EQ(canonical("</a>; rel=canonical,next"), "/a") << "without quotes it ends the link";
   EXPECT_EQ(canonical("</a>; rel=up canonical; title=x"), "/a");
   EXPECT_EQ(canonical("</a>; rel=\"canonical\" x; title=y"), "/a");
@@ -40,15 +41,18 @@ TEST(LinkHeader, NamesThatOfThePageAlone) {
   }
   for (const char* anchor : {"\"#b\"", "\"/\"", "p", "http://h/d/p?q", "\"https://other.test/d/p?q\"", "\"http://\""}) {
     EXPECT_EQ(canonical("</a>; rel=canonical; anchor=" + std::string(anchor)), "") << anchor;
-    EXPECT_EQ(canonical("</a>; rel=canonical; anchor=" + std::string(anchor) + "; anchor=\"\", </b>; rel=canonical"), "/b") << anchor;
+    EXPECT_EQ(canonical("</a>; rel=canonical; anchor=" + std::string(anchor) + "; anchor=\"\", </b>; rel=canonical"),
+              "/b")
+        << anchor;
     EXPECT_EQ(canonical("</a>; rel=\"canonical\" x; anchor=" + std::string(anchor)), "") << anchor;
   }
 }
 
 TEST(LinkHeader, MayNameNone) {
-  for (const char* value : {"", "canonical", "<", "<>", "</a>", "</a>; rel", "</a>; rel=", "</a>; rel=\"", "</a; rel=canonical", "/a; rel=canonical",
-                            "</a>; rel=canonicals", "</a>; rel=next; rel=canonical", "</a>; rel=canonical; anchor=\"#b\"", "</a>, rel=canonical",
-                            "</a>; title=\"rel=canonical"}) {
+  for (const char* value :
+       {"", "canonical", "<", "<>", "</a>", "</a>; rel", "</a>; rel=", "</a>; rel=\"", "</a; rel=canonical",
+        "/a; rel=canonical", "</a>; rel=canonicals", "</a>; rel=next; rel=canonical",
+        "</a>; rel=canonical; anchor=\"#b\"", "</a>, rel=canonical", "</a>; title=\"rel=canonical"}) {
     EXPECT_EQ(canonical(value), "") << value;
   }
 }

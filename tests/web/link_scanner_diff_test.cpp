@@ -107,7 +107,8 @@ LinkSet parsed(std::string_view html) {
       continue;
     }
     const bool is_template = in_template || node->type == GUMBO_NODE_TEMPLATE;
-    for (unsigned i = children->length; i-- > 0;) ahead.push_back({static_cast<const GumboNode*>(children->data[i]), is_template});
+    for (unsigned i = children->length; i-- > 0;)
+      ahead.push_back({static_cast<const GumboNode*>(children->data[i]), is_template});
   }
   gumbo_destroy_output(&options, output);
   return out;

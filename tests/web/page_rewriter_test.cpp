@@ -22,7 +22,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 std::string_view name_of(ReferenceRole role) {
-  constexpr std::string_view kNames[] = {"link", "form", "image", "stylesheet", "script", "media", "object", "hint", "fixed"};
+  constexpr std::string_view kNames[] = {"link",  "form",   "image", "stylesheet", "script",
+                                         "media", "object", "hint",  "fixed"};
   return kNames[static_cast<std::size_t>(role)];
 }
 
@@ -42,12 +43,13 @@ std::vector<std::string> references_of(std::string_view html, std::string_view e
   EXPECT_EQ(read.found, references.found);
   std::vector<std::string> out;
   std::string same;
-  rewrite_page(html, references, encoding, {.as_file = false},
-               [&](std::string_view url, ReferenceRole role, std::string&) {
-                 out.push_back(fmt::format("{} {}", name_of(role), url));
-                 return Rewritten::as_it_was;
-               },
-               same);
+  rewrite_page(
+      html, references, encoding, {.as_file = false},
+      [&](std::string_view url, ReferenceRole role, std::string&) {
+        out.push_back(fmt::format("{} {}", name_of(role), url));
+        return Rewritten::as_it_was;
+      },
+      same);
   EXPECT_EQ(same, html);
   return out;
 }
@@ -58,13 +60,14 @@ std::string rewritten(std::string_view html, std::string_view prefix = "../m/", 
   PageReferences references;
   scan_references(html, references);
   std::string out;
-  rewrite_page(html, references, encoding, options,
-               [&](std::string_view url, ReferenceRole, std::string& text) {
-                 if (url.starts_with('#')) return Rewritten::as_it_was;
-                 text = std::string(prefix) + std::string(url);
-                 return what;
-               },
-               out);
+  rewrite_page(
+      html, references, encoding, options,
+      [&](std::string_view url, ReferenceRole, std::string& text) {
+        if (url.starts_with('#')) return Rewritten::as_it_was;
+        text = std::string(prefix) + std::string(url);
+        return what;
+      },
+      out);
   return out;
 }
 
@@ -79,18 +82,21 @@ TEST(PageReferences, AreLinksAndWhatAPageIsShownWith) {
 }
 
 TEST(PageReferences, OfLinkElementsAreOfTheKindThatTheirRelationSays) {
-  EXPECT_THAT(references_of("<link rel=stylesheet href=a><link rel='alternate stylesheet' href=b><link rel='shortcut icon' href=c>"
-                            "<link rel=preload as=font href=d><link rel=preload as=style href=e><link rel=next href=f>"
-                            "<link rel=prefetch href=g><link rel=canonical href=h><link rel=modulepreload href=i>"
-                            "<link href=j><link rel=preload as=image imagesrcset='k 1x, l 2x'><link rel=manifest href=m>"),
-              ElementsAre("stylesheet a", "stylesheet b", "image c", "object d", "stylesheet e", "link f", "hint g",
-                          "fixed h", "script i", "link j", "image k", "image l", "fixed m"));
+  EXPECT_THAT(
+      references_of(
+          "<link rel=stylesheet href=a><link rel='alternate stylesheet' href=b><link rel='shortcut icon' href=c>"
+          "<link rel=preload as=font href=d><link rel=preload as=style href=e><link rel=next href=f>"
+          "<link rel=prefetch href=g><link rel=canonical href=h><link rel=modulepreload href=i>"
+          "<link href=j><link rel=preload as=image imagesrcset='k 1x, l 2x'><link rel=manifest href=m>"),
+      ElementsAre("stylesheet a", "stylesheet b", "image c", "object d", "stylesheet e", "link f", "hint g", "fixed h",
+                  "script i", "link j", "image k", "image l", "fixed m"));
 }
 
 TEST(PageReferences, OfSourceSetsAreEachOfTheirCandidates) {
   EXPECT_THAT(references_of("<img srcset=\"a.png, b.png 2x,c.png 100w , d.png (x, y) 3x,e,f.png,\">"),
               ElementsAre("image a.png", "image b.png", "image c.png", "image d.png", "image e,f.png"));
-  EXPECT_THAT(references_of("<source srcset=',a , b'><img srcset=''><img srcset=' , '>"), ElementsAre("image a", "image b"));
+  EXPECT_THAT(references_of("<source srcset=',a , b'><img srcset=''><img srcset=' , '>"),
+              ElementsAre("image a", "image b"));
 }
 
 TEST(PageReferences, AreInStylesToo) {
@@ -106,15 +112,18 @@ TEST(PageReferences, AreInDrawings) {
 }
 
 TEST(PageReferences, AreInRefreshesAndPagesWithinPages) {
-  EXPECT_THAT(references_of("<meta http-equiv=refresh content='3; url=a'><meta http-equiv=Refresh content=\"0;URL='b'\">"
-                            "<meta http-equiv=refresh content=5><iframe srcdoc=\"<img src='c'><a href=&quot;d&quot;>\"></iframe>"),
-              ElementsAre("link a", "link b", "image c", "link d"));
+  EXPECT_THAT(
+      references_of(
+          "<meta http-equiv=refresh content='3; url=a'><meta http-equiv=Refresh content=\"0;URL='b'\">"
+          "<meta http-equiv=refresh content=5><iframe srcdoc=\"<img src='c'><a href=&quot;d&quot;>\"></iframe>"),
+      ElementsAre("link a", "link b", "image c", "link d"));
 }
 
 TEST(PageReferences, AreNotInCommentsScriptsAndText) {
-  EXPECT_THAT(references_of("<!-- <a href=a> --><script>'<img src=b>'</script><textarea><img src=c></textarea>"
-                            "<title><img src=d></title><p title='<img src=e>'><xmp><img src=f></xmp><![CDATA[<img src=g>]]>"),
-              IsEmpty());
+  EXPECT_THAT(
+      references_of("<!-- <a href=a> --><script>'<img src=b>'</script><textarea><img src=c></textarea>"
+                    "<title><img src=d></title><p title='<img src=e>'><xmp><img src=f></xmp><![CDATA[<img src=g>]]>"),
+      IsEmpty());
   EXPECT_THAT(references_of("<noscript><img src=a></noscript><template><img src=b></template>"),
               ElementsAre("image a", "image b"));
 }
@@ -185,7 +194,8 @@ TEST(PageRewriter, NeutralisesBasesAndPolicies) {
 
 TEST(PageRewriter, DropsIntegrityBesideAFileAlone) {
   const std::string_view page =
-      "<script integrity=\"sha384-x\" src=a crossorigin></script><link rel=stylesheet crossorigin='anonymous' href=b integrity=y>";
+      "<script integrity=\"sha384-x\" src=a crossorigin></script><link rel=stylesheet crossorigin='anonymous' href=b "
+      "integrity=y>";
   EXPECT_EQ(rewritten(page), "<script  src=\"../m/a\" ></script><link rel=stylesheet  href=\"../m/b\" >");
   EXPECT_EQ(rewritten(page, "https://x/", {}, "UTF-8", Rewritten::elsewhere),
             "<script integrity=\"sha384-x\" src=\"https://x/a\" crossorigin></script>"
@@ -213,8 +223,9 @@ TEST(PageRewriter, KeepsThePagesOwnEncoding) {
 }
 
 TEST(PageRewriter, RewritesPagesWithinPages) {
-  EXPECT_EQ(rewritten("<iframe srcdoc='<a href=\"a\">&amp;amp;</a><base href=b>'></iframe>", "m/"),
-            "<iframe srcdoc='&lt;a href=&quot;m/a&quot;&gt;&amp;amp;&lt;/a&gt;&lt;base href=&quot;&quot;&gt;'></iframe>");
+  EXPECT_EQ(
+      rewritten("<iframe srcdoc='<a href=\"a\">&amp;amp;</a><base href=b>'></iframe>", "m/"),
+      "<iframe srcdoc='&lt;a href=&quot;m/a&quot;&gt;&amp;amp;&lt;/a&gt;&lt;base href=&quot;&quot;&gt;'></iframe>");
   EXPECT_EQ(rewritten("<iframe srcdoc='<p>&amp;amp;'></iframe>"), "<iframe srcdoc='<p>&amp;amp;'></iframe>");
   std::string nested = "<a href=x>";
   for (int depth = 0; depth < 8; ++depth) {
@@ -226,10 +237,19 @@ TEST(PageRewriter, RewritesPagesWithinPages) {
 }
 
 TEST(PageRewriter, ChangesNothingWhereEveryUrlStays) {
-  const std::vector<std::string> pieces = {"<a href=",  "<img srcset='", "<style>",  "</style>", "url(",      ")",      "'",
-                                           "\"",        ">",            "<!--",     "-->",      "<script>",  "</script>", "a&amp;b",
-                                           "\xff",      "<svg>",        "</svg>",   "style=",   "<base href=", " ",    "/",
-                                           "integrity=", "\r\n",        "<meta http-equiv=refresh content='1;url=", "srcdoc=\"", "<iframe "};
+  const std::vector<std::string> pieces = {"<a href=",    "<img srcset='",
+                                           "<style>",     "</style>",
+                                           "url(",        ")",
+                                           "'",           "\"",
+                                           ">",           "<!--",
+                                           "-->",         "<script>",
+                                           "</script>",   "a&amp;b",
+                                           "\xff",        "<svg>",
+                                           "</svg>",      "style=",
+                                           "<base href=", " ",
+                                           "/",           "integrity=",
+                                           "\r\n",        "<meta http-equiv=refresh content='1;url=",
+                                           "srcdoc=\"",   "<iframe "};
   Random random(14);
   for (int round = 0; round < 20'000; ++round) {
     std::string page;
@@ -240,13 +260,14 @@ TEST(PageRewriter, ChangesNothingWhereEveryUrlStays) {
       PageReferences references;
       scan_references(html, references);
       std::string out;
-      rewrite_page(html, references, "UTF-8", {},
-                   [](std::string_view url, ReferenceRole, std::string& text) {
-                     if (url.starts_with("http://x/")) return Rewritten::as_it_was;
-                     text = "http://x/" + std::to_string(url.size());
-                     return Rewritten::elsewhere;
-                   },
-                   out);
+      rewrite_page(
+          html, references, "UTF-8", {},
+          [](std::string_view url, ReferenceRole, std::string& text) {
+            if (url.starts_with("http://x/")) return Rewritten::as_it_was;
+            text = "http://x/" + std::to_string(url.size());
+            return Rewritten::elsewhere;
+          },
+          out);
       return out;
     };
     const std::string once = absolute(page);
@@ -269,17 +290,20 @@ TEST(PageRewriter, LeavesRealPagesAsTheyAre) {
 }
 
 TEST(PageRewriter, VisitsTheAssets) {
-  const std::string_view html = "<a href=a><img src=b srcset='c 1x'><style>@import 'd'</style><link rel=canonical href=e>"
-                                "<iframe srcdoc='<img src=f>'></iframe><script src=' g '></script><form action=h>";
+  const std::string_view html =
+      "<a href=a><img src=b srcset='c 1x'><style>@import 'd'</style><link rel=canonical href=e>"
+      "<iframe srcdoc='<img src=f>'></iframe><script src=' g '></script><form action=h>";
   PageReferences references;
   scan_references(html, references);
   std::vector<std::string> found;
-  visit_assets(html, references, "UTF-8",
-               [&](std::string_view url, ReferenceRole role) { found.push_back(fmt::format("{} {}", name_of(role), url)); });
+  visit_assets(html, references, "UTF-8", [&](std::string_view url, ReferenceRole role) {
+    found.push_back(fmt::format("{} {}", name_of(role), url));
+  });
   EXPECT_THAT(found, ElementsAre("image b", "image c", "stylesheet d", "image f", "script g"));
   found.clear();
-  visit_style_assets("@import 'a'; b{c:url( d )} e{f:url()}",
-                 [&](std::string_view url, ReferenceRole role) { found.push_back(fmt::format("{} {}", name_of(role), url)); });
+  visit_style_assets("@import 'a'; b{c:url( d )} e{f:url()}", [&](std::string_view url, ReferenceRole role) {
+    found.push_back(fmt::format("{} {}", name_of(role), url));
+  });
   EXPECT_THAT(found, ElementsAre("stylesheet a", "object d"));
 }
 
@@ -336,13 +360,14 @@ TEST(KeptReferences, SayNothingWhereTheyAreDamagedOrOfAnotherPage) {
 
 TEST(PageRewriter, RewritesStyleSheets) {
   std::string out;
-  rewrite_css("@charset \"UTF-8\";\n@import 'a';/* url(x) */b{c:url( \"d e\" ) url(f)}\n",
-              [](std::string_view url, ReferenceRole, std::string& text) {
-                if (url == "f") return Rewritten::as_it_was;
-                text = "m/" + std::to_string(url.size());
-                return Rewritten::here;
-              },
-              out);
+  rewrite_css(
+      "@charset \"UTF-8\";\n@import 'a';/* url(x) */b{c:url( \"d e\" ) url(f)}\n",
+      [](std::string_view url, ReferenceRole, std::string& text) {
+        if (url == "f") return Rewritten::as_it_was;
+        text = "m/" + std::to_string(url.size());
+        return Rewritten::here;
+      },
+      out);
   EXPECT_EQ(out, "@charset \"UTF-8\";\n@import 'm/1';/* url(x) */b{c:url( \"m/3\" ) url(f)}\n");
 }
 

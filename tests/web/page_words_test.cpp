@@ -1,4 +1,5 @@
-// What a page says, in numbers: which words it has, what does not count, and that nearly equal pages have nearly equal numbers.
+// What a page says, in numbers: which words it has, what does not count, and that nearly equal pages have nearly equal
+// numbers.
 #include "web/html/internal/page_words.hpp"
 
 #include <gtest/gtest.h>

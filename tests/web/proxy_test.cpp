@@ -89,7 +89,8 @@ std::string names(const std::vector<Proxy>& proxies) {
 }
 
 TEST(ProxyEnvironment, MayHaveSpaceAroundItsValues) {
-  EXPECT_EQ(names(from({{"http_proxy", " http://a:1\n"}}).for_http), names(from({{"http_proxy", "http://a:1"}}).for_http));
+  EXPECT_EQ(names(from({{"http_proxy", " http://a:1\n"}}).for_http),
+            names(from({{"http_proxy", "http://a:1"}}).for_http));
   EXPECT_TRUE(from({{"http_proxy", "  "}}).empty());
 }
 
@@ -118,7 +119,8 @@ TEST(ProxyEnvironment, LeavesLoopbackAloneAndNamesAVariableThatIsNoProxy) {
   EXPECT_EQ(bad.trouble_for_http, "") << "URLs by http need no proxy";
   EXPECT_FALSE(bad.looks_up_here("a.test")) << "the name is for a proxy's ears alone";
   const auto gnome = from({{"ALL_PROXY", "socks://127.0.0.1:9/"}});
-  EXPECT_THAT(gnome.trouble_for_http, HasSubstr("ALL_PROXY: proxy \"socks://127.0.0.1:9/\": scheme \"socks\" is not known"));
+  EXPECT_THAT(gnome.trouble_for_http,
+              HasSubstr("ALL_PROXY: proxy \"socks://127.0.0.1:9/\": scheme \"socks\" is not known"));
   EXPECT_EQ(gnome.trouble_for_https, gnome.trouble_for_http);
 }
 

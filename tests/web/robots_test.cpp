@@ -1,5 +1,5 @@
-// robots.txt, and robots directives in headers. Tests named Rfc9309 check a clause of that RFC (its number is above them);
-// those named Google what Google documents and does beyond it and we do too; those named Choice what is our own.
+// robots.txt, and robots directives in headers. Tests named Rfc9309 check a clause of that RFC (its number is above
+// them); those named Google what Google documents and does beyond it and we do too; those named Choice what is our own.
 #include "argiope/web/robots.hpp"
 
 #include <gtest/gtest.h>
@@ -284,7 +284,8 @@ TEST(Choice, CrawlDelayIsReadForTheGroupAndBounded) {
   EXPECT_EQ(RobotsRules::parse("User-agent: b\nCrawl-delay: 2\n", "a").crawl_delay(), std::nullopt);
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e9\n", "a").crawl_delay(),
             RobotsRules::kLongestCrawlDelay);
-  EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e400\n", "a").crawl_delay(), RobotsRules::kLongestCrawlDelay);
+  EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e400\n", "a").crawl_delay(),
+            RobotsRules::kLongestCrawlDelay);
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 1e-400\n", "a").crawl_delay(), 0s);
   EXPECT_EQ(RobotsRules::parse("User-agent: *\nCrawl-delay: 10s\nCrawl-delay: 2\n", "a").crawl_delay(), 10s);
   // For those named so far, as other records are no part of the group's making.

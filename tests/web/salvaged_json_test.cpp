@@ -20,8 +20,9 @@ std::string salvaged(std::string_view text) {
 }
 
 TEST(SalvagedJson, IsFoundAmongOtherText) {
-  for (const char* text : {"var x = {\"a\":1};", "({\"a\":1})", "json {\"a\":1} hello", "---\n{\"a\":1}\n", "<br />\n<b>Warning</b>: x in <b>/a</b>\n{\"a\":1}",
-                           "{\"a\":1}<br>", "# one\n{\"a\":1}", "<![CDATA[<![CDATA[{\"a\":1}]]]]><![CDATA[>]]>", "\"{\\\"a\\\":1}\"", "{\\\"a\\\":1}",
+  for (const char* text : {"var x = {\"a\":1};", "({\"a\":1})", "json {\"a\":1} hello", "---\n{\"a\":1}\n",
+                           "<br />\n<b>Warning</b>: x in <b>/a</b>\n{\"a\":1}", "{\"a\":1}<br>", "# one\n{\"a\":1}",
+                           "<![CDATA[<![CDATA[{\"a\":1}]]]]><![CDATA[>]]>", "\"{\\\"a\\\":1}\"", "{\\\"a\\\":1}",
                            "{&amp;amp;quot;a&amp;amp;quot;:1}"}) {
     EXPECT_EQ(salvaged(text), "{\"a\":1}") << text;
   }
@@ -44,7 +45,8 @@ TEST(SalvagedJson, MayHaveOtherQuotesOrNone) {
 }
 
 TEST(SalvagedJson, MayHaveQuotesWithinItsStrings) {
-  EXPECT_EQ(salvaged(R"({"a":"24" TV","b":"say "hi" to","c":["5" disk","x"]})"), R"({"a":"24\" TV","b":"say \"hi\" to","c":["5\" disk","x"]})");
+  EXPECT_EQ(salvaged(R"({"a":"24" TV","b":"say "hi" to","c":["5" disk","x"]})"),
+            R"({"a":"24\" TV","b":"say \"hi\" to","c":["5\" disk","x"]})");
   EXPECT_EQ(salvaged(R"({"a":"b "c", d","e":1})"), R"({"a":"b \"c\", d","e":1})");
 }
 
@@ -55,8 +57,10 @@ TEST(SalvagedJson, KnowsWordsOfOtherLanguages) {
 }
 
 TEST(SalvagedJson, OfAnyPiecesIsStrictOrNothing) {
-  constexpr std::string_view kPieces[] = {"{",    "}",   "[",   "]",    ",", ":", "\"", "'", "“", "\\", "\\u", "d83d", "\\\"", "//", "\n", "<!--", "<![CDATA[",
-                                          "]]>", "1,000", "-0", "{{", "}}", "e9", "NaN", "true", ";", " ", "a", "&quot;", "\xff"};
+  constexpr std::string_view kPieces[] = {"{",         "}",   "[",     "]",    ",",      ":",   "\"", "'",
+                                          "“",         "\\",  "\\u",   "d83d", "\\\"",   "//",  "\n", "<!--",
+                                          "<![CDATA[", "]]>", "1,000", "-0",   "{{",     "}}",  "e9", "NaN",
+                                          "true",      ";",   " ",     "a",    "&quot;", "\xff"};
   Random random{5};
   for (int i = 0; i < 5'000; ++i) {
     std::string text;

@@ -66,7 +66,8 @@ TEST(ParameterNames, OfSessionsAreAListOfTheirOwn) {
   const std::vector<std::string> words = {"sessions"};
   const auto names = ParameterNames::parse(words);
   ASSERT_TRUE(names);
-  for (const char* name : {"PHPSESSID", "jsessionid", "ASPSESSIONIDQQCR", "sid", "osCsid"}) EXPECT_TRUE(names->contains(name)) << name;
+  for (const char* name : {"PHPSESSID", "jsessionid", "ASPSESSIONIDQQCR", "sid", "osCsid"})
+    EXPECT_TRUE(names->contains(name)) << name;
   EXPECT_FALSE(names->contains("utm_source"));
 }
 

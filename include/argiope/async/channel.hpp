@@ -1,7 +1,7 @@
 // Channel<T>: a queue between threads. Tasks of several loops put into it and get from it.
 //
-// One mutex guards the items and the lists of who waits. A task that waits on another loop is served under the mutex and
-// then woken by its own loop: those served in between are collected, so a burst costs each loop one wake-up.
+// One mutex guards the items and the lists of who waits. A task that waits on another loop is served under the mutex
+// and then woken by its own loop: those served in between are collected, so a burst costs each loop one wake-up.
 #pragma once
 
 #include <coroutine>
@@ -84,9 +84,9 @@ class ChannelCore : public std::enable_shared_from_this<ChannelCore> {
 // Suspends: put() while full, get() while empty.
 // Errors:   QueueFull, QueueEmpty from the _nowait forms; QueueShutDown after shutdown(). An item that could not be put
 //           is destroyed.
-// Cancel:   as Queue's: a put() that throws CancelledError has put nothing, a get() that does has taken nothing. A put()
-//           that was let in before, though its task does not know yet, returns normally: the task's next await throws,
-//           and a task without one ends as if it had not been cancelled.
+// Cancel:   as Queue's: a put() that throws CancelledError has put nothing, a get() that does has taken nothing. A
+//           put() that was let in before, though its task does not know yet, returns normally: the task's next await
+//           throws, and a task without one ends as if it had not been cancelled.
 // Order:    first in, first out; waiters of all loops together are served first come, first served.
 // Threads:  any. put() and get() are awaited by tasks; the other members need no loop. Items are moved, and never
 //           destroyed, with the mutex held. qsize(), empty() and full() are out of date when they return.

@@ -19,9 +19,9 @@
 #include "argiope/async/detail/frame_pool.hpp"
 #include "argiope/base/error.hpp"
 
-// A function that returns a Coro and has no co_await, co_return or co_yield is no coroutine, and runs off its end where it
-// has no return either. Compilers warn of that; from here on it is an error. Write co_return; at its end, or let a body
-// that awaits nothing return nothing (TaskGroup::run takes it).
+// A function that returns a Coro and has no co_await, co_return or co_yield is no coroutine, and runs off its end where
+// it has no return either. Compilers warn of that; from here on it is an error. Write co_return; at its end, or let a
+// body that awaits nothing return nothing (TaskGroup::run takes it).
 #pragma GCC diagnostic error "-Wreturn-type"
 
 // `= delete`, with what to do instead where the compiler can tell it.
@@ -65,7 +65,8 @@ inline constexpr bool kIsResult = false;
 template <class T>
 inline constexpr bool kIsResult<Result<T>> = true;
 
-// How a coroutine waits for one whose end may be its own end, too (or_return). Lives in the frame of the one that waits.
+// How a coroutine waits for one whose end may be its own end, too (or_return). Lives in the frame of the one that
+// waits.
 struct Gate {
   // The awaited coroutine has ended. Null: the one that waits goes on. Else it has ended by this, where it stands: its
   // promise. `free_awaited`: the awaited frame may be destroyed at once.
@@ -121,8 +122,8 @@ class PromiseBase {
   }
   // Null for a task's outermost coroutine; else only of one that is not awaited.
   Gate* gate() const noexcept { return (link_ & kGated) == 0 ? nullptr : reinterpret_cast<Gate*>(link_ & ~kFlags); }
-  // The coroutine's own place in the source; of a task's outermost one, where the task was made. Not of a coroutine that
-  // another has awaited.
+  // The coroutine's own place in the source; of a task's outermost one, where the task was made. Not of a coroutine
+  // that another has awaited.
   std::source_location created_at() const noexcept { return std::bit_cast<std::source_location>(link_ & ~kFlags); }
   // It ended by an exception, which its caller or its task takes.
   bool threw() const noexcept { return (link_ & kThrew) != 0; }
@@ -258,7 +259,10 @@ inline Coro<void> detail::Promise<void>::get_return_object() noexcept {
 namespace detail {
 
 template <class A>
-concept IsCoro = requires { typename A::value_type; } && std::same_as<A, Coro<typename A::value_type>>;
+concept IsCoro = requires {
+  typename A::value_type;
+}
+&&std::same_as<A, Coro<typename A::value_type>>;
 
 // A function that is called once is called as an rvalue where that is possible: what std::bind_front holds is moved.
 template <class F>
@@ -281,7 +285,9 @@ using ResultOfOneCall = std::invoke_result_t<CalledOnce<F>>;
 // Errors:   std::invalid_argument, at once, for an empty std::function or a null pointer. Exceptions of the call
 //           itself, before there is a Coro, are thrown from the task, and std::invalid_argument for an empty Coro.
 template <class F>
-concept CoroFunction = std::move_constructible<F> && requires { requires detail::IsCoro<detail::ResultOfOneCall<F>>; };
+concept CoroFunction = std::move_constructible<F> && requires {
+  requires detail::IsCoro<detail::ResultOfOneCall<F>>;
+};
 
 namespace detail {
 
@@ -307,9 +313,9 @@ ResultOfOneCall<F> keeping(F function) {
 }  // namespace detail
 
 // Deleted for functions that return a Coro where nobody would await it.
-#define ARGIOPE_NO_CORO_FUNCTION                                                                      \
-  ARGIOPE_DELETED(                                                                                    \
-      "what this function returns is a Coro, which nobody would await: make it a task, for example "  \
+#define ARGIOPE_NO_CORO_FUNCTION                                                                     \
+  ARGIOPE_DELETED(                                                                                   \
+      "what this function returns is a Coro, which nobody would await: make it a task, for example " \
       "loop.create_task(function), or by call_soon([&] { loop.create_task(function); })")
 
 }  // namespace argiope

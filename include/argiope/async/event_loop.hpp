@@ -1,5 +1,5 @@
-// EventLoop, with the futures and tasks that it runs. The class itself is in detail/event_loop.hpp, because future.hpp is
-// built on it: a program includes this header.
+// EventLoop, with the futures and tasks that it runs. The class itself is in detail/event_loop.hpp, because future.hpp
+// is built on it: a program includes this header.
 #pragma once
 
 #include "argiope/async/detail/event_loop.hpp"  // IWYU pragma: export

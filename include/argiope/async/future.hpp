@@ -24,8 +24,8 @@ namespace detail {
 
 enum class FutureState : std::uint8_t { pending, ready, failed, cancelled };
 
-// The part of a future that does not depend on its type: state, who waits, how often it is referred to. Small, because a
-// task is one and a program may have a million of them waiting.
+// The part of a future that does not depend on its type: state, who waits, how often it is referred to. Small, because
+// a task is one and a program may have a million of them waiting.
 class FutureCore {
  public:
   static void* operator new(std::size_t bytes) { return allocate_frame(bytes); }

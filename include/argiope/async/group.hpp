@@ -1,4 +1,5 @@
-// Running several coroutines at once: gather and TaskGroup, with asyncio's rules, and first_of, which keeps one of them.
+// Running several coroutines at once: gather and TaskGroup, with asyncio's rules, and first_of, which keeps one of
+// them.
 #pragma once
 
 #include <concepts>
@@ -114,8 +115,8 @@ using GatheredVector = std::conditional_t<std::is_void_v<T>, void, std::vector<M
 }  // namespace detail
 
 // Awaits all of them at once: coroutines, and awaitables such as queue.join(), as tasks that start when the gather is
-// awaited. Gives their values in the order given (nothing where awaiting gives nothing). The value of a Future or Task is
-// copied, or moved out of it when it cannot be copied.
+// awaited. Gives their values in the order given (nothing where awaiting gives nothing). The value of a Future or Task
+// is copied, or moved out of it when it cannot be copied.
 // Errors: the first exception any of them throws, at once; the others run on, and what they throw later is dropped. A
 //         cancelled one throws CancelledError. std::logic_error for a future of another loop.
 // Cancel: cancels them all, and throws CancelledError when all have ended.
@@ -242,21 +243,22 @@ std::variant<MonostateIfVoid<Ts>...> value_at(std::size_t index, std::tuple<Task
 }  // namespace detail
 
 // Awaits several at once and keeps the first that ends; the others are cancelled and have ended, too, when it returns.
-// They are tasks that start, in the order given, when first_of is awaited: coroutines, and awaitables such as queue.get().
+// They are tasks that start, in the order given, when first_of is awaited: coroutines, and awaitables such as
+// queue.get().
 //
 //   auto first = co_await first_of(orders.get(), stop.wait());
 //   if (Order* order = std::get_if<0>(&first)) …
 //
-// Gives:    the value of the first, at its place in the variant (index()); std::monostate where awaiting gives nothing. The
-//           value of a Future or Task is copied, or moved out of it when it cannot be copied.
+// Gives:    the value of the first, at its place in the variant (index()); std::monostate where awaiting gives nothing.
+//           The value of a Future or Task is copied, or moved out of it when it cannot be copied.
 // Errors:   what the first throws; CancelledError when that was cancelled by others. An exception of another meanwhile
 //           goes to the loop's exception handler. std::logic_error for a future of another loop; std::invalid_argument,
 //           before any starts, for an empty Coro.
-// Cancel:   cancels them all, and throws CancelledError when all have ended. Where one had ended before, or ends in spite of
-//           it, its outcome is given, and the caller's next await throws.
-// Order:    of those that could end in one turn the first to run wins. The others take nothing: an item, a permit or the
-//           lock that they had been handed goes back. Only the value of one that ends in spite of its cancellation (a
-//           put() that was let in, a coroutine that catches CancelledError) is dropped.
+// Cancel:   cancels them all, and throws CancelledError when all have ended. Where one had ended before, or ends in
+//           spite of it, its outcome is given, and the caller's next await throws.
+// Order:    of those that could end in one turn the first to run wins. The others take nothing: an item, a permit or
+//           the lock that they had been handed goes back. Only the value of one that ends in spite of its cancellation
+//           (a put() that was let in, a coroutine that catches CancelledError) is dropped.
 // Lifetime: a Future or Task that loses is cancelled: shield() it to have it go on.
 // Threads:  the loop's own.
 template <Awaitable... As>

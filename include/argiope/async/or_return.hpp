@@ -97,8 +97,8 @@ class [[nodiscard("or_return does nothing until it is awaited")]] ResultOrReturn
 
 }  // namespace detail
 
-// `T value = co_await or_return(coro)` in a coroutine that returns a Coro<Result<U>>: awaits `coro` and gives the value of
-// its Result. When that is an error, the awaiting coroutine returns the error: as by
+// `T value = co_await or_return(coro)` in a coroutine that returns a Coro<Result<U>>: awaits `coro` and gives the value
+// of its Result. When that is an error, the awaiting coroutine returns the error: as by
 // `co_return std::unexpected(…)`, its variables are destroyed, innermost first, before its own caller runs on, and no
 // catch block sees it. In a coroutine that returns something else it does not compile.
 //

@@ -23,9 +23,9 @@
 namespace argiope {
 namespace detail {
 
-// Each of these keeps the items of a queue in its own order. A *place* is when an item came, among those that were handed
-// out: pop(place) tells it, next_place() gives one to an item that is handed to a getter without being stored, and
-// put_back() returns an item to where it was, in O(log n) (LifoItems: O(n)).
+// Each of these keeps the items of a queue in its own order. A *place* is when an item came, among those that were
+// handed out: pop(place) tells it, next_place() gives one to an item that is handed to a getter without being stored,
+// and put_back() returns an item to where it was, in O(log n) (LifoItems: O(n)).
 
 template <class T>
 class FifoItems {

@@ -15,8 +15,8 @@ namespace argiope {
 namespace detail {
 
 // For as long as it lives, SIGINT cancels `main`; a second one stops the loop, and a third has its default effect
-// again. Does nothing where SIGINT is handled or ignored already, and on other threads than the main one: as in asyncio,
-// one loop of a program with several is the one that Ctrl-C ends.
+// again. Does nothing where SIGINT is handled or ignored already, and on other threads than the main one: as in
+// asyncio, one loop of a program with several is the one that Ctrl-C ends.
 class InterruptGuard {
  public:
   InterruptGuard(EventLoop& loop, AnyTask main);
@@ -63,9 +63,9 @@ class Runner {
 
   // Runs `main` as a task to its end; what it returned or threw. May be called again: the loop stays the same, and
   // tasks that are left go on.
-  // Errors: KeyboardInterrupt when SIGINT came and `main` ended cancelled by it, or when a second SIGINT came before its
-  //         end (uncaught, it ends the process with status 130): on the process's main thread, since others leave SIGINT
-  //         alone. std::logic_error after close(), and from within a run, when `main` is dropped unrun; as
+  // Errors: KeyboardInterrupt when SIGINT came and `main` ended cancelled by it, or when a second SIGINT came before
+  //         its end (uncaught, it ends the process with status 130): on the process's main thread, since others leave
+  //         SIGINT alone. std::logic_error after close(), and from within a run, when `main` is dropped unrun; as
   //         EventLoop::run_until_complete.
   template <class T>
   T run(Coro<T> main, const std::source_location& where = std::source_location::current()) {
@@ -145,8 +145,8 @@ detail::FunctionValue<F> run(F main, const std::source_location& where = std::so
   return run(detail::keeping(std::move(main)), where);
 }
 template <class F>
-requires(std::is_invocable_v<F&> && !CoroFunction<F>)
-void run(F) ARGIOPE_DELETED("run takes a Coro, or a function that returns one: run(amain()), run(amain)");
+requires(std::is_invocable_v<F&> && !CoroFunction<F>) void run(F)
+    ARGIOPE_DELETED("run takes a Coro, or a function that returns one: run(amain()), run(amain)");
 // The same on `backend`: a VirtualBackend for simulated time.
 template <class T>
 T run(IoBackend& backend, Coro<T> main, const std::source_location& where = std::source_location::current()) {

@@ -80,14 +80,14 @@ class Stream {
   // Up to and with the next "\n", or what is left at the end. A line over the limit is dropped, as far as it has come,
   // and LimitOverrunError thrown, so that one may read on.
   Coro<std::string> read_line();
-  // Appends at least one byte and at most `n` to `buffer`; false only at the end of the stream, or for n = 0. For who asks
-  // again and again and then mostly has to wait: it saves the system call that would find nothing.
+  // Appends at least one byte and at most `n` to `buffer`; false only at the end of the stream, or for n = 0. For who
+  // asks again and again and then mostly has to wait: it saves the system call that would find nothing.
   Coro<bool> read_onto(std::string& buffer, std::size_t n);
   // True when the end has been reached and everything before it was read.
   bool at_eof() const;
-  // For who does something else than reading: calls `ended` once, from the loop, when the peer has ended its side or the
-  // connection is broken. The next read takes that back, and so does when_ended({}). Data that comes meanwhile is there
-  // for that read; behind 64 KiB of it the end is not seen. `ended` must not throw, and may destroy the stream.
+  // For who does something else than reading: calls `ended` once, from the loop, when the peer has ended its side or
+  // the connection is broken. The next read takes that back, and so does when_ended({}). Data that comes meanwhile is
+  // there for that read; behind 64 KiB of it the end is not seen. `ended` must not throw, and may destroy the stream.
   void when_ended(std::move_only_function<void()> ended);
 
   // Errors: std::length_error when unsent bytes would exceed write_limit; nothing of `bytes` is taken then. On a broken
@@ -109,11 +109,12 @@ class Stream {
   // Suspends until the descriptor is closed. Throws when something was written that could not be sent.
   Coro<void> wait_closed();
 
-  // Puts a layer such as TLS between this stream and its socket (async/internal/stream_layer.hpp): what is read and written
-  // from now on is what the layer makes of it, close() ends the layer first, and unsent bytes are counted as they are sent.
+  // Puts a layer such as TLS between this stream and its socket (async/internal/stream_layer.hpp): what is read and
+  // written from now on is what the layer makes of it, close() ends the layer first, and unsent bytes are counted as
+  // they are sent.
   // Suspends: until the layer is ready, which takes what the peer sends. Nothing is written meanwhile.
-  // Errors:   std::system_error: what the layer throws; connection_aborted when the stream ends before. The stream then has
-  //           no layer, and what is written goes to the peer as it is.
+  // Errors:   std::system_error: what the layer throws; connection_aborted when the stream ends before. The stream then
+  //           has no layer, and what is written goes to the peer as it is.
   // Cancel:   throws CancelledError; nothing but abort() makes sense then.
   Coro<void> start_layer(std::unique_ptr<detail::StreamLayer> layer);
 
@@ -191,9 +192,10 @@ class Server {
 // Errors: std::system_error (address in use, no permission); std::invalid_argument for what is no address.
 Server start_server(ConnectionHandler handler, const std::string& host, std::uint16_t port,
                     const ServerOptions& options = {});
-// Takes `fd`, a socket that listens already: one that a supervisor such as systemd keeps open while programs come and go. Where
-// it is a Unix socket, its path stays. `options.backlog` is the socket's own affair.
-// Errors: std::invalid_argument for a socket that does not listen; std::system_error. Whatever it throws, `fd` is closed.
+// Takes `fd`, a socket that listens already: one that a supervisor such as systemd keeps open while programs come and
+// go. Where it is a Unix socket, its path stays. `options.backlog` is the socket's own affair.
+// Errors: std::invalid_argument for a socket that does not listen; std::system_error. Whatever it throws, `fd` is
+// closed.
 Server start_server(ConnectionHandler handler, int fd, const ServerOptions& options = {});
 // As above, at a path. A socket that nobody answers at is replaced, and ours is removed when the server is closed.
 // `PATH.lock` beside it is locked meanwhile. Errors also: std::system_error, address in use, where another server

@@ -35,13 +35,13 @@ struct SubprocessOptions {
   std::string working_directory;
   // Makes the child the leader of a new session, out of reach of our terminal's signals.
   bool new_session = false;
-  // The child and all that descend from it end together, and with us, however we end (SIGKILL included): a small process
-  // between us and the child adopts what the child leaves behind, children that have left its session or have forked twice
-  // included, and kills it all when we are gone. The child leads a session of its own; signals go to its process group. When
-  // it has ended after SIGTERM, what is left of its tree is killed; SIGKILL kills all of the tree. A child that ends by
-  // itself may leave others behind on purpose: wait() waits for those, too; communicate() lets them live.
-  // It does not hold for what others start on the child's behalf (systemd-run, at, docker), nor for a descendant that has
-  // changed its user; and when the small process itself is killed, only the child dies with it.
+  // The child and all that descend from it end together, and with us, however we end (SIGKILL included): a small
+  // process between us and the child adopts what the child leaves behind, children that have left its session or have
+  // forked twice included, and kills it all when we are gone. The child leads a session of its own; signals go to its
+  // process group. When it has ended after SIGTERM, what is left of its tree is killed; SIGKILL kills all of the tree.
+  // A child that ends by itself may leave others behind on purpose: wait() waits for those, too; communicate() lets
+  // them live. It does not hold for what others start on the child's behalf (systemd-run, at, docker), nor for a
+  // descendant that has changed its user; and when the small process itself is killed, only the child dies with it.
   // Takes two descriptors more while the child runs.
   bool supervised = false;
   // For the pipes.
@@ -88,7 +88,8 @@ class Process {
   // Cancel: leaves the child as it is, and what it wrote in the streams; what of the input was sent is unknown.
   Coro<ProcessOutput> communicate(std::string input = {}, std::size_t limit = 64 * 1024 * 1024);
 
-  // The same, into `output` as it comes, for who looks at it meanwhile or wants what came before an error or a cancellation.
+  // The same, into `output` as it comes, for who looks at it meanwhile or wants what came before an error or a
+  // cancellation.
   Coro<void> communicate(std::string input, ProcessOutput& output, std::size_t limit);
 
   // Errors: std::system_error no_such_process when it has ended; invalid_argument for what is no signal.
@@ -112,7 +113,8 @@ Process create_subprocess_exec(const std::vector<std::string>& args, const Subpr
 // The same for a command line of /bin/sh. Never put into it what came from outside.
 Process create_subprocess_shell(const std::string& command, const SubprocessOptions& options = {});
 
-// Raises the soft limit of open files to the hard one, and gives it. Supervised children have the limit that was before.
+// Raises the soft limit of open files to the hard one, and gives it. Supervised children have the limit that was
+// before.
 // Threads: before others start.
 std::size_t raise_open_files_limit() noexcept;
 

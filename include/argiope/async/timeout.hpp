@@ -73,10 +73,10 @@ inline Timeout timeout(Duration limit) { return Timeout{saturating_add(EventLoop
 template <detail::NoDuration T>
 Timeout timeout(T) ARGIOPE_SAY_THE_UNIT;
 
-// Awaits `awaitable` for `limit` at most; then it is cancelled and TimeoutError thrown. A future or task is cancelled too:
-// shield() it to have it go on.
-// Nothing is lost at the deadline: an item or a permit that `awaitable` had been handed and had not run on with goes back,
-// as after any cancellation; and one that ends in spite of its cancellation gives its result.
+// Awaits `awaitable` for `limit` at most; then it is cancelled and TimeoutError thrown. A future or task is cancelled
+// too: shield() it to have it go on.
+// Nothing is lost at the deadline: an item or a permit that `awaitable` had been handed and had not run on with goes
+// back, as after any cancellation; and one that ends in spite of its cancellation gives its result.
 template <Awaitable A>
 Coro<AwaitValue<A>> wait_for(A awaitable, Duration limit) {
   Timeout timeout(saturating_add(EventLoop::current().time(), limit));

@@ -9,8 +9,8 @@
 
 namespace argiope {
 
-// "90s", "1h30m", "1.5h", "2w 3d", "250ms": numbers with the units w, d, h, m (or min), s, ms, us, ns. A bare number is seconds:
-// "90", "0.5". From 0 to 200 years.
+// "90s", "1h30m", "1.5h", "2w 3d", "250ms": numbers with the units w, d, h, m (or min), s, ms, us, ns. A bare number is
+// seconds: "90", "0.5". From 0 to 200 years.
 // Errors: invalid_input, quoting the text.
 Result<Duration> parse_span(std::string_view text);
 // The same, but more than 0.

@@ -39,10 +39,10 @@ struct HttpCallOptions {
 // A function for jobs whose payload is such a form. The result is {"status":200,"content_type":"…","body":"…"}, with
 // "truncated":true when the body was longer than what is kept. Redirects are not followed.
 //
-// Fails:  to be tried again by the queue's policy, with any other status and with every trouble of the network; not before
-//         what the server's Retry-After says. Buried at once when the payload is none of the above.
-// Waits:  where the transport's address guard refuses the address (`refused_waits`), which is no fault of the job: it is given back for five
-//         minutes, without an attempt, and the log says why.
+// Fails:  to be tried again by the queue's policy, with any other status and with every trouble of the network; not
+//         before what the server's Retry-After says. Buried at once when the payload is none of the above.
+// Waits:  where the transport's address guard refuses the address (`refused_waits`), which is no fault of the job: it
+//         is given back for five minutes, without an attempt, and the log says why.
 // Cancel: the connection is closed; what the server has made of the request stays.
 // `transport` outlives the function and its runs.
 JobFunction as_http_call(HttpTransport& transport, HttpCallOptions options = {});

@@ -55,8 +55,8 @@ inline constexpr double kAutothrottleTarget = 0.5;
 // whoever crawls a site finds every page of it. Nothing of this is done to seeds and to other hosts than the crawl's;
 // redirects are followed as they are, but not into a trap.
 struct DuplicateOptions {
-  // The links of a page with the same bytes as another of its host, which was fetched before; and those of one with nearly the
-  // same words: whose simhash differs from another's in at most `near_distance` bits, up to 7.
+  // The links of a page with the same bytes as another of its host, which was fetched before; and those of one with
+  // nearly the same words: whose simhash differs from another's in at most `near_distance` bits, up to 7.
   bool skip_exact = false;
   bool skip_near = false;
   std::uint32_t near_distance = 3;
@@ -64,8 +64,8 @@ struct DuplicateOptions {
   bool keep_simhashes = false;
   // The links of a page that names another URL in scope as its canonical one, which is fetched in its place.
   bool canonical = false;
-  // Parameters that are taken out of links before they are followed: names, beginnings ("utm_*"), and the lists "tracking" and
-  // "sessions" (docs/crawl-duplicates.md).
+  // Parameters that are taken out of links before they are followed: names, beginnings ("utm_*"), and the lists
+  // "tracking" and "sessions" (docs/crawl-duplicates.md).
   std::vector<std::string> strip_parameters;
   // Take out those, too, without which a site's pages were seen to say the same (docs/crawl-duplicates.md).
   bool learn_parameters = false;
@@ -104,8 +104,9 @@ struct CrawlOptions {
   std::vector<Url> seeds;
 
   // --- what belongs to the crawl
-  // Domains or hosts that are in scope beside the seeds' own hosts; a domain includes its subdomains. Whatever the scheme
-  // and the port: http://h:8080/ is in scope where https://h/ is. With a port ("example.org:8080") on that port alone.
+  // Domains or hosts that are in scope beside the seeds' own hosts; a domain includes its subdomains. Whatever the
+  // scheme and the port: http://h:8080/ is in scope where https://h/ is. With a port ("example.org:8080") on that port
+  // alone.
   std::vector<std::string> whitelist;
   // The domains that the seeds' owners have registered are in scope, with their subdomains: of www.example.co.uk
   // example.co.uk.
@@ -114,24 +115,25 @@ struct CrawlOptions {
   std::vector<std::uint16_t> ports;
 
   // --- which of the URLs in scope are followed; seeds, and what they redirect to, always are
-  // Patterns: globs and regular expressions behind "re:" (docs/crawl.md). Nothing that fits one of `exclude`; and only what
-  // fits one of `include`, unless there are none.
+  // Patterns: globs and regular expressions behind "re:" (docs/crawl.md). Nothing that fits one of `exclude`; and only
+  // what fits one of `include`, unless there are none.
   std::vector<std::string> include, exclude;
   // Only paths that begin with one of these; empty: all.
   std::vector<std::string> path_prefixes;
   // On hosts of seeds only what is in a seed's folder or below: up to the last slash of its path.
   bool no_parent = false;
-  // By how the path's last segment ends, in lower case and without the dot ("pdf", "tar.gz"). With `accept_extensions` only
-  // these, and names without an extension; nothing of `reject_extensions`.
+  // By how the path's last segment ends, in lower case and without the dot ("pdf", "tar.gz"). With `accept_extensions`
+  // only these, and names without an extension; nothing of `reject_extensions`.
   std::vector<std::string> accept_extensions, reject_extensions;
-  // Media types, in lower case, "application/pdf" or "text/*": of others no body is read, but of HTML pages, for their links.
+  // Media types, in lower case, "application/pdf" or "text/*": of others no body is read, but of HTML pages, for their
+  // links.
   // Empty: all. A URL that ends like another type is asked by HEAD first.
   std::vector<std::string> accept_types;
 
-  // --- sitemaps and feeds: what they list is followed as links are, at the depth of the file. Of known pages those are asked again
-  // that have changed by its word since they were fetched.
-  // Read the sitemaps that robots.txt of each host in scope names, or else those at the usual places. Hosts of seeds are asked in
-  // each run.
+  // --- sitemaps and feeds: what they list is followed as links are, at the depth of the file. Of known pages those are
+  // asked again that have changed by its word since they were fetched.
+  // Read the sitemaps that robots.txt of each host in scope names, or else those at the usual places. Hosts of seeds
+  // are asked in each run.
   bool sitemaps = false;
   // Read the feeds that pages announce (`link rel=alternate`).
   bool feeds = false;
@@ -148,18 +150,19 @@ struct CrawlOptions {
   std::uint64_t quota = 0;
   // HEAD off-scope links, to learn whether they are broken.
   bool check_links = false;
-  // HEAD what pages are shown with, too: pictures, scripts, styles, and what styles refer to, on any host. Of a style sheet of
-  // the crawl's hosts the body is read.
+  // HEAD what pages are shown with, too: pictures, scripts, styles, and what styles refer to, on any host. Of a style
+  // sheet of the crawl's hosts the body is read.
   bool check_assets = false;
-  // GET what pages are shown with, for the sinks: counted apart from pages, whatever max_pages and the patterns of includes say,
-  // and not followed. Patterns of excludes, robots.txt and guards count for it, too.
+  // GET what pages are shown with, for the sinks: counted apart from pages, whatever max_pages and the patterns of
+  // includes say, and not followed. Patterns of excludes, robots.txt and guards count for it, too.
   Requisites requisites = Requisites::none;
-  // Note what fragments may name on the pages that are fetched; and on off-scope pages to which links with a fragment lead,
-  // which are fetched for that. Both need `keep_links`.
+  // Note what fragments may name on the pages that are fetched; and on off-scope pages to which links with a fragment
+  // lead, which are fetched for that. Both need `keep_links`.
   bool check_fragments = false;
   bool check_foreign_fragments = false;
-  // A run after one that has finished asks whether what that one has fetched has changed, and checks again what it has checked,
-  // unless `age` or `adaptive` says when. A run that goes on after one that has not finished asks what those before have not asked.
+  // A run after one that has finished asks whether what that one has fetched has changed, and checks again what it has
+  // checked, unless `age` or `adaptive` says when. A run that goes on after one that has not finished asks what those
+  // before have not asked.
   bool ask_again = false;
   // A checked link is checked again when that was longer ago than this, and when it is broken; nullopt: as `age` says.
   std::optional<Duration> check_age;
@@ -184,11 +187,12 @@ struct CrawlOptions {
   std::optional<Duration> delay;  // between the end of one request to a host and the start of the next
   // Requests a second to one host; nullopt: 5, or no limit where the host is a loopback address or `delay` is given.
   std::optional<double> rate;
-  // At hosts that look public the pace follows what answers take, within `rate` and 60 s between two requests: on average
-  // `autothrottle_target` requests are under way, less than 1: the host rests the remaining time. Answers that are errors never
-  // make it faster. nullopt: where neither `rate` nor `delay` are set.
+  // At hosts that look public the pace follows what answers take, within `rate` and 60 s between two requests: on
+  // average `autothrottle_target` requests are under way, less than 1: the host rests the remaining time. Answers that
+  // are errors never make it faster. nullopt: where neither `rate` nor `delay` are set.
   std::optional<bool> autothrottle;
-  double autothrottle_target = kAutothrottleTarget;  // more than 0; above 1 `per_host` is its next whole number, unless it is set
+  double autothrottle_target =
+      kAutothrottleTarget;        // more than 0; above 1 `per_host` is its next whole number, unless it is set
   std::uint32_t per_address = 8;  // requests under way at one public IP address, whatever its host names
   bool robots = true;
   // The Crawl-delay of robots.txt, and what earlier runs have left of rests. Off where no server is asked.
@@ -215,15 +219,15 @@ struct CrawlOptions {
   bool cookies = true;
   std::vector<Cookie> given_cookies;         // there from the start, before those that were saved
   std::vector<HttpCredentials> credentials;  // for servers that ask for a name and password
-  // Taken anew by each run, before anything else: Crawler::log_in(). Needs `cookies`. With it, with `given_cookies`, and in later
-  // runs that go on with those cookies, links that read as if they logged out are left out (Exclusion::logout), unless a pattern of
-  // `include` names them.
+  // Taken anew by each run, before anything else: Crawler::log_in(). Needs `cookies`. With it, with `given_cookies`,
+  // and in later runs that go on with those cookies, links that read as if they logged out are left out
+  // (Exclusion::logout), unless a pattern of `include` names them.
   std::optional<LoginStep> login;
 
   // Called with each answer, whatever its status, before it is written down that it came; not with those that are tried
-  // again, that have not changed (304), that are of a type that is not accepted, or that only told whether a link is broken.
-  // While it runs, its request still counts as under way. When the crawl is cancelled or killed meanwhile, the page comes
-  // again in the next run: at least once.
+  // again, that have not changed (304), that are of a type that is not accepted, or that only told whether a link is
+  // broken. While it runs, its request still counts as under way. When the crawl is cancelled or killed meanwhile, the
+  // page comes again in the next run: at least once.
   // Its exceptions are logged, counted, and kept with the URL; the page counts as done.
   // Threads: that of the shard that has fetched the page; with several, from several at a time.
   PageHandler on_page;
@@ -231,9 +235,9 @@ struct CrawlOptions {
   std::vector<std::shared_ptr<CrawlSink>> sinks;
 
   // --- pages as JavaScript makes them
-  // Renders the HTML pages of the crawl that were answered with 200: what it makes of them takes their body's place for links,
-  // on_page, the sinks (Exchange::rendered) and what is stored of the page. Opened before the first request and closed after
-  // the last, on the crawl's loop; a crawl with it has one shard. Null: pages are as they were fetched.
+  // Renders the HTML pages of the crawl that were answered with 200: what it makes of them takes their body's place for
+  // links, on_page, the sinks (Exchange::rendered) and what is stored of the page. Opened before the first request and
+  // closed after the last, on the crawl's loop; a crawl with it has one shard. Null: pages are as they were fetched.
   // A page's requests are sent as the crawl's own are: by robots.txt, at the pace of its host, past the same guard.
   // Requests to its own site go with the crawl's cookies, those to others without.
   std::shared_ptr<PageRenderer> renderer;
@@ -250,11 +254,12 @@ struct CrawlOptions {
   // --- the run
   // Fetch again what was fetched longer ago than this; nullopt: never again.
   std::optional<Duration> age;
-  // Each page has an interval of its own instead: `age`, or the middle of these, at first; shorter by half after a visit that found
-  // it changed, longer by half after one that did not. Kept in the store.
+  // Each page has an interval of its own instead: `age`, or the middle of these, at first; shorter by half after a
+  // visit that found it changed, longer by half after one that did not. Kept in the store.
   std::optional<RevisitBounds> adaptive;
-  // Fetch again within the run, too, and go on until stop(): what was fetched is due after its age or interval. A host that was given
-  // up is asked again after an hour, or the age where that is shorter. A URL to check is asked once. Needs `age` or `adaptive`.
+  // Fetch again within the run, too, and go on until stop(): what was fetched is due after its age or interval. A host
+  // that was given up is asked again after an hour, or the age where that is shorter. A URL to check is asked once.
+  // Needs `age` or `adaptive`.
   bool forever = false;
   std::optional<Duration> max_time;
   // Stop (resumably) when nothing was fetched for so long though work is waiting; nullopt: wait.
@@ -263,8 +268,8 @@ struct CrawlOptions {
   std::optional<Duration> linger;
   // Queued URLs held in memory; the others wait in the store.
   std::size_t queue_size = 100'000;
-  // The longest the crawler sleeps between two looks at its queue, whatever its deadlines say; and how often it looks for URLs
-  // that other programs have put into the database.
+  // The longest the crawler sleeps between two looks at its queue, whatever its deadlines say; and how often it looks
+  // for URLs that other programs have put into the database.
   Duration schedule_interval = std::chrono::seconds{1};
   // How long running requests may go on after stop().
   Duration drain_limit = std::chrono::seconds{10};

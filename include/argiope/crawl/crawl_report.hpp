@@ -24,12 +24,12 @@ struct InboxStats {
 };
 
 struct CrawlStats {
-  std::uint64_t pages = 0;    // responses with status 200 whose type is HTML
-  std::uint64_t fetched = 0;  // all responses but robots.txt
+  std::uint64_t pages = 0;       // responses with status 200 whose type is HTML
+  std::uint64_t fetched = 0;     // all responses but robots.txt
   std::uint64_t requisites = 0;  // those of them that pages are shown with: CrawlOptions::requisites
-  std::uint64_t urls = 0;     // known, those of earlier runs included
-  std::uint64_t bytes = 0;    // received, robots.txt included
-  std::uint64_t errors = 0;   // URLs given up without a usable response, and responses with status 400 and above
+  std::uint64_t urls = 0;        // known, those of earlier runs included
+  std::uint64_t bytes = 0;       // received, robots.txt included
+  std::uint64_t errors = 0;      // URLs given up without a usable response, and responses with status 400 and above
   std::uint64_t retries = 0;
   std::uint64_t handler_errors = 0;  // pages whose CrawlOptions::on_page has thrown
   std::uint64_t not_asked = 0;       // URLs passed over because their host was given up; the next run asks them
@@ -66,9 +66,10 @@ struct LostHost {
   std::uint64_t not_asked = 0;  // its URLs that were passed over
 };
 
-// A parameter of a site's URLs without which its links are followed, because it never changed a page (DuplicateOptions).
+// A parameter of a site's URLs without which its links are followed, because it never changed a page
+// (DuplicateOptions).
 struct LearnedParameter {
-  std::string site;            // "http://example.org:8080"
+  std::string site;  // "http://example.org:8080"
   std::string name;
   std::uint64_t pages = 0;     // that were met under two URLs which differ in it alone, and said the same
   std::uint64_t stripped = 0;  // links in this run
@@ -97,8 +98,8 @@ struct CrawlReport {
   CrawlStats stats;
   std::map<int, std::uint64_t> statuses;          // this run's
   std::map<std::string, std::uint64_t> failures;  // error name → URLs given up for it, this run's
-  // The first `kMostBroken` of the whole database, but for those to which nothing leads any more, as far as that is known. Of a
-  // run that checks links those of the crawl's own hosts come first.
+  // The first `kMostBroken` of the whole database, but for those to which nothing leads any more, as far as that is
+  // known. Of a run that checks links those of the crawl's own hosts come first.
   std::vector<BrokenLink> broken;
   std::uint64_t broken_count = 0;
   std::vector<LostHost> lost_hosts;  // the first `kMostLostHosts`, by name
@@ -106,11 +107,11 @@ struct CrawlReport {
   std::uint64_t broken_before = 0;  // those of them that an earlier run has asked, and this one has not
   // URLs of the whole database by the reason (UrlReason) for which this run leaves them out, or has them in part.
   std::map<std::string, std::uint64_t> left_out;
-  std::uint64_t waiting = 0;   // queued by runs with another scope or depth; they go on waiting
+  std::uint64_t waiting = 0;  // queued by runs with another scope or depth; they go on waiting
   // Known pages that were asked again, whole, because earlier runs have not kept of them what this one is to produce.
   std::uint64_t asked_for_outputs = 0;
-  // Pages that earlier runs have fetched, and that this one has left, so that they are not in what it has produced: by that, "archive",
-  // "records" or "rendered pages".
+  // Pages that earlier runs have fetched, and that this one has left, so that they are not in what it has produced: by
+  // that, "archive", "records" or "rendered pages".
   std::map<std::string, std::uint64_t> unseen;
   // Given up by several runs in a row: a run with a limit does not ask them yet, so that it gets on.
   std::uint64_t resting = 0;

@@ -36,20 +36,22 @@ struct Exchange {
   WallTime began;                // when the request was sent
   std::uint32_t depth = 0;       // of a page: links followed from a seed
   std::int64_t url_id = 0;       // of a page, check or requisite, in the database; else 0
-  bool asked_again = false;      // the body is cut short, or the page could not be rendered, and the URL is asked again or given up
+  bool asked_again =
+      false;  // the body is cut short, or the page could not be rendered, and the URL is asked again or given up
   // The page as JavaScript has made it, with its type and body in UTF-8; null where nothing was rendered.
   const HttpResponse* rendered = nullptr;
-  // For the project's own sinks: where the response's body, as it came, names URLs. Null where the crawl has not looked.
+  // For the project's own sinks: where the response's body, as it came, names URLs. Null where the crawl has not
+  // looked.
   const PageReferences* references = nullptr;
 
   // The response as readers of pages want it.
   const HttpResponse& page() const noexcept { return rendered != nullptr ? *rendered : response; }
 };
 
-// A crawl shows each exchange to its sinks (CrawlOptions::sinks), in their order, before its outcome goes to the database; and the
-// database commits no outcome before the sinks have kept what belongs to it. So a sink may gather, write in groups, and work on
-// a thread of its own, and whoever is killed loses nothing: what was not kept is fetched again by the next run. It may then
-// see an exchange twice.
+// A crawl shows each exchange to its sinks (CrawlOptions::sinks), in their order, before its outcome goes to the
+// database; and the database commits no outcome before the sinks have kept what belongs to it. So a sink may gather,
+// write in groups, and work on a thread of its own, and whoever is killed loses nothing: what was not kept is fetched
+// again by the next run. It may then see an exchange twice.
 //
 // Errors:  a sink that fails ends the crawl, which can be gone on with; its error is that of Crawler::report().
 // Threads: take() of each shard, from several at a time; keep() from the database's; the rest from any.
@@ -65,16 +67,17 @@ class CrawlSink {
   virtual std::size_t backlog() const noexcept { return 0; }
   // Waits until all that has been taken so far survives what the database's commits survive.
   virtual Result<void> keep() { return {}; }
-  // Where what it has kept ends, for its next run: stored in the commit that keep() was called for, or in a later one. Never more
-  // than what was kept. Any thread.
+  // Where what it has kept ends, for its next run: stored in the commit that keep() was called for, or in a later one.
+  // Never more than what was kept. Any thread.
   virtual std::optional<UrlNote> note() const { return std::nullopt; }
-  // Whether a URL that earlier runs have fetched is not among what the sink has kept: it is fetched again, whole. Asked at the
-  // opening of a crawl, and before a conditional request, and only if can_lack().
+  // Whether a URL that earlier runs have fetched is not among what the sink has kept: it is fetched again, whole. Asked
+  // at the opening of a crawl, and before a conditional request, and only if can_lack().
   virtual bool can_lack() const noexcept { return false; }
   virtual bool lacks(std::string_view) const { return false; }
-  // The name under which the database remembers which runs have shown their answers to the sink, or to one before it that has made
-  // the same: "archive/…", where what stands before the slash is told to users. URLs that another run has asked last
-  // are asked without validators, so that the sink sees them whole. Empty: it needs no more than what has changed.
+  // The name under which the database remembers which runs have shown their answers to the sink, or to one before it
+  // that has made the same: "archive/…", where what stands before the slash is told to users. URLs that another run has
+  // asked last are asked without validators, so that the sink sees them whole. Empty: it needs no more than what has
+  // changed.
   virtual std::string demand() const { return {}; }
   // Whether nothing is left of what earlier runs have shown it.
   virtual bool begins_anew() const noexcept { return false; }

@@ -23,7 +23,8 @@ namespace argiope {
 
 // One crawl, from open() to report().
 //
-// A sink of CrawlOptions::sinks relies on UrlStoreOptions::before_commit, which whoever opens the store sets to keep_all().
+// A sink of CrawlOptions::sinks relies on UrlStoreOptions::before_commit, which whoever opens the store sets to
+// keep_all().
 //
 // Threads: open() and report() from one thread while no shard works; work(i) on shard i's thread; stop(), stats()
 //          and cookies() from any thread.
@@ -33,8 +34,8 @@ class Crawler {
   static std::function<Result<std::vector<UrlNote>>()> keep_all(const std::vector<std::shared_ptr<CrawlSink>>& sinks);
 
   // `store` outlives the crawler. `seed` is all the chance there is: jitter of retries, and fingerprints.
-  // Throws std::invalid_argument when there are no seeds or no shards, when a pattern is none, for a login without cookies, and when it
-  // shall go on forever and nothing says when pages are due.
+  // Throws std::invalid_argument when there are no seeds or no shards, when a pattern is none, for a login without
+  // cookies, and when it shall go on forever and nothing says when pages are due.
   Crawler(CrawlOptions options, UrlStore& store, std::uint64_t seed, std::size_t shards = 1);
   ~Crawler();
 
@@ -42,7 +43,8 @@ class Crawler {
   // Errors: those of the store. Call once, before any work().
   Result<void> open(WallTime now);
 
-  // Takes the login step of the options over `transport`, on the running loop; without one, does nothing. Before any work().
+  // Takes the login step of the options over `transport`, on the running loop; without one, does nothing. Before any
+  // work().
   // Errors: those of argiope::log_in(). Suspends: for as long as that takes.
   Coro<Result<void>> log_in(HttpTransport& transport);
 

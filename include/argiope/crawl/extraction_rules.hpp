@@ -1,5 +1,5 @@
-// The data that are taken from pages: rules with fields, and Extractor, which applies them to a page. No crawl and no file is in
-// here: what crawls, projects and programs share.
+// The data that are taken from pages: rules with fields, and Extractor, which applies them to a page. No crawl and no
+// file is in here: what crawls, projects and programs share.
 #pragma once
 
 #include <cstddef>
@@ -43,16 +43,17 @@ struct FieldRule {
   //   jsonld:[TYPE]$PATH                 in the page's JSON-LD
   //   json:POINTER                       in a page that is JSON: /items/0/price (RFC 6901); "*" is each entry of a list
   //   readable:PART                      of the page's article: text, html, title, author, date or excerpt
-  //   page:PART                          url, status, depth, content_type, size, fetched_at, title, canonical, language,
-  //                                      description, headings, text or html
+  //   page:PART                          url, status, depth, content_type, size, fetched_at, title, canonical,
+  //                                      language, description, headings, text or html
   std::vector<std::string> sources;
   FieldType type = FieldType::text;
   // Of what css or xpath finds: this attribute, instead of the text.
   std::string attribute;
-  // RE2, on the text before it is converted: the first group, or all that matches, is the value; without a match there is none.
+  // RE2, on the text before it is converted: the first group, or all that matches, is the value; without a match there
+  // is none.
   std::string re;
-  bool all = false;       // a list of all values; else the first
-  bool required = false;  // a record without it is dropped
+  bool all = false;                     // a list of all values; else the first
+  bool required = false;                // a record without it is dropped
   std::optional<std::string> fallback;  // the value where there is none, as a page would write it
   char decimal = '\0';                  // of numbers: '.' or ','; else told by the number
   std::optional<bool> day_first;        // of dates such as 03/12/2026
@@ -62,8 +63,9 @@ struct ExtractionRule {
   std::string name;
   // Which pages: globs of URLs, or "re:" and a regular expression; none: all.
   std::vector<std::string> match;
-  // "css:…" or "xpath:…": each element it finds is a record of its own, and selectors of fields look within it. "json:…": each entry
-  // of the lists it leads to, and each object, and pointers of fields begin there. Empty: a page is one record.
+  // "css:…" or "xpath:…": each element it finds is a record of its own, and selectors of fields look within it.
+  // "json:…": each entry of the lists it leads to, and each object, and pointers of fields begin there. Empty: a page
+  // is one record.
   std::string each;
   std::vector<FieldRule> fields;
   // There is a record whatever is found, and `required` counts for nothing.
@@ -117,7 +119,8 @@ struct ExtractedRecords {
   std::vector<ExtractedRecord> records;
   std::vector<FieldTrouble> troubles;
   std::size_t dropped = 0;  // records that lack a required field
-  // Of each column, in how many records something was found, also of those that were dropped; default values do not count.
+  // Of each column, in how many records something was found, also of those that were dropped; default values do not
+  // count.
   std::vector<std::uint32_t> found;
 };
 
@@ -142,8 +145,8 @@ class Extractor {
   bool reads(std::string_view href, std::string_view content_type, std::string_view body) const;
 
   // A record of which no field has a value is none; default values do not count.
-  // Errors: those of Document::parse, and too_large where a selector takes too long on this page, or its values are too large together;
-  //         invalid_input for JSON that is none.
+  // Errors: those of Document::parse, and too_large where a selector takes too long on this page, or its values are too
+  //         large together; invalid_input for JSON that is none.
   //         The page has no records then.
   Result<ExtractedRecords> extract(const ExtractedPage& page) const;
 

@@ -50,24 +50,24 @@ struct ExtractionReport {
   std::vector<FieldReport> fields;
 };
 
-// A record begins with `url`, `fetched_at` (when it was asked for; RFC 3339, in milliseconds) and, where there are several rules,
-// `rule`. Records of a page are written together, in one piece. HTML and XML with status 200 are read, on threads of the sink;
-// what goes wrong with a page is counted and told, and fails nothing.
+// A record begins with `url`, `fetched_at` (when it was asked for; RFC 3339, in milliseconds) and, where there are
+// several rules, `rule`. Records of a page are written together, in one piece. HTML and XML with status 200 are read,
+// on threads of the sink; what goes wrong with a page is counted and told, and fails nothing.
 //
 //   auto extraction = ExtractionSink::open({.rules = rules, .output = "items.jsonl"});
 //   options.sinks.push_back(*extraction);
 //   auto crawl = LocalCrawl::open(std::move(options), setup);
 //   auto fits = (*extraction)->go_on_from((*crawl)->store());
 //
-// The database keeps with each commit how far the file has whole pages (note()). A run that goes on with both after a crash
-// cuts off what is behind, whose pages it fetches again, and leaves out those before it that are not done. So no page is lost, torn, or
-// written twice, after a power cut neither (`sync`). Standard output may get a page twice.
+// The database keeps with each commit how far the file has whole pages (note()). A run that goes on with both after a
+// crash cuts off what is behind, whose pages it fetches again, and leaves out those before it that are not done. So no
+// page is lost, torn, or written twice, after a power cut neither (`sync`). Standard output may get a page twice.
 //
 // Threads: as CrawlSink; open(), go_on_from() and the destructor while no crawl runs.
 class ExtractionSink final : public CrawlSink {
  public:
-  // Errors: those of Extractor::compile; io, disk_full, busy (another crawl writes the file), and wrong_format for a file with other
-  //         columns, or that no crawl has written.
+  // Errors: those of Extractor::compile; io, disk_full, busy (another crawl writes the file), and wrong_format for a
+  //         file with other columns, or that no crawl has written.
   static Result<std::shared_ptr<ExtractionSink>> open(const ExtractionOptions& options);
   ~ExtractionSink() override;
 
@@ -82,8 +82,8 @@ class ExtractionSink final : public CrawlSink {
   Result<void> finish() override;
   std::string demand() const override;
   bool begins_anew() const noexcept override;
-  // Of a run that is told to end: records that go to a pipe wait for their reader no longer than so from now on. Then their pages are
-  // not done, as when the run were killed. Any thread.
+  // Of a run that is told to end: records that go to a pipe wait for their reader no longer than so from now on. Then
+  // their pages are not done, as when the run were killed. Any thread.
   void give_up(Duration after) noexcept;
 
   // Of this run.

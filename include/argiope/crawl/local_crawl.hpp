@@ -57,11 +57,11 @@ class LocalCrawl {
   // Takes the login step of the options now, which run() would do first. Blocks. Errors: those of Crawler::log_in().
   Result<void> log_in();
 
-  // Crawls until nothing is left, a limit is met (max_time among them), or crawler().stop(): the first part on the caller's
-  // thread, the others on threads of their own. `beside` begins before it on the first one's loop, and is cancelled at the end.
-  // Blocks. Call once, and not within a running loop.
-  // Errors: the store's, when it failed; what was committed stays. Throws what `beside` throws, after the crawl has been
-  //         stopped for it, and std::system_error when the system refuses a thread.
+  // Crawls until nothing is left, a limit is met (max_time among them), or crawler().stop(): the first part on the
+  // caller's thread, the others on threads of their own. `beside` begins before it on the first one's loop, and is
+  // cancelled at the end. Blocks. Call once, and not within a running loop.
+  // Errors: the store's, when it failed; what was committed stays. Throws what `beside` throws, after the crawl has
+  //         been stopped for it, and std::system_error when the system refuses a thread.
   Result<CrawlReport> run(Coro<void> beside = {});
 
  private:
@@ -73,10 +73,11 @@ class LocalCrawl {
 // The whole of it: opens, crawls and closes.
 //
 //   CrawlOptions options{.seeds = {*Url::parse("https://example.org/")}};
-//   options.on_page = [](const Page& page) { std::printf("%d %s\n", page.status(), std::string(page.url.href()).c_str()); };
-//   Result<CrawlReport> report = crawl(std::move(options));
+//   options.on_page = [](const Page& page) { std::printf("%d %s\n", page.status(),
+//   std::string(page.url.href()).c_str()); }; Result<CrawlReport> report = crawl(std::move(options));
 //
-// Blocks, and errors: as LocalCrawl::open() and run(). Ctrl-C has its usual effect; with a database the next run goes on.
+// Blocks, and errors: as LocalCrawl::open() and run(). Ctrl-C has its usual effect; with a database the next run goes
+// on.
 Result<CrawlReport> crawl(CrawlOptions options, CrawlSetup setup = {});
 
 }  // namespace argiope

@@ -36,7 +36,8 @@ struct Page {
   bool is_html() const noexcept;
   // The body in UTF-8, whatever charset it came in.
   std::string text() const;
-  // Where its Refresh field leads, and all links of an HTML page in their order, those that the crawl does not follow too.
+  // Where its Refresh field leads, and all links of an HTML page in their order, those that the crawl does not follow
+  // too.
   // Cost: a pass over the page each time it is called.
   std::vector<PageLink> links() const;
 };

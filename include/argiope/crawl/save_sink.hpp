@@ -21,14 +21,15 @@ struct SaveOptions {
   std::string path;
   // Kept files survive a power cut.
   bool sync = true;
-  // Where the crawl begins. A mirror of a crawl that began on other hosts is not taken for this one's. Empty: that is not looked at.
+  // Where the crawl begins. A mirror of a crawl that began on other hosts is not taken for this one's. Empty: that is
+  // not looked at.
   std::vector<Url> seeds;
 };
 
-// Keeps pages and assets while the crawl runs, and at its end, or when it is told to, puts each into its file: DIR/host/path/name.html. Links to what is
-// saved lead to its file, through redirects too, and others to where they lead on the web. A run that goes on, or asks what has
-// changed, writes only the files that are not as they should be. Answers other than 200 are not saved, nor are bodies that were
-// cut short; what is gone (404, 410) is removed.
+// Keeps pages and assets while the crawl runs, and at its end, or when it is told to, puts each into its file:
+// DIR/host/path/name.html. Links to what is saved lead to its file, through redirects too, and others to where they
+// lead on the web. A run that goes on, or asks what has changed, writes only the files that are not as they should be.
+// Answers other than 200 are not saved, nor are bodies that were cut short; what is gone (404, 410) is removed.
 //
 //   auto mirror = SaveSink::open({.path = "site"}, random);
 //   options.sinks.push_back(*mirror);
@@ -37,16 +38,16 @@ struct SaveOptions {
 // Threads: as CrawlSink.
 class SaveSink final : public CrawlSink {
  public:
-  // Errors: io, disk_full, busy (another process writes the mirror), wrong_format (a folder with files that is no mirror, or one
-  // of another crawl), newer_version, corrupt.
+  // Errors: io, disk_full, busy (another process writes the mirror), wrong_format (a folder with files that is no
+  // mirror, or one of another crawl), newer_version, corrupt.
   static Result<std::shared_ptr<SaveSink>> open(const SaveOptions& options, Random random);
   ~SaveSink() override;
 
   Result<void> take(const Exchange& exchange) override;
   std::size_t backlog() const noexcept override;
   Result<void> keep() override;
-  // Makes the files of what was taken so far, while the crawl goes on: a crawl without end is to be browsed, too. Blocks for as long
-  // as that takes, from any thread. Errors: as finish(), whose turn it is then to tell them again.
+  // Makes the files of what was taken so far, while the crawl goes on: a crawl without end is to be browsed, too.
+  // Blocks for as long as that takes, from any thread. Errors: as finish(), whose turn it is then to tell them again.
   Result<void> build();
   // Makes the files. Errors: as open(), and wrong_format where a file that is not of this mirror is in the way.
   Result<void> finish() override;

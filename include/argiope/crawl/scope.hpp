@@ -37,7 +37,7 @@ enum class Exclusion : std::uint8_t {
   parameter,       // followed without the parameters that are taken out
   near_duplicate,  // as duplicate
   trap,            // of the shape of URLs whose pages were all copies
-  nesting,         // what a page is shown with, behind twenty files in a row: style sheets that import one another. Not stored
+  nesting,  // what a page is shown with, behind twenty files in a row: style sheets that import one another. Not stored
 };
 inline constexpr std::size_t kExclusions = 23;
 // As written in reports and databases, e.g. "off_scope".
@@ -57,8 +57,8 @@ class Scope {
   explicit Scope(const CrawlOptions& options);
   ~Scope();
 
-  // `seed`, a seed or what one has led to, redirects to `target`, which is one from now on: it is in scope, and so is its
-  // host if it is the same site by another name (is_same_site). True if something is in scope that was not.
+  // `seed`, a seed or what one has led to, redirects to `target`, which is one from now on: it is in scope, and so is
+  // its host if it is the same site by another name (is_same_site). True if something is in scope that was not.
   bool follow_seed(std::string_view seed, const Url& target);
   // From now on what reads as if it logged out is left out (`logout`), unless one of `include` names it.
   // Throws std::invalid_argument when a pattern is none.
@@ -72,10 +72,12 @@ class Scope {
   bool contains(const Url& url) const { return contains(url.href(), url.host()); }
   // Depth, length and repetition; not scope.
   Exclusion trap(std::string_view href, std::uint32_t depth) const;
-  // Why a URL that is off scope is not even to be checked: what trap() says, a pattern that excludes it, or `logout`. Else `none`.
+  // Why a URL that is off scope is not even to be checked: what trap() says, a pattern that excludes it, or `logout`.
+  // Else `none`.
   Exclusion bars_check(std::string_view href, std::uint32_t depth) const;
   // Where a URL of http or https stands, as Url spells it: `none`, `off_scope`, what the options leave out (`exclude`,
-  // `include`, `path_prefix`, `parent`, `extension`, `logout`), or what trap() says. A seed is always in scope. Parses nothing.
+  // `include`, `path_prefix`, `parent`, `extension`, `logout`), or what trap() says. A seed is always in scope. Parses
+  // nothing.
   Exclusion place_of(std::string_view href, std::uint32_t depth) const;
 
  private:
@@ -99,8 +101,9 @@ class Scope {
   std::unique_ptr<const UrlFilter> filter_;
   std::unique_ptr<const LogoutGuard> logout_;  // null: there is no login to guard
   bool no_parent_;
-  // With no_parent: of seeds, and of what they lead to. "example.org/docs/" of a host that a seed names, "/example.org/docs/" of
-  // the same site by whatever name. Which hosts are bounded is known before any seed has answered, and what is in a folder stays so.
+  // With no_parent: of seeds, and of what they lead to. "example.org/docs/" of a host that a seed names,
+  // "/example.org/docs/" of the same site by whatever name. Which hosts are bounded is known before any seed has
+  // answered, and what is in a folder stays so.
   TextSet folders_;
   TextSet hosts_of_seeds_;  // as they are given
   TextSet sites_of_seeds_;  // without "www."

@@ -17,8 +17,8 @@
 namespace argiope {
 
 struct WarcOptions {
-  // "site" or "site.warc.gz": the file site.warc.gz, each record packed for itself, and the index site.cdxj. "site.warc": not
-  // packed. An archive that is there is added to.
+  // "site" or "site.warc.gz": the file site.warc.gz, each record packed for itself, and the index site.cdxj.
+  // "site.warc": not packed. An archive that is there is added to.
   std::string path;
   // A file that has so many bytes is followed by another: site-00001.warc.gz, site-00002.warc.gz …; 0: there is one.
   std::uint64_t most_bytes = 0;
@@ -30,8 +30,9 @@ struct WarcOptions {
   std::vector<Url> seeds;
 };
 
-// Writes pages and robots.txt: a response record for each, or a revisit record when the archive has the same payload already, and
-// a request record. A check of a link is no capture, nor is a body of a type that is not wanted. A thread of its own digests, packs and writes.
+// Writes pages and robots.txt: a response record for each, or a revisit record when the archive has the same payload
+// already, and a request record. A check of a link is no capture, nor is a body of a type that is not wanted. A thread
+// of its own digests, packs and writes.
 //
 //   auto archive = WarcSink::open({.path = "site"}, clock, random);
 //   options.sinks.push_back(*archive);
@@ -39,9 +40,10 @@ struct WarcOptions {
 // Threads: as CrawlSink.
 class WarcSink final : public CrawlSink {
  public:
-  // The leavings of a killed run behind the last whole record are cut off, and a warning says so. `clock` outlives the sink.
-  // Errors: io, disk_full, busy (another process writes the archive), wrong_format (a file of that name is no WARC file),
-  // corrupt (a damaged record with others behind it).
+  // The leavings of a killed run behind the last whole record are cut off, and a warning says so. `clock` outlives the
+  // sink.
+  // Errors: io, disk_full, busy (another process writes the archive), wrong_format (a file of that name is no WARC
+  // file), corrupt (a damaged record with others behind it).
   static Result<std::shared_ptr<WarcSink>> open(const WarcOptions& options, const Clock& clock, Random random);
   ~WarcSink() override;
 

@@ -1,5 +1,5 @@
-// Document: an HTML page or XML text as a tree, and what selectors find in it. HTML is read as browsers read it; CSS and XPath see
-// one tree, so that a path copied from a browser's inspector means the same here.
+// Document: an HTML page or XML text as a tree, and what selectors find in it. HTML is read as browsers read it; CSS
+// and XPath see one tree, so that a path copied from a browser's inspector means the same here.
 //
 //   const auto titles = Selector::css("h1::text");
 //   const auto page = Document::parse(response.body, response.headers.content_type);
@@ -36,12 +36,13 @@ struct DocumentLimits {
 
 // A CSS selector or an XPath expression, ready for use.
 //
-// CSS is Selectors Level 3 and of Level 4 :is(), :where(), :not(), :has() and "[a=b i]"; and as parsel and Scrapy have it `::text`
-// and `::attr(name)` behind a selector, [a!=b] and :contains("text"). Classes and ids are compared as written, names of HTML's
-// elements and attributes in lower case. In XML "media|thumbnail" is the element that is written <media:thumbnail>.
+// CSS is Selectors Level 3 and of Level 4 :is(), :where(), :not(), :has() and "[a=b i]"; and as parsel and Scrapy have
+// it `::text` and `::attr(name)` behind a selector, [a!=b] and :contains("text"). Classes and ids are compared as
+// written, names of HTML's elements and attributes in lower case. In XML "media|thumbnail" is the element that is
+// written <media:thumbnail>.
 //
-// XPath is version 1.0, with has-class("a", "b") and re:test(text, pattern) beside. There are no namespaces: a name in XML is
-// what is written, its prefix included, and in HTML names are in lower case.
+// XPath is version 1.0, with has-class("a", "b") and re:test(text, pattern) beside. There are no namespaces: a name in
+// XML is what is written, its prefix included, and in HTML names are in lower case.
 //
 // Threads: any may use one at a time.
 class Selector {
@@ -86,14 +87,15 @@ class Match {
   std::optional<std::string_view> attribute(std::string_view name) const noexcept;
   // Of an element, all of them in their order.
   std::vector<std::pair<std::string_view, std::string_view>> attributes() const;
-  // Of an element, what it is called elsewhere: below Document::most_number(), for an element always the same, and no other's.
+  // Of an element, what it is called elsewhere: below Document::most_number(), for an element always the same, and no
+  // other's.
   std::optional<std::uint32_t> number() const noexcept;
-  // The element with its tags, or what is between them, as the HTML standard writes it (13.3), as XML for XML. Of what is no
-  // element its characters.
+  // The element with its tags, or what is between them, as the HTML standard writes it (13.3), as XML for XML. Of what
+  // is no element its characters.
   std::string outer_html() const;
   std::string inner_html() const;
-  // Where it begins: the byte of the document's text. nullopt for what is not in the text, such as a tbody that the parser
-  // has added, and for attributes and values.
+  // Where it begins: the byte of the document's text. nullopt for what is not in the text, such as a tbody that the
+  // parser has added, and for attributes and values.
   std::optional<std::size_t> position() const noexcept;
 
  private:
@@ -114,8 +116,8 @@ class Document {
  public:
   // `content_type` and the bytes themselves tell what they are: HTML unless it says XML, in the encoding that
   // detect_charset() finds.
-  // Errors: too_large, naming the limit; invalid_input for XML without an element. Whatever else is wrong with a text, there is
-  //         a tree of it.
+  // Errors: too_large, naming the limit; invalid_input for XML without an element. Whatever else is wrong with a text,
+  //         there is a tree of it.
   static Result<Document> parse(std::string_view bytes, std::string_view content_type,
                                 const DocumentLimits& limits = {});
   // UTF-8; what is not becomes U+FFFD.
@@ -144,8 +146,8 @@ class Document {
   Result<std::size_t> make_links_absolute(const Url* page);
   static constexpr std::size_t kMostLinkBytes = 64 * 1024 * 1024;
 
-  // In the order of the text. `within` is an element of this document: then what a CSS selector finds is that element or in it,
-  // as if there were nothing else, and an XPath expression begins at it ("//a" is everywhere, ".//a" in it).
+  // In the order of the text. `within` is an element of this document: then what a CSS selector finds is that element
+  // or in it, as if there were nothing else, and an XPath expression begins at it ("//a" is everywhere, ".//a" in it).
   // Errors: too_large when the selector would take too long on this page (kMostSteps).
   Result<std::vector<Match>> select(const Selector& selector, const Match* within = nullptr) const;
   // The same within several, which must be elements of this document: what is found in any of them, each once, and of

@@ -1,6 +1,6 @@
 // Book: what anyone may do with the jobs and schedules of a store. A process beside the owner opens one on the store: a
-// command that puts or cancels while a worker runs elsewhere, or while none does. The owner's own, Engine::book(), is the
-// same class, and knows besides what only an owner knows.
+// command that puts or cancels while a worker runs elsewhere, or while none does. The owner's own, Engine::book(), is
+// the same class, and knows besides what only an owner knows.
 #pragma once
 
 #include <cstdint>
@@ -90,19 +90,21 @@ struct JobOutput {
 
 using NamedCounts = std::pair<std::string, StateCounts>;
 
-// Times that go in and come out are the calendar's. Beside the owner a change is seen by him when he next looks at the store.
+// Times that go in and come out are the calendar's. Beside the owner a change is seen by him when he next looks at the
+// store.
 //
 // Suspends: until the effect is committed. Changes take effect in the order they are called.
 // Cancel:   cancelling the wait does not undo a change.
 // Errors:   those of the store; not_found for a queue, job or name that is not there; too_large for a payload above the
-//           queue's limit; refused for a queue at capacity whose policy is to refuse, and for a change that the job's state does
-//           not allow; invalid_input for what breaks the bounds of NewJob.
+//           queue's limit; refused for a queue at capacity whose policy is to refuse, and for a change that the job's
+//           state does not allow; invalid_input for what breaks the bounds of NewJob.
 // Lifetime: may be destroyed or moved at any moment, with calls under way: what has reached the store takes effect, the
 //           rest is answered with Errc::cancelled.
 // Threads:  the loop's own.
 class Book {
  public:
-  // Beside the owner of the store that `where` names, or while it has none. Blocks while files are opened, and waits for no owner.
+  // Beside the owner of the store that `where` names, or while it has none. Blocks while files are opened, and waits
+  // for no owner.
   // Errors: as open_store().
   static Coro<Result<Book>> open(std::string where, BookOptions options = {});
   // `store` was opened with any access, and outlives the book.
@@ -117,15 +119,15 @@ class Book {
   Result<void> close();
 
   // --- jobs come
-  // Each waits while its queue is full, where the queue's policy is to wait. The capacity of a queue is exact in the owner's book;
-  // beside the owner it is looked up, and those who put at the same moment may exceed it together.
+  // Each waits while its queue is full, where the queue's policy is to wait. The capacity of a queue is exact in the
+  // owner's book; beside the owner it is looked up, and those who put at the same moment may exceed it together.
   Coro<Result<PutReply>> put(NewJob job);
   // Each by itself: one that is refused keeps no other back. Errors: of the store, and then nothing was put.
   Coro<Result<std::vector<Result<PutReply>>>> put_each(std::vector<NewJob> jobs);
   // All or none, in one transaction.
   Coro<Result<std::vector<PutReply>>> put_all(std::vector<NewJob> jobs);
-  // The same, and then `completion`, which waits for all of them. With DependencyPolicy::run it runs when all have ended.
-  // The last reply is that of the completion job; its id names the batch.
+  // The same, and then `completion`, which waits for all of them. With DependencyPolicy::run it runs when all have
+  // ended. The last reply is that of the completion job; its id names the batch.
   Coro<Result<std::vector<PutReply>>> put_batch(std::vector<NewJob> jobs, NewJob completion);
 
   // --- jobs are changed
@@ -136,22 +138,24 @@ class Book {
   Coro<Result<void>> set_priority(JobId id, std::int32_t priority);
   Coro<Result<void>> set_due(JobId id, WallTime due_at);
   Coro<Result<void>> erase(JobId id);  // forget it, whatever it is, unless it runs
-  // Several: what became of each. Beside the owner they are one transaction. Change's times `at` and `calendar_at` are now.
+  // Several: what became of each. Beside the owner they are one transaction. Change's times `at` and `calendar_at` are
+  // now.
   Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
 
   // --- requests that are done once, however often they come
   // Puts or changes jobs unless a request of that key has come in the last day (kRequestsKept). A repetition of it gets
   // the answer that it had and does nothing; another request under its key is a mismatch, and does nothing. OnceReply
   // holds each job's outcome. One transaction; a request that fails as a whole is not remembered, and may be retried.
-  // Waits while there is no room for all of its jobs, where their queues' policies are to wait and they can hold so many.
+  // Waits while there is no room for all of its jobs, where their queues' policies are to wait and they can hold so
+  // many.
   Coro<Result<OnceReply>> once(OnceCall call);
 
   // --- to look at
   // The job of that number or name. Errors: not_found.
   Coro<Result<JobId>> find(std::string id_or_name);
   Coro<Result<JobRecord>> get(JobId id);
-  // Waits until there is more than is known, another run has begun, or the job has ended. Beside the owner it looks four times a
-  // second. Errors: not_found.
+  // Waits until there is more than is known, another run has begun, or the job has ended. Beside the owner it looks
+  // four times a second. Errors: not_found.
   Coro<Result<JobOutput>> output(JobId id, OutputLook look = {});
   // As Store::history.
   Coro<Result<std::vector<Attempt>>> history(JobId id);
@@ -160,15 +164,16 @@ class Book {
   // The same in slices, which may be shorter than the filter allows, or empty: until JobSlice::is_last. In the owner's
   // process those who go through much of the store take turns, with pauses while others put, lease or settle.
   Coro<Result<JobSlice>> look(JobFilter filter);
-  // By name; of `only` alone, where it is not empty. Delayed jobs whose time has come count as ready: the first 2,000 of a
-  // queue.
+  // By name; of `only` alone, where it is not empty. Delayed jobs whose time has come count as ready: the first 2,000
+  // of a queue.
   Coro<Result<std::vector<NamedCounts>>> counts(std::string only = {});
   // The same of those of `names` that are there: what is due is looked up in them alone.
   Coro<Result<std::vector<NamedCounts>>> counts_of(std::vector<std::string> names);
-  // Why a job does not run now. Of several reasons the first that holds: it runs; it has ended, is buried or waits for others; it is
-  // not due; nobody owns the store; the limits of its queue and key; no worker; others are ahead.
-  // Beside the owner the store tells of pauses, of what runs and of how many may; JobExplanation::owner_knows names what may
-  // also keep it and is not in the store: whether a worker takes jobs of its queue at all, rates, rests of its key.
+  // Why a job does not run now. Of several reasons the first that holds: it runs; it has ended, is buried or waits for
+  // others; it is not due; nobody owns the store; the limits of its queue and key; no worker; others are ahead.
+  // Beside the owner the store tells of pauses, of what runs and of how many may; JobExplanation::owner_knows names
+  // what may also keep it and is not in the store: whether a worker takes jobs of its queue at all, rates, rests of its
+  // key.
   Coro<Result<JobExplanation>> explain(JobId id);
 
   // --- queues
@@ -180,8 +185,8 @@ class Book {
   // It goes on by itself then, whoever owns it.
   Coro<Result<void>> pause(std::string queue, WallTime until);
   Coro<Result<void>> resume(std::string queue);
-  // Forgets it with its configuration; a put makes it anew. Errors: not_found; refused while there are jobs in it, those kept
-  // after their end included.
+  // Forgets it with its configuration; a put makes it anew. Errors: not_found; refused while there are jobs in it,
+  // those kept after their end included.
   Coro<Result<void>> erase_queue(std::string queue);
 
   // --- schedules

@@ -1,8 +1,8 @@
 // Engine: the owner of a store. It hands out its jobs under leases when they are due and allowed, most important first,
 // stores how they ended, and fires its schedules. Its book holds the calls that anyone may make.
 //
-// The store is the truth, this is the index: of each queue it keeps a bounded window in memory and reads on as the window
-// empties. A store has one owner at a time.
+// The store is the truth, this is the index: of each queue it keeps a bounded window in memory and reads on as the
+// window empties. A store has one owner at a time.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,19 @@ struct EngineOptions {
   std::size_t window = 20'000;
   // false: a put into a queue that was not made or configured before is an error.
   bool create_queues = true;
-  // Each takes some kilobytes of memory: beyond so many no more are made (refused). Half of them are made for one JobReach::who
-  // at most.
+  // Each takes some kilobytes of memory: beyond so many no more are made (refused). Half of them are made for one
+  // JobReach::who at most.
   std::size_t most_queues = std::numeric_limits<std::size_t>::max();
-  // Queues that do not count for that, and can always be made, by their names. Asked when one is made or configured; empty: none.
+  // Queues that do not count for that, and can always be made, by their names. Asked when one is made or configured;
+  // empty: none.
   std::function<bool(std::string_view name)> is_free_queue{};
   QueueConfig new_queue;  // the policy of queues made by a put
   // Jobs that were running when the owner before this one ended: true, it counts as an expiry of their lease, so that a
   // job which kills its process is buried in the end; false, they are run again as if they had not been leased.
   bool blame_old_leases = true;
-  // Leases of remote workers (LeaseCall::remote) outlive their owner: true, close() leaves them as they are, and the next owner
-  // goes on with them for a full lease time from its open(), with the same tokens. false: they end as all others do.
+  // Leases of remote workers (LeaseCall::remote) outlive their owner: true, close() leaves them as they are, and the
+  // next owner goes on with them for a full lease time from its open(), with the same tokens. false: they end as all
+  // others do.
   bool adopt_leases = true;
   // How often to look for what other processes have put into the store.
   Duration poll_interval = std::chrono::milliseconds{200};
@@ -58,11 +60,11 @@ struct EngineOptions {
 //
 // Suspends: where a Coro is returned, until the change is committed. Changes take effect in the order they are called.
 // Cancel:   cancelling the wait does not undo a change; a cancelled lease() takes nothing, or gives back.
-// Errors:   those of the store, after which nothing works any more but close(); not_found for a queue or job that does not
-//           exist; too_large for a payload above the queue's limit; refused for a queue at capacity; invalid_input for
-//           what breaks the bounds of NewJob.
-// Waits:    a store that is slow is waited for, and so is one that answers `busy`; meanwhile no lease runs out whose job has
-//           not been given yet, or whose end is on its way into the store.
+// Errors:   those of the store, after which nothing works any more but close(); not_found for a queue or job that does
+//           not exist; too_large for a payload above the queue's limit; refused for a queue at capacity; invalid_input
+//           for what breaks the bounds of NewJob.
+// Waits:    a store that is slow is waited for, and so is one that answers `busy`; meanwhile no lease runs out whose
+//           job has not been given yet, or whose end is on its way into the store.
 // Lifetime: may be moved, or destroyed at any moment, without close() and with calls under way, as when an exception
 //           unwinds. A call that is on its way into the store takes effect or does not, and every call that waits is
 //           answered: with its result, a lease with nothing, others with Errc::cancelled. Leases end as if the process
@@ -70,7 +72,8 @@ struct EngineOptions {
 // Threads:  the loop's own.
 class Engine {
  public:
-  // Opens the store that `where` names ("sqlite:FILE", "memory:"), which closes with the engine. Blocks while files are opened.
+  // Opens the store that `where` names ("sqlite:FILE", "memory:"), which closes with the engine. Blocks while files are
+  // opened.
   // Errors: as open_store(); busy when another process has owned it for `owner_limit`.
   static Coro<Result<Engine>> open(std::string where, EngineOptions options = {});
   // `store` was opened with StoreAccess::own and outlives the engine.
@@ -79,8 +82,8 @@ class Engine {
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
 
-  // Fires and hands out nothing more, gives back what is leased, waits until all that was asked is committed, and closes the
-  // store if it was opened by its name. To let runs of executors end first, call scheduler().shutdown().
+  // Fires and hands out nothing more, gives back what is leased, waits until all that was asked is committed, and
+  // closes the store if it was opened by its name. To let runs of executors end first, call scheduler().shutdown().
   Coro<Result<void>> close();
 
   // The store's jobs and schedules for anyone, as this owner knows them. Stays where it is when the engine moves.
@@ -98,26 +101,26 @@ class Engine {
   Result<void> wake_key(std::string_view queue, std::string_view key);
 
   // --- jobs run
-  // Waits until there is a job, and gives up to `most` that may start now. An empty answer: the engine closes. Queues that are
-  // not there are waited for, and not made; without create_queues they are an error (not_found).
+  // Waits until there is a job, and gives up to `most` that may start now. An empty answer: the engine closes. Queues
+  // that are not there are waited for, and not made; without create_queues they are an error (not_found).
   // Callers are served first come, first served; queues that have work share by their weights.
   Coro<Result<std::vector<LeasedJob>>> lease(LeaseCall call);
   // The same without waiting: perhaps nothing.
   Coro<Result<std::vector<LeasedJob>>> lease_now(LeaseCall call);
-  // Leases this job, if it waits for no other: a ready one before its turn, a delayed one before its time, a buried one as if it
-  // had been kicked. A pause, rates and rests do not hold it up; how many may run at once still counts, of its queue and key.
-  // `call` names the worker; its `queues` and `most` mean nothing. nullopt: it runs, has ended or waits for others, or as many
-  // run as may. Errors: not_found.
+  // Leases this job, if it waits for no other: a ready one before its turn, a delayed one before its time, a buried one
+  // as if it had been kicked. A pause, rates and rests do not hold it up; how many may run at once still counts, of its
+  // queue and key. `call` names the worker; its `queues` and `most` mean nothing. nullopt: it runs, has ended or waits
+  // for others, or as many run as may. Errors: not_found.
   Coro<Result<std::optional<LeasedJob>>> lease_job(JobId id, LeaseCall call);
   // False when the lease was lost before: nothing was done then, and no follow-up put.
-  // Errors: of a follow-up that cannot be put, as Book::put() would give it. The run is settled then, as a failed attempt
-  //         with that error, and none of its follow-ups is put.
+  // Errors: of a follow-up that cannot be put, as Book::put() would give it. The run is settled then, as a failed
+  //         attempt with that error, and none of its follow-ups is put.
   Coro<Result<bool>> settle(std::uint64_t token, Verdict verdict);
   // Several at once, each by itself: SettleReply::refused is settle()'s error. Errors: of the store.
   // Cancel: as of settle(); leases of which it had not come to hear go on.
   Coro<Result<std::vector<SettleReply>>> settle_each(std::vector<RunEnd> ends);
-  // Several, in one transaction with the memory of the request: see Book::once(). OnceReply::settlements has what became of each:
-  // `refused` is settle()'s error.
+  // Several, in one transaction with the memory of the request: see Book::once(). OnceReply::settlements has what
+  // became of each: `refused` is settle()'s error.
   Coro<Result<OnceReply>> settle_once(RequestKey key, std::vector<RunEnd> ends);
   // Extends the lease by its lease time from now; false when it is lost.
   bool renew(std::uint64_t token);
@@ -134,9 +137,9 @@ class Engine {
   Coro<Result<std::size_t>> end_leases(std::vector<std::uint64_t> tokens);
 
   // --- schedules come; Scheduler calls this for those that are due
-  // Store::fire: each by itself, and those that are accepted in one transaction. It waits for no room: an item is refused
-  // alone (refused) when a queue has not enough for all of its jobs, as it is for every other fault of its own (not_found,
-  // too_large, invalid_input). A stale one is no error: FireReply::fired.
+  // Store::fire: each by itself, and those that are accepted in one transaction. It waits for no room: an item is
+  // refused alone (refused) when a queue has not enough for all of its jobs, as it is for every other fault of its own
+  // (not_found, too_large, invalid_input). A stale one is no error: FireReply::fired.
   // Errors: of the store, and then nothing was fired.
   Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireCall> calls);
 

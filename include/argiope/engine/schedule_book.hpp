@@ -1,6 +1,6 @@
-// ScheduleBook: what anyone may do with the schedules of a store, whether or not an engine fires them: Book::schedules().
-// Beside the owner, a command adds or pauses while a scheduler runs elsewhere, or while none does; the scheduler sees its
-// changes when it next looks at the store.
+// ScheduleBook: what anyone may do with the schedules of a store, whether or not an engine fires them:
+// Book::schedules(). Beside the owner, a command adds or pauses while a scheduler runs elsewhere, or while none does;
+// the scheduler sees its changes when it next looks at the store.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ struct ScheduleStatus {
   std::string paused_by;     // while it is paused
   WallTime paused_at{};
 };
-// One line: {"name":…,"id":…,"next":…,"last":…,"runs":…,"missed":…,"active":…,"paused":…,"schedule":{…}}. Times in RFC 3339,
-// in the trigger's zone.
+// One line: {"name":…,"id":…,"next":…,"last":…,"runs":…,"missed":…,"active":…,"paused":…,"schedule":{…}}. Times in RFC
+// 3339, in the trigger's zone.
 std::string to_json(const ScheduleStatus& status);
 
 enum class ResumeFrom : std::uint8_t {
@@ -102,9 +102,9 @@ std::string to_json(const ScheduleExplanation& explanation);
 //
 // Suspends: until the effect is committed.
 // Cancel:   cancelling the wait does not undo a change.
-// Errors:   those of the store; not_found for a name that is not there; invalid_input for what breaks a bound; refused where
-//           said. An edit never makes a second schedule of a name, and never leaves one half done. Edits of the same schedule at
-//           the same moment all take effect, one after the other.
+// Errors:   those of the store; not_found for a name that is not there; invalid_input for what breaks a bound; refused
+//           where said. An edit never makes a second schedule of a name, and never leaves one half done. Edits of the
+//           same schedule at the same moment all take effect, one after the other.
 // Lifetime: as its Book.
 // Threads:  the loop's own.
 class ScheduleBook {
@@ -112,12 +112,12 @@ class ScheduleBook {
   struct State;
   explicit ScheduleBook(std::shared_ptr<State> state) noexcept;  // Book makes it
 
-  // Begins with the first planned time from now on; a date is due whenever it was. Errors: refused when there is one of that
-  // name and the policy is to fail.
+  // Begins with the first planned time from now on; a date is due whenever it was. Errors: refused when there is one of
+  // that name and the policy is to fail.
   Coro<Result<AddReply>> add(Schedule schedule, ConflictPolicy conflict = ConflictPolicy::fail);
-  // In one transaction; of those to be replaced that another process changes, or that come due, at that moment, in one that
-  // follows. With the policy to fail, one whose name is there is told of, and keeps no other back. Errors: invalid_input for
-  // one of them, and then none is added.
+  // In one transaction; of those to be replaced that another process changes, or that come due, at that moment, in one
+  // that follows. With the policy to fail, one whose name is there is told of, and keeps no other back. Errors:
+  // invalid_input for one of them, and then none is added.
   Coro<Result<std::vector<AddReply>>> add_all(std::vector<Schedule> schedules,
                                               ConflictPolicy conflict = ConflictPolicy::fail);
   Coro<Result<ScheduleStatus>> get(std::string name);
@@ -136,8 +136,8 @@ class ScheduleBook {
   // How many there were.
   Coro<Result<std::uint64_t>> remove_all();
   // Puts a run at once, whatever its trigger, pause and max_instances say, and leaves its planned times as they are.
-  // Errors: too_large for a payload above the queue's limit; of the owner refused for a queue without room, and not_found when
-  //         its executor or function is not there.
+  // Errors: too_large for a payload above the queue's limit; of the owner refused for a queue without room, and
+  //         not_found when its executor or function is not there.
   Coro<Result<JobId>> run_now(std::string name);
   // The fates of its last planned times, the newest first; at most kRunsKept.
   Coro<Result<std::vector<ScheduleRun>>> history(std::string name, std::size_t limit = 20);

@@ -40,9 +40,9 @@ struct ScheduleEvent {
   ScheduleEventKind kind{};
   WallTime at{};
   ScheduleId schedule = 0;
-  std::string_view name;    // of the schedule
-  // Of the job; of the other events of one schedule, that of its jobs: schedule_removed as it was, all else as it is now. Empty where
-  // that cannot be read, or where another process has removed it.
+  std::string_view name;  // of the schedule
+  // Of the job; of the other events of one schedule, that of its jobs: schedule_removed as it was, all else as it is
+  // now. Empty where that cannot be read, or where another process has removed it.
   std::string_view queue;
   JobId job = 0;            // job_…
   std::uint64_t run = 0;    // job_…: number of the entry in the schedule's history
@@ -53,8 +53,8 @@ struct ScheduleEvent {
   Duration jump{};          // calendar_jumped
 };
 
-// Called on the scheduler's loop when what it tells of is committed, for each schedule in the order it happened. The views
-// end with the call. It may add and remove listeners, itself too; what it throws is logged and counted
+// Called on the scheduler's loop when what it tells of is committed, for each schedule in the order it happened. The
+// views end with the call. It may add and remove listeners, itself too; what it throws is logged and counted
 // (Scheduler::listener_errors).
 using ScheduleListener = std::function<void(const ScheduleEvent&)>;
 

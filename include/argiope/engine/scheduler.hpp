@@ -1,9 +1,9 @@
 // Scheduler: the part of an engine that fires its store's schedules when they are due, each planned time at most once,
 // whatever happens to the process or the clock in between. Schedules are added and changed in the engine's book.
 //
-// A run is a job. Putting it, writing it into the schedule's history and moving the schedule on is one transaction of the
-// store, so that a crash at any instant neither loses nor doubles a run. In memory are, of each schedule, its id and when it
-// is due; all else is read when it fires.
+// A run is a job. Putting it, writing it into the schedule's history and moving the schedule on is one transaction of
+// the store, so that a crash at any instant neither loses nor doubles a run. In memory are, of each schedule, its id
+// and when it is due; all else is read when it fires.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ struct ExecutorOptions {
 // Suspends: until the effect is committed.
 // Errors:   as ScheduleBook.
 // Cancel:   cancelling the wait does not undo a change.
-// Lifetime: its engine's. It may end at any moment, without shutdown() and with calls under way: runs of its executors are
-//           cancelled, and run again later.
+// Lifetime: its engine's. It may end at any moment, without shutdown() and with calls under way: runs of its executors
+//           are cancelled, and run again later.
 // Threads:  the loop's own.
 class Scheduler {
  public:
@@ -78,8 +78,8 @@ class Scheduler {
   void start(bool paused = false);
   void pause();
   void resume();  // what has come due in between falls under the misfire policies
-  // Fires nothing more, for good; `wait` for the runs of its executors to end, or cancel them, to be run again later. While one
-  // that waits is under way, one that does not ends its waiting.
+  // Fires nothing more, for good; `wait` for the runs of its executors to end, or cancel them, to be run again later.
+  // While one that waits is under way, one that does not ends its waiting.
   Coro<Result<void>> shutdown(bool wait = true);
   SchedulerState state() const noexcept;
   std::optional<Error> failure() const;
@@ -91,8 +91,8 @@ class Scheduler {
   // An executor is a queue of that name with a Worker behind it. It works from its adding on, started or not.
   Coro<Result<void>> add_executor(std::string name, ExecutorOptions options = {});
   // For jobs that name `function` or, when that is empty, name none. As long as a schedule names a function
-  // that its executor has not, it is marked, and nothing of it is lost but what its misfire policy lets go. The executor
-  // "default", whose queue a schedule's jobs go to if nothing else is said, is made if it is not there.
+  // that its executor has not, it is marked, and nothing of it is lost but what its misfire policy lets go. The
+  // executor "default", whose queue a schedule's jobs go to if nothing else is said, is made if it is not there.
   Result<void> add_function(std::string executor, std::string function, JobFunction run);
   Coro<Result<void>> remove_executor(std::string name, bool wait = true);
   std::vector<std::string> executors() const;

@@ -53,13 +53,13 @@ class JobContext {
   std::uint64_t token() const noexcept { return leased_.token; }
   // How far it is, from 0 to 1; explain() shows it.
   void progress(double fraction, std::string message = {});
-  // All that this run has left so far, for who follows it (Book::output()): the job's result until the run ends, and after an end
-  // that gives none. Each call is a write of the store: not more often than somebody would look.
+  // All that this run has left so far, for who follows it (Book::output()): the job's result until the run ends, and
+  // after an end that gives none. Each call is a write of the store: not more often than somebody would look.
   void output(std::string so_far);
   // Kept with the job; when the function fails after it, too.
   void set_result(std::string result) { result_ = std::move(result); }
-  // One line on a run that goes well: the job's `error`, and that of the schedule's run. A function that fails has its error there.
-  // A daemon elsewhere does not keep it.
+  // One line on a run that goes well: the job's `error`, and that of the schedule's run. A function that fails has its
+  // error there. A daemon elsewhere does not keep it.
   void remark(std::string text) { remark_ = std::move(text), is_finding_ = false; }
   // The same, and people should look at it: the event `done` has it as its text, and notifications of findings tell it.
   void finding(std::string text) { remark_ = std::move(text), is_finding_ = true; }
@@ -89,9 +89,9 @@ struct WorkerOptions {
   std::size_t concurrency = 16;
   // How long stop() lets jobs run on before they are cancelled and given back.
   Duration drain_limit = std::chrono::seconds{10};
-  // Ends when no job of the queues is ready or runs, here or at another worker, and none that has failed is due again within `linger`.
-  // Rates and limits are waited for; jobs that were put with a later time, and queues that are paused or have a rate of 0, are not:
-  // due_later() tells of them.
+  // Ends when no job of the queues is ready or runs, here or at another worker, and none that has failed is due again
+  // within `linger`. Rates and limits are waited for; jobs that were put with a later time, and queues that are paused
+  // or have a rate of 0, are not: due_later() tells of them.
   bool until_empty = false;
   Duration linger = std::chrono::seconds{60};
   // Judges exceptions that are none of the above; default: Outcome::retry with what() as the error, also when this
@@ -139,7 +139,8 @@ class Worker {
   };
   const Counts& counts() const noexcept;
 
-  // Of one that has ended by until_empty: jobs of its queues that wait for a time of their own. 10,000 of a queue are counted at most.
+  // Of one that has ended by until_empty: jobs of its queues that wait for a time of their own. 10,000 of a queue are
+  // counted at most.
   struct DueLater {
     std::size_t jobs = 0;
     WallTime first = WallTime::max();

@@ -46,7 +46,8 @@ struct JobSpec {
   TimePoint due_at = TimePoint::min();
   std::uint64_t payload = 0;  // the caller's; comes back with the lease
   // For jobs that were known before this queue was, to be where they would be had they never left:
-  std::optional<std::uint32_t> sequence = {};  // the place among equals, lower first; else after all that were put before
+  std::optional<std::uint32_t> sequence =
+      {};  // the place among equals, lower first; else after all that were put before
   std::uint16_t attempts = 0;
   std::uint8_t expiries = 0;
 };
@@ -103,8 +104,9 @@ struct JobCounts {
 
 // Order:   higher priority first; among equals, first put first served, whatever happened to them since. A key that
 //          must wait holds up no other key.
-// Cost:    put, lease and what settles a lease O(log jobs of the key + log keys). A million jobs take 58 bytes each, the
-//          payload number aside; a key some 150 and its name. Memory that a burst made it take is kept for the next.
+// Cost:    put, lease and what settles a lease O(log jobs of the key + log keys). A million jobs take 58 bytes each,
+//          the payload number aside; a key some 150 and its name. Memory that a burst made it take is kept for the
+//          next.
 // Errors:  put, key and what moves a job may throw std::bad_alloc, and then that job is where it was. A KeyId that does
 //          not exist: std::invalid_argument. A stale token settles nothing: false.
 // Time:    comes with each call, on one clock that never steps back. Due jobs are found by the next lease() or tick();
@@ -158,8 +160,8 @@ class JobQueue {
   // The most important job that is due and allowed, now leased until now + lease_time. A lease that runs out makes the
   // job ready again, or drops it as buried: see take_expired().
   std::optional<Lease> lease(TimePoint now, Duration lease_time);
-  // This job, which waits: whether or not it is due, in its order or allowed to start. It takes permits of rates where there are
-  // some. nullopt: no such job waits.
+  // This job, which waits: whether or not it is due, in its order or allowed to start. It takes permits of rates where
+  // there are some. nullopt: no such job waits.
   std::optional<Lease> lease_job(JobId id, TimePoint now, Duration lease_time);
   // As many run as may, of the queue or of this key.
   bool is_at_concurrency(KeyId key) const;
@@ -187,7 +189,8 @@ class JobQueue {
   // When tick() or lease() may do something that they do not do now, with no other call in between; kNever if that
   // needs one. `now` or earlier: at once. After a lease() that gave nothing it is always later.
   TimePoint next_wakeup(TimePoint now) const noexcept;
-  // The same, but for jobs that may start now: when the passing of time changes anything else. Always later than a tick(now).
+  // The same, but for jobs that may start now: when the passing of time changes anything else. Always later than a
+  // tick(now).
   TimePoint next_change(TimePoint now) const noexcept;
 
   // Writes the id of each delayed job that becomes ready by the passing of time to `log`; null: nowhere.

@@ -60,9 +60,9 @@ struct NewJob {
   std::uint32_t max_attempts = 0;  // 0: the queue's
   // How long a lease of it lasts; 0: as the queue says. 1 ms to kLongestLease; kept in whole milliseconds, rounded up.
   Duration lease_time{};
-  // Jobs that must have ended, however they did; `if_failed` says what follows when one did so badly. Those not known any
-  // more count as done, unless the store still remembers that they have failed: see kFailuresRemembered. An id above all
-  // there have been is a mistake: invalid_input.
+  // Jobs that must have ended, however they did; `if_failed` says what follows when one did so badly. Those not known
+  // any more count as done, unless the store still remembers that they have failed: see kFailuresRemembered. An id
+  // above all there have been is a mistake: invalid_input.
   std::vector<JobId> waits_for;
   DependencyPolicy if_failed = DependencyPolicy::cancel;
   // The completion job of the batch that this one joins: that job waits for it, and goes to the shelf of those
@@ -70,7 +70,8 @@ struct NewJob {
   // invalid_input. A put that adds no job adds nothing to the batch.
   JobId batch = 0;
   // Whether it reaches jobs of the queue of that name by its `id`, `name`, `waits_for` and `batch`. One out of reach
-  // that it waits for or whose batch it joins: not_found. One that has its id or name: PutOutcome::taken. Null: it reaches all.
+  // that it waits for or whose batch it joins: not_found. One that has its id or name: PutOutcome::taken. Null: it
+  // reaches all.
   JobReachRef within{};
 };
 
@@ -121,15 +122,15 @@ struct JobRecord {
   std::uint32_t max_attempts = 0;
   std::uint32_t expiries = 0;  // leases that ran out
   JobTally tally;
-  Duration lease_time{};       // 0: as the queue says
-  std::uint32_t pending = 0;   // jobs it still waits for
+  Duration lease_time{};      // 0: as the queue says
+  std::uint32_t pending = 0;  // jobs it still waits for
   DependencyPolicy if_failed = DependencyPolicy::cancel;
   WallTime created_at{};
   WallTime ended_at{};  // done, cancelled, buried: when
-  // Of the last attempt that left one, whether it failed or not; while running perhaps what this one has left so far. A job that
-  // is done has what its last run gave, or nothing.
+  // Of the last attempt that left one, whether it failed or not; while running perhaps what this one has left so far. A
+  // job that is done has what its last run gave, or nothing.
   std::string result;
-  std::string error;   // of the last attempt that failed; while running with `cancel_asked`: why that was asked
+  std::string error;  // of the last attempt that failed; while running with `cancel_asked`: why that was asked
   // While running:
   std::uint64_t token = 0;
   std::string worker;

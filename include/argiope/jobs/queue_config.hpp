@@ -19,7 +19,7 @@ enum class CapacityPolicy : std::uint8_t {
 };
 
 struct QueueConfig {
-  QueueLimits limits;    // rate, burst, concurrency, paused
+  QueueLimits limits;  // rate, burst, concurrency, paused
   // While it is paused: when that ends by itself, and from then on this means nothing. The epoch: it does not.
   WallTime paused_until{};
   KeyLimits key_limits;  // the same for each key, and the delay between its jobs
@@ -40,9 +40,10 @@ struct QueueConfig {
   std::uint32_t weight = 1;
 };
 
-// The priority by which a job ranks that is ready since `ready_at`. Without ageing that is its own. With it, what counts
-// is priority + age / ageing; since all jobs age alike, their order is that of priority − ready_at / ageing, which never
-// changes. (Counted from 2026, so that it fits for 68 years with an ageing of a second, the shortest that is kept.)
+// The priority by which a job ranks that is ready since `ready_at`. Without ageing that is its own. With it, what
+// counts is priority + age / ageing; since all jobs age alike, their order is that of priority − ready_at / ageing,
+// which never changes. (Counted from 2026, so that it fits for 68 years with an ageing of a second, the shortest that
+// is kept.)
 std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration ageing) noexcept;
 
 // As one JSON object, and back. Members that are missing keep the value they have in `base`; durations are in

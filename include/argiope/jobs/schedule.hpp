@@ -1,5 +1,5 @@
-// Schedule: when to put which job, and what to do when a run comes late or the one before has not ended. A value, with a
-// form in JSON; a Scheduler carries it out.
+// Schedule: when to put which job, and what to do when a run comes late or the one before has not ended. A value, with
+// a form in JSON; a Scheduler carries it out.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,9 @@ struct JobTemplate {
   std::string function;           // what the executor calls; empty: what it has for the queue
   std::string key;
   std::string payload;  // UTF-8
-  // In the payload {name}, {planned_at}, {fired_at} and {run} stand for the schedule's name, the planned time and the time
-  // of firing in RFC 3339, and the number of the run in the schedule's history; as text inside a JSON string, escaped.
+  // In the payload {name}, {planned_at}, {fired_at} and {run} stand for the schedule's name, the planned time and the
+  // time of firing in RFC 3339, and the number of the run in the schedule's history; as text inside a JSON string,
+  // escaped.
   bool fill_in = false;
   std::int32_t priority = 0;
   std::uint32_t max_attempts = 0;  // 0: the queue's
@@ -63,9 +64,9 @@ struct Schedule {
   std::string name;  // unique in its store
   Trigger trigger;   // with start, end and jitter
   JobTemplate job;
-  // A run that cannot begin within this time after it was due is missed. None: however late it is, it is run. It is looked at
-  // when the run is put, and again when an executor of the scheduler begins it: one that comes too late then is cancelled, and
-  // told of as missed.
+  // A run that cannot begin within this time after it was due is missed. None: however late it is, it is run. It is
+  // looked at when the run is put, and again when an executor of the scheduler begins it: one that comes too late then
+  // is cancelled, and told of as missed.
   std::optional<Duration> misfire_grace;
   Coalesce coalesce = Coalesce::latest;
   std::uint32_t most_catch_up = 100;  // 1 to kMostCatchUp
@@ -90,10 +91,10 @@ Result<void> check(const Schedule& schedule, WallTime now);
 //  "misfire_grace":"1h","coalesce":"latest","most_catch_up":100,"max_instances":1,"overlap":"skip","max_runs":0,
 //  "paused":false}
 // Members that have their default are left out when written, and may be missing when read, but for name and trigger. A
-// trigger may also be a string, as Trigger::parse takes it (in UTC, from the epoch); a payload that is no string is kept
-// as the JSON text it is.
-// Errors: invalid_input naming the member that is unknown, of the wrong type or out of range, and those that lead to it:
-//         `trigger.triggers[1].hours "-1": a whole number, 0 to 350400`.
+// trigger may also be a string, as Trigger::parse takes it (in UTC, from the epoch); a payload that is no string is
+// kept as the JSON text it is.
+// Errors: invalid_input naming the member that is unknown, of the wrong type or out of range, and those that lead to
+//         it: `trigger.triggers[1].hours "-1": a whole number, 0 to 350400`.
 std::string to_json(const Schedule& schedule);
 Result<Schedule> parse_schedule(std::string_view json);
 

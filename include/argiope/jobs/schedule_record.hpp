@@ -14,7 +14,8 @@
 
 namespace argiope {
 
-inline constexpr std::uint64_t kRunsKept = 20;  // entries of a schedule's history; runs that go on are known beyond them
+inline constexpr std::uint64_t kRunsKept =
+    20;  // entries of a schedule's history; runs that go on are known beyond them
 inline constexpr std::size_t kMostTriggerBytes = 64 * 1024;
 inline constexpr std::size_t kMostDefinitionBytes = 4 * 1024 * 1024;
 inline constexpr std::size_t kMostRunErrorBytes = 1024;  // longer ones are cut
@@ -128,7 +129,7 @@ struct ScheduleLook {
 };
 struct ScheduleView {
   StoredSchedule schedule;
-  std::vector<JobId> active_jobs;         // of the runs asked for, oldest first; however many entries have followed them
+  std::vector<JobId> active_jobs;  // of the runs asked for, oldest first; however many entries have followed them
   std::optional<ScheduleRun> last_entry;  // of its history
 };
 

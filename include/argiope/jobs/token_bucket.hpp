@@ -15,12 +15,12 @@
 
 namespace argiope {
 
-// Units:     permits a second; a burst is in whole permits and at least 1. A rate of 0 gives nothing until set() changes
-//            it; an infinite one (kUnlimitedRate) always gives.
+// Units:     permits a second; a burst is in whole permits and at least 1. A rate of 0 gives nothing until set()
+//            changes it; an infinite one (kUnlimitedRate) always gives.
 // Time:      the loop's clock, which may be simulated.
 // Suspends:  acquire(), while no permit is there or others wait.
-// Cancel:    a cancelled acquire() throws CancelledError and takes no permit, even when it had been given one and had not
-//            run on: that goes to the next waiter, or back.
+// Cancel:    a cancelled acquire() throws CancelledError and takes no permit, even when it had been given one and had
+//            not run on: that goes to the next waiter, or back.
 // Order:     first come, first served.
 // Lifetime:  must outlive the tasks that wait; destroying it leaves them parked until they are cancelled.
 // Threads:   the loop's own.

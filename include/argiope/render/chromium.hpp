@@ -19,7 +19,7 @@ class BrowserProcess;
 }
 
 struct ChromiumOptions {
-  std::string program;                // see find_chromium()
+  std::string program;                 // see find_chromium()
   std::string user_agent = "argiope";  // what scripts are told
   // Chromium's own sandbox keeps scripts from the machine. It does not work for root.
   bool sandbox = true;
@@ -29,12 +29,12 @@ struct ChromiumOptions {
   std::optional<Duration> wait;
   // Or as soon as there is an element for this CSS selector; empty: does not count.
   std::string until;
-  // A page that has not loaded by then, or has no such element, is an error; one that has is taken as it is. Counts from when
-  // there is room for it.
+  // A page that has not loaded by then, or has no such element, is an error; one that has is taken as it is. Counts
+  // from when there is room for it.
   Duration timeout = std::chrono::seconds{30};
 
-  // The browser is replaced after so many pages, and when its processes hold more memory than this. A page that alone wants
-  // more crashes.
+  // The browser is replaced after so many pages, and when its processes hold more memory than this. A page that alone
+  // wants more crashes.
   std::size_t pages_per_browser = 500;
   std::uint64_t memory_limit = std::uint64_t{2} << 30;
 };
@@ -46,15 +46,15 @@ Result<std::string> find_chromium(const std::string& name = {});
 // Whether a browser may be started so. Errors: unsupported for root with a sandbox, invalid_input for `until`.
 Result<void> check(const ChromiumOptions& options);
 
-// A browser that is started when it is needed, in a folder that is removed with it, and spoken to by its debugging protocol
-// over a pipe. Each page has a profile of its own, which is forgotten with it.
+// A browser that is started when it is needed, in a folder that is removed with it, and spoken to by its debugging
+// protocol over a pipe. Each page has a profile of its own, which is forgotten with it.
 //
-// The browser reaches no network: each request of a page is answered with what PageParts gives, or refused (pictures that PageView
-// does not ask for, media, fonts, frames, WebSocket, WebRTC, downloads, service workers). Where the system lets us, it also runs without network
-// interfaces.
+// The browser reaches no network: each request of a page is answered with what PageParts gives, or refused (pictures
+// that PageView does not ask for, media, fonts, frames, WebSocket, WebRTC, downloads, service workers). Where the
+// system lets us, it also runs without network interfaces.
 //
-// It ends with this object and with this process, however that ends. One that crashes or does not answer is replaced; the
-// pages that it had are errors. So is a page of which the browser's process for it crashes.
+// It ends with this object and with this process, however that ends. One that crashes or does not answer is replaced;
+// the pages that it had are errors. So is a page of which the browser's process for it crashes.
 //
 // Threads: the loop's own. Lifetime: close() before the loop ends.
 class ChromiumRenderer final : public PageRenderer {
@@ -69,7 +69,8 @@ class ChromiumRenderer final : public PageRenderer {
   ~ChromiumRenderer() override;
 
   Coro<Result<void>> open() override;
-  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts, PageView view = {}) override;
+  Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
+                                    PageView view = {}) override;
   Coro<void> close() override;
 
   // Browsers that were started, those that were replaced included.

@@ -1,5 +1,5 @@
-// PageRenderer: what makes of a fetched page what its scripts make of it. ChromiumRenderer (chromium.hpp) does it with a
-// browser; tests do it without. A renderer opens no connection: all that a page asks for goes through PageParts.
+// PageRenderer: what makes of a fetched page what its scripts make of it. ChromiumRenderer (chromium.hpp) does it with
+// a browser; tests do it without. A renderer opens no connection: all that a page asks for goes through PageParts.
 #pragma once
 
 #include <cstddef>
@@ -29,11 +29,11 @@ class PageParts {
  public:
   virtual ~PageParts() = default;
 
-  // Sends one request of the page and gives its response, whatever its status; redirects are not followed. Fields that name
-  // the client or the connection are left out of it, and so is what belongs to another site than the page's.
+  // Sends one request of the page and gives its response, whatever its status; redirects are not followed. Fields that
+  // name the client or the connection are left out of it, and so is what belongs to another site than the page's.
   // `response.fields` is filled.
-  // Errors: those of HttpTransport::send(); refused and too_large also for what the page may not ask for, or not any more.
-  // Suspends: until the host may be asked and has answered. Cancel: throws CancelledError.
+  // Errors: those of HttpTransport::send(); refused and too_large also for what the page may not ask for, or not any
+  // more. Suspends: until the host may be asked and has answered. Cancel: throws CancelledError.
   virtual Coro<Result<void>> fetch(HttpRequest request, PartKind kind, HttpResponse& response) = 0;
   // Those that requests to the page's host are sent with.
   virtual std::vector<Cookie> cookies() const = 0;
@@ -41,10 +41,11 @@ class PageParts {
 
 // The wishes for one page, beside what a renderer does for all.
 struct PageView {
-  // A script of ours: a function, which is called, an expression, or statements with `return`. It runs in the page and has the page's
-  // rights; a promise is waited for. Empty: none.
+  // A script of ours: a function, which is called, an expression, or statements with `return`. It runs in the page and
+  // has the page's rights; a promise is waited for. Empty: none.
   std::string script;
-  bool script_at_start = false;  // before the page's own scripts; else when the page is done, which then is waited for once more
+  bool script_at_start =
+      false;  // before the page's own scripts; else when the page is done, which then is waited for once more
   // Of the window, in pixels; 0: the renderer's own.
   std::uint32_t width = 0, height = 0;
   bool images = false;  // fetched, too
@@ -52,7 +53,7 @@ struct PageView {
 
 // The outcome of rendering a page.
 struct RenderedPage {
-  std::string html;  // the document as it is now, in UTF-8, beginning with its doctype
+  std::string html;     // the document as it is now, in UTF-8, beginning with its doctype
   bool is_cut = false;  // `html` ends at HttpRequest::body_limit
   // Where the page's script (location.href, a refresh) has gone, an absolute URL; empty: nowhere.
   std::string led_to;
@@ -76,10 +77,11 @@ class PageRenderer {
   // Before the first page. Errors: why nothing can be rendered.
   virtual Coro<Result<void>> open() = 0;
   // Renders the HTML page that `request` was answered with; `request`, `response` and `parts` are there until it ends.
-  // Errors: timeout, network (what renders has crashed or ended), protocol, too_large, and of `view.script` invalid_input (it is no
-  // script) and protocol (it has thrown). They are those of this page alone.
+  // Errors: timeout, network (what renders has crashed or ended), protocol, too_large, and of `view.script`
+  // invalid_input (it is no script) and protocol (it has thrown). They are those of this page alone.
   // Suspends: until it is done, and before that until there is room for one more page. Cancel: throws CancelledError.
-  virtual Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts, PageView view) = 0;
+  virtual Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
+                                            PageView view) = 0;
   // After the last page: frees what was opened. May be called without open(), and twice. open() may follow.
   virtual Coro<void> close() = 0;
 };

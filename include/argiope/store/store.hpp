@@ -34,8 +34,8 @@ struct JobFilter {
   bool payloads = true;
   // Delayed jobs that are due by then count as ready; nullopt: as delayed.
   std::optional<WallTime> due_by;
-  // Where a slice ends, though there may be more: so many jobs have been looked at, whether they fit or not; behind the one
-  // with which it has so many bytes of payloads and results. Both at least 1.
+  // Where a slice ends, though there may be more: so many jobs have been looked at, whether they fit or not; behind the
+  // one with which it has so many bytes of payloads and results. Both at least 1.
   std::size_t most_looked = std::numeric_limits<std::size_t>::max();
   std::size_t most_bytes = std::numeric_limits<std::size_t>::max();
 };
@@ -99,23 +99,24 @@ struct StorePlace;  // where its calls are done
 // Calls take effect in the order they are made, whole batches at a time: a batch is one transaction together with
 // whatever else waited while the last commit ran, so a failure fails them all and changes nothing.
 //
-// Suspends: until the call's effect is committed and, with SyncMode::full, on the disk (reads: until it is read, and what
-//           they have seen is on the disk; they see everything called before them).
+// Suspends: until the call's effect is committed and, with SyncMode::full, on the disk (reads: until it is read, and
+//           what they have seen is on the disk; they see everything called before them).
 // Cancel:   cancelling the wait does not undo the call.
-// Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above 512
-//           bytes), and then nothing of it is done, nor of its call, except for put(), settle() and fire(), which answer
-//           for each request; refused where the store was opened for less (StoreAccess).
-//           While another process keeps the file locked, an owner's calls wait, as long as it takes: they are kept, tried
-//           again, and lose nothing; the log says when such a wait grows long and when it is over. Those of who shares
-//           or reads answer busy after StoreOptions::busy_limit, and nothing is done.
+// Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above
+//           512 bytes), and then nothing of it is done, nor of its call, except for put(), settle() and fire(), which
+//           answer for each request; refused where the store was opened for less (StoreAccess).
+//           While another process keeps the file locked, an owner's calls wait, as long as it takes: they are kept,
+//           tried again, and lose nothing; the log says when such a wait grows long and when it is over. Those of who
+//           shares or reads answer busy after StoreOptions::busy_limit, and nothing is done.
 //           io when a file has been removed or replaced while it was open: nothing more is acknowledged.
-//           After that, and after a failed write or sync, what the file holds is unknown: the store refuses every further
-//           write with that error until it is opened again. Committed data stays, and can be read.
+//           After that, and after a failed write or sync, what the file holds is unknown: the store refuses every
+//           further write with that error until it is opened again. Committed data stays, and can be read.
 //           cancelled once the store has been closed.
 // Threads:  any thread that runs an EventLoop; each call returns to its own. close() and the destructor: one at a time.
 // Lifetime: may be closed and destroyed at any moment, with calls under way: they are finished first, and answered when
 //           their loops run on. Calls that begin later, those included whose coroutine was made before and has not been
-//           awaited, answer cancelled. A loop that called may end before the store and before its answer, which is dropped then.
+//           awaited, answer cancelled. A loop that called may end before the store and before its answer, which is
+//           dropped then.
 // Times:    wall times of the caller's; the store reads no clock.
 class Store {
  public:
@@ -136,9 +137,9 @@ class Store {
   // `now`: created_at, and what decides whether a job is due. Queues are made as needed.
   virtual Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
                                                           Refusal refusal = Refusal::alone);
-  // Writes the leases down; gives the jobs, with `lease_until` as it was written, or nullopt for those that do not wait any
-  // more, or wait for others. Those of one call have kMostLeasedBytes of payloads and results together, or are one job:
-  // the first that goes beyond, and all after it, are left as they are, and answered with left_as_it_is().
+  // Writes the leases down; gives the jobs, with `lease_until` as it was written, or nullopt for those that do not wait
+  // any more, or wait for others. Those of one call have kMostLeasedBytes of payloads and results together, or are one
+  // job: the first that goes beyond, and all after it, are left as they are, and answered with left_as_it_is().
   // Errors: invalid_input when a token is not greater than all before it.
   virtual Coro<Result<std::vector<std::optional<JobRecord>>>> lease(std::vector<LeaseRequest> leases);
   // put() with Refusal::alone, and lease() of jobs that it adds.
@@ -151,7 +152,8 @@ class Store {
   // Each by itself: one that is refused (SettleReply::refused) keeps no other back.
   virtual Coro<Result<std::vector<SettleReply>>> settle(std::vector<Settlement> settlements);
   virtual Coro<Result<std::vector<ChangeReply>>> change(std::vector<Change> changes);
-  // Does the request unless it has come before under its key. Errors: invalid_input for a key or digest beyond its bounds.
+  // Does the request unless it has come before under its key. Errors: invalid_input for a key or digest beyond its
+  // bounds.
   virtual Coro<Result<OnceReply>> once(OnceRequest request);
   // Forgets what came before `before`, and all but the last `most`; at most `limit` at once. How many.
   virtual Coro<Result<std::size_t>> prune_requests(WallTime before, std::size_t most, std::size_t limit);
@@ -179,8 +181,8 @@ class Store {
   // nullopt: no run of it has left a result yet.
   virtual Coro<Result<std::optional<ScheduleOutput>>> schedule_output(ScheduleId id);
   // Each step as a whole or not at all, and by itself; all that are not stale in one transaction. `now`: as put()'s.
-  // When a job that was put for a run ends for good, in whatever way, the same transaction writes the end into the entry,
-  // if it is still kept, and the job no longer belongs to the schedule.
+  // When a job that was put for a run ends for good, in whatever way, the same transaction writes the end into the
+  // entry, if it is still kept, and the job no longer belongs to the schedule.
   virtual Coro<Result<std::vector<Result<FireReply>>>> fire(std::vector<FireRequest> requests, WallTime now);
 
   // --- windows. Jobs that run are on no shelf.
@@ -202,8 +204,8 @@ class Store {
   // The same in slices: what one of them takes is bounded by the filter's most_looked, limit and most_bytes.
   virtual Coro<Result<JobSlice>> look(JobFilter filter);
   virtual Coro<Result<std::vector<QueueCounts>>> counts();
-  // How many jobs of the ready shelf, or, where `key` is given, of that key's set aside ones, come before `rank`; counted
-  // up to `most`.
+  // How many jobs of the ready shelf, or, where `key` is given, of that key's set aside ones, come before `rank`;
+  // counted up to `most`.
   virtual Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                                    std::optional<std::string> key = std::nullopt);
   // Jobs that `id` waits for and that have not ended.
@@ -244,16 +246,17 @@ struct StoreOptions {
   StoreAccess access = StoreAccess::own;
   SyncMode sync = SyncMode::full;
   std::int64_t max_bytes = 0;  // as UrlStoreOptions
-  // How long to wait for another process that keeps the file locked: to open it, for a call of who does not own it, and in
-  // close(). An owner's calls wait as long as it takes.
+  // How long to wait for another process that keeps the file locked: to open it, for a call of who does not own it, and
+  // in close(). An owner's calls wait as long as it takes.
   Duration busy_limit = std::chrono::seconds{10};
   // The log tells once of an owner's wait that has taken so long.
   Duration busy_warning = std::chrono::seconds{3};
 };
 
 // Opens or creates what `where` names: "sqlite:FILE" or "memory:".
-// Errors: invalid_input for another scheme, naming those there are; else as open_url_store. busy also where the file was
-//         made by an older Argiope that is still at work on it: it is brought up to date only when that one has ended.
+// Errors: invalid_input for another scheme, naming those there are; else as open_url_store. busy also where the file
+//         was made by an older Argiope that is still at work on it: it is brought up to date only when that one has
+//         ended.
 Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options = {});
 
 // Whether a process owns the store that `where` names (StoreAccess::own). To be asked before this process opens it: to

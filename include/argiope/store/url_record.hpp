@@ -25,8 +25,8 @@ constexpr std::string_view to_string(UrlState state) noexcept {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-// Why a URL is excluded, or done or failed though not as a page of the crawl is: what would have to change. With `limit` it
-// tells a later run with other options whether it may take the URL up.
+// Why a URL is excluded, or done or failed though not as a page of the crawl is: what would have to change. With
+// `limit` it tells a later run with other options whether it may take the URL up.
 enum class UrlReason : std::uint8_t {
   none,
   // Excluded:
@@ -52,11 +52,11 @@ enum class UrlReason : std::uint8_t {
   // Excluded, or done or failed once it was asked:
   asset,  // only pages' pictures, styles and the like lead there, and no link: it is asked by HEAD, if at all
   // Excluded:
-  logout,  // it reads as if it ended the login of the run that has met it
+  logout,     // it reads as if it ended the login of the run that has met it
   parameter,  // followed without some of its parameters, in place of this and of others that come to the same
   // Done, and its links not followed; `limit` is the url_id of the other:
-  duplicate,  // another has the same content
-  alias,      // another is its canonical URL
+  duplicate,       // another has the same content
+  alias,           // another is its canonical URL
   near_duplicate,  // another has nearly the same words
   // Excluded:
   trap,  // of the shape of URLs whose pages were all copies of others
@@ -69,10 +69,10 @@ inline constexpr std::size_t kUrlReasons = 27;
 // As written in reports and databases; empty for `none`.
 constexpr std::string_view to_string(UrlReason reason) noexcept {
   constexpr std::string_view kNames[kUrlReasons] = {
-      "",        "off_scope",      "robots",      "depth",     "url_length", "repeated_segment", "pages_per_host",
-      "exclude", "include",        "path_prefix", "parent",    "extension",  "content_type",     "checked",
-      "cut_off", "links_per_page", "redirects",   "host_down", "asset",      "logout",           "parameter",
-      "duplicate", "alias",        "near_duplicate", "trap",      "requisite", "sitemap"};
+      "",          "off_scope",      "robots",         "depth",     "url_length", "repeated_segment", "pages_per_host",
+      "exclude",   "include",        "path_prefix",    "parent",    "extension",  "content_type",     "checked",
+      "cut_off",   "links_per_page", "redirects",      "host_down", "asset",      "logout",           "parameter",
+      "duplicate", "alias",          "near_duplicate", "trap",      "requisite",  "sitemap"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 
@@ -101,13 +101,14 @@ struct UrlRecord {
   std::string last_modified;
   std::string digest;
   std::string error;
-  // Where it waits while it is not in the memory of its crawl; nullopt: on no shelf. The store reads each shelf in its own
-  // order, set_aside for each site by itself, and has an index of nothing else.
+  // Where it waits while it is not in the memory of its crawl; nullopt: on no shelf. The store reads each shelf in its
+  // own order, set_aside for each site by itself, and has an index of nothing else.
   std::optional<Shelf> shelf;
   std::uint64_t site = 0;  // on a shelf: the fingerprint of scheme, host and port
   UrlReason reason = UrlReason::none;
-  // The one that was met, for reasons that have one; of duplicates and aliases the other's url_id; of what has failed, how many
-  // runs in a row have given it up. Below 0, of what is queued: so many redirects in a row have led back to it.
+  // The one that was met, for reasons that have one; of duplicates and aliases the other's url_id; of what has failed,
+  // how many runs in a row have given it up. Below 0, of what is queued: so many redirects in a row have led back to
+  // it.
   std::int64_t limit = 0;
 
   friend bool operator==(const UrlRecord&, const UrlRecord&) = default;
@@ -115,7 +116,8 @@ struct UrlRecord {
 
 // Answered, and nothing more: no reason to be taken up again, and it leads nowhere.
 inline bool is_settled(const UrlRecord& record) noexcept {
-  return record.state == UrlState::done && record.reason == UrlReason::none && record.redirect_to.empty() && !record.shelf;
+  return record.state == UrlState::done && record.reason == UrlReason::none && record.redirect_to.empty() &&
+         !record.shelf;
 }
 
 // A redirect that leads nowhere: in a circle, beyond the limit, or to what is no URL. `error` says which.
@@ -127,8 +129,8 @@ inline bool is_redirect_to_nowhere(const UrlRecord& record) noexcept {
 
 // Given up, answered with an error, or a redirect to nowhere: what a report lists as a broken link.
 inline bool is_broken(const UrlRecord& record) noexcept {
-  return (record.state == UrlState::failed && record.reason != UrlReason::host_down) || (record.state == UrlState::done && record.status_code >= 400) ||
-         is_redirect_to_nowhere(record);
+  return (record.state == UrlState::failed && record.reason != UrlReason::host_down) ||
+         (record.state == UrlState::done && record.status_code >= 400) || is_redirect_to_nowhere(record);
 }
 
 // A URL met for the first time: queued, or with a reason excluded.
@@ -172,8 +174,8 @@ struct UrlMove {
   std::uint32_t depth = 0;
 };
 
-// Where a URL leads. A crawl with a depth limit needs it to count depths again when it finds a shorter way, one that checks
-// links to name every page that has a broken one.
+// Where a URL leads. A crawl with a depth limit needs it to count depths again when it finds a shorter way, one that
+// checks links to name every page that has a broken one.
 struct UrlLinks {
   std::int64_t url_id = 0;
   bool redirect = false;              // to one target, at the same depth; else they are one deeper
@@ -220,8 +222,8 @@ struct PageFacts {
   // How many words it has, and their simhash, where nearly equal pages are looked for; else 0.
   std::uint32_t words = 0;
   std::uint64_t simhash = 0;
-  // Targets of fragments: fingerprint() of each id, ascending; of a redirect, of the fragment that its Location has, if it has one.
-  // nullopt: not asked for, or not all are known.
+  // Targets of fragments: fingerprint() of each id, ascending; of a redirect, of the fragment that its Location has, if
+  // it has one. nullopt: not asked for, or not all are known.
   std::optional<std::vector<std::uint64_t>> anchors{};
   friend bool operator==(const PageFacts&, const PageFacts&) = default;
 };
@@ -293,8 +295,8 @@ struct UrlBatch {
   std::vector<UrlLinks> links = {};
   std::vector<KeptLinks> kept_links = {};
   std::vector<PageFacts> facts = {};
-  // URLs that were assets alone, and to which a link leads now: what has reason `asset` is excluded as off_scope, or else
-  // `checked`, so that a run which has it in scope fetches it.
+  // URLs that were assets alone, and to which a link leads now: what has reason `asset` is excluded as off_scope, or
+  // else `checked`, so that a run which has it in scope fetches it.
   std::vector<std::int64_t> linked = {};
   // A URL with another reason waits with this one, without validators. One without a reason stays a page.
   std::vector<UrlPart> parts = {};

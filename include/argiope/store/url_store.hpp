@@ -19,11 +19,11 @@ namespace argiope {
 // Writes are submitted and committed later, in the order submitted, each batch whole or not at all. A read sees what
 // was committed; after a flush() in between it sees what was submitted.
 //
-// Other programs may put URLs into the table `inbox` of a file, or into `urls` without ctime, which leads there by a trigger.
-// They become URLs when the caller takes them (UrlBatch::taken).
+// Other programs may put URLs into the table `inbox` of a file, or into `urls` without ctime, which leads there by a
+// trigger. They become URLs when the caller takes them (UrlBatch::taken).
 //
-// Ids are the caller's: each new URL gets next_id() and counts on from there. Nothing is looked up by URL; that no URL is
-// stored twice is the caller's care (a FingerprintSet).
+// Ids are the caller's: each new URL gets next_id() and counts on from there. Nothing is looked up by URL; that no URL
+// is stored twice is the caller's care (a FingerprintSet).
 //
 // Errors:  after a failed write the state of the store is unknown: it refuses all further writes with that error until
 //          it is opened again. Committed data stays. Another process that holds the file's write lock is no failure:
@@ -57,15 +57,15 @@ class UrlStore {
   // visitor may submit and flush; whether it sees of a later stretch what was submitted meanwhile is not said.
   struct KnownQuestion {
     std::int64_t from = 1;
-    std::uint64_t seed = 0;         // of the fingerprints
+    std::uint64_t seed = 0;  // of the fingerprints
     Fields fields = Fields::to_go_on;
-    bool settled = false;           // whether records are wanted for which is_settled() holds
+    bool settled = false;  // whether records are wanted for which is_settled() holds
   };
   struct KnownUrls {
     std::span<const std::int64_t> ids;  // ascending
     std::span<const std::uint64_t> fingerprints;
     std::span<const UrlRecord> records;  // ascending too
-    std::uint64_t most = 0;  // about so many URLs may be in the store, and hardly more
+    std::uint64_t most = 0;              // about so many URLs may be in the store, and hardly more
   };
   using KnownVisitor = std::function<bool(const KnownUrls&)>;
   virtual Result<void> scan_known(const KnownQuestion& question, const KnownVisitor& visit) = 0;
@@ -118,12 +118,12 @@ struct UrlStoreOptions {
 };
 
 // Opens or creates `path`; ":memory:" is a store in memory.
-// Errors, each naming the file and changing nothing: wrong_format (a file that is not ours), newer_version, busy (another
-// process writes it), io (cannot be read or written), corrupt, disk_full.
+// Errors, each naming the file and changing nothing: wrong_format (a file that is not ours), newer_version, busy
+// (another process writes it), io (cannot be read or written), corrupt, disk_full.
 Result<std::unique_ptr<UrlStore>> open_url_store(const std::string& path, const UrlStoreOptions& options = {});
 
-// Opens the database at `path` to look at it while a crawl may be writing it: nothing is ever changed, and a batch that is
-// submitted is refused (failure()). Errors: as find_url().
+// Opens the database at `path` to look at it while a crawl may be writing it: nothing is ever changed, and a batch that
+// is submitted is refused (failure()). Errors: as find_url().
 Result<std::unique_ptr<UrlStore>> open_url_store_to_look(const std::string& path);
 
 // The record that the database at `path` has of `url`, as Url spells it, and the URL that first linked to it. Only

@@ -1,5 +1,5 @@
-// Cron expressions in several dialects: from text to the local times they name. Which instants those are, in a zone with
-// daylight saving time, is the Trigger's business.
+// Cron expressions in several dialects: from text to the local times they name. Which instants those are, in a zone
+// with daylight saving time, is the Trigger's business.
 #pragma once
 
 #include <cstdint>

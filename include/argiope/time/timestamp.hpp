@@ -17,8 +17,8 @@ namespace argiope {
 std::string format_timestamp(WallTime time, const TimeZone& zone = {});
 
 // RFC 3339; also without an offset (then `zone` says what it means: the first of two such times, and the first instant
-// after a gap), without seconds, without a time (midnight), and with a space for the T. Errc::invalid_input says what is
-// wrong: `time "2026-02-30": there is no such date`.
+// after a gap), without seconds, without a time (midnight), and with a space for the T. Errc::invalid_input says what
+// is wrong: `time "2026-02-30": there is no such date`.
 Result<WallTime> parse_timestamp(std::string_view text, const TimeZone& zone = {});
 
 }  // namespace argiope

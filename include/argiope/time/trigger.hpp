@@ -18,8 +18,8 @@
 
 namespace argiope {
 
-// Every so many months and days at a time of day, from `start` on: APScheduler's CalendarIntervalTrigger. Days are added
-// after months. A month that has no such day (31 April) is left out; the next one is still counted from it.
+// Every so many months and days at a time of day, from `start` on: APScheduler's CalendarIntervalTrigger. Days are
+// added after months. A month that has no such day (31 April) is left out; the next one is still counted from it.
 struct CalendarInterval {
   int years = 0, months = 0, weeks = 0, days = 0;
   int hour = 0, minute = 0, second = 0;
@@ -33,7 +33,8 @@ struct CalendarInterval {
 
 namespace detail {
 struct IntervalRule;
-// How much work a question may still be. Each rule asks its parts with the same search, so that nesting multiplies nothing.
+// How much work a question may still be. Each rule asks its parts with the same search, so that nesting multiplies
+// nothing.
 struct Search {
   std::uint64_t left;
   bool ran_out = false;  // what was given since is no answer
@@ -52,9 +53,9 @@ struct Search {
 // Range:   cron and calendar intervals come from 1970 to 2199; dates and intervals wherever WallTime reaches.
 // Errors:  Errc::invalid_input from what takes text or JSON, or parameters that make no sense.
 // Threads: any.
-// Cost:    no next() or previous() takes more than 50 µs, whatever the gap (bench/cron.cpp). One with all_of() in it may have
-//          to walk: it asks dates, intervals, calendars and expressions no more than kMostQuestions times in all, however it
-//          is nested; two intervals are solved at once, however rarely they meet.
+// Cost:    no next() or previous() takes more than 50 µs, whatever the gap (bench/cron.cpp). One with all_of() in it
+//          may have to walk: it asks dates, intervals, calendars and expressions no more than kMostQuestions times in
+//          all, however it is nested; two intervals are solved at once, however rarely they meet.
 class Trigger {
  public:
   static constexpr std::uint64_t kMostQuestions = 20'000;
@@ -102,15 +103,15 @@ class Trigger {
   std::optional<WallTime> next(WallTime after, detail::Search& search) const;
   std::optional<WallTime> previous(WallTime before, detail::Search& search) const;
   std::optional<WallTime> previous_fire_time(WallTime before) const { return previous(before); }
-  // How many planned times there are from `first` to `last`, both included; of an interval exactly and at once, of others
-  // counted, up to `most` and as far as kMostQuestions go.
+  // How many planned times there are from `first` to `last`, both included; of an interval exactly and at once, of
+  // others counted, up to `most` and as far as kMostQuestions go.
   std::uint64_t count(WallTime first, WallTime last, std::uint64_t most) const;
   // As APScheduler asks: the one after `previous`, even if it is past; without `previous` the first one at or after
   // `now`, or a date whenever it was.
   std::optional<WallTime> next_fire_time(std::optional<WallTime> previous, WallTime now) const;
 
-  // When what is planned for `planned` is to run: then, or up to the jitter later, but before the next planned time. The
-  // same for the same seed and the same planned time.
+  // When what is planned for `planned` is to run: then, or up to the jitter later, but before the next planned time.
+  // The same for the same seed and the same planned time.
   WallTime due_at(WallTime planned) const;
 
   std::optional<WallTime> start() const noexcept;
@@ -131,8 +132,8 @@ class Trigger {
 
   // {"type":"cron","expression":"0 5 * * *","zone":"Europe/Berlin",…}; docs/cron.md lists the types and their members.
   // from_json takes what to_json gives, and the members it leaves out have their defaults.
-  // Errors: invalid_input for what is no JSON object of at most kMostJsonBytes; what is wrong in it is told with the members
-  //         that lead to it: `triggers[1].every: duration "soon": a time such as …`.
+  // Errors: invalid_input for what is no JSON object of at most kMostJsonBytes; what is wrong in it is told with the
+  //         members that lead to it: `triggers[1].every: duration "soon": a time such as …`.
   std::string to_json() const;
   static Result<Trigger> from_json(std::string_view json);
 
@@ -143,7 +144,8 @@ class Trigger {
 
   struct Rule;
 
-  // An interval, or an expression whose time of day is not fixed (CronExpression::follows_elapsed_time), or made of such.
+  // An interval, or an expression whose time of day is not fixed (CronExpression::follows_elapsed_time), or made of
+  // such.
   bool follows_elapsed_time() const noexcept;
   // For rules made of others.
   const detail::IntervalRule* interval_rule() const noexcept;

@@ -1,6 +1,6 @@
-// Cookies: what servers ask to be told again, and a jar that tells each of them what is its own. By RFC 6265 and what its
-// successor (RFC 6265bis) adds: prefixes of names, sizes, control characters, secure cookies that nobody overlays in the
-// clear. SameSite and Partitioned are about pages inside of pages, and have no meaning here.
+// Cookies: what servers ask to be told again, and a jar that tells each of them what is its own. By RFC 6265 and what
+// its successor (RFC 6265bis) adds: prefixes of names, sizes, control characters, secure cookies that nobody overlays
+// in the clear. SameSite and Partitioned are about pages inside of pages, and have no meaning here.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ struct Cookie {
   friend bool operator==(const Cookie&, const Cookie&) = default;
 };
 
-// Beyond a limit those go first that have expired, then those that were used longest ago; of a site's own, those that are
-// not secure before others. A site is a registrable domain with all its hosts, or an address.
+// Beyond a limit those go first that have expired, then those that were used longest ago; of a site's own, those that
+// are not secure before others. A site is a registrable domain with all its hosts, or an address.
 struct CookieLimits {
   std::size_t cookies_per_site = 180;
   std::size_t bytes_per_site = std::size_t{256} * 1024;
@@ -40,8 +40,8 @@ struct CookieLimits {
   std::size_t bytes = std::size_t{16} * 1024 * 1024;
 };
 
-// No cookie is for a public suffix (libpsl), which many owners would share, but of that host itself. Secure cookies are sent
-// and taken over TLS, and where nothing leaves this machine.
+// No cookie is for a public suffix (libpsl), which many owners would share, but of that host itself. Secure cookies are
+// sent and taken over TLS, and where nothing leaves this machine.
 //
 // Time is passed in; nothing expires by itself.
 // Cost:    reading an empty jar is one load of an atomic. A look-up takes a lock and a hash for each label of the host.
@@ -56,8 +56,8 @@ class CookieJar {
   // Does what an answer from `from` asks for in one Set-Cookie field; what it may not ask for is ignored. True when a
   // request would be sent other cookies now: one is new, gone, or has another value.
   bool take(const Url& from, std::string_view set_cookie, WallTime now);
-  // Puts in a cookie as it stands, of a file or of an earlier run. False, and nothing happens: it has expired, its domain is no
-  // host or a public suffix of others, or its name or value has control characters.
+  // Puts in a cookie as it stands, of a file or of an earlier run. False, and nothing happens: it has expired, its
+  // domain is no host or a public suffix of others, or its name or value has control characters.
   bool put(Cookie cookie, WallTime now);
   // The value of the Cookie field of a request for `url`; empty: nothing. Longest paths first, then the oldest; what
   // would make the field longer than servers read (8,000 bytes) is left out.
@@ -81,8 +81,9 @@ class CookieJar {
   std::unique_ptr<Impl> impl_;
 };
 
-// The cookies.txt that Netscape began with, and that browsers' extensions, curl and wget read and write: a line a cookie, seven
-// fields with tabs between, "#HttpOnly_" before the domain of those that are http_only. 0 as the time stands for a session.
+// The cookies.txt that Netscape began with, and that browsers' extensions, curl and wget read and write: a line a
+// cookie, seven fields with tabs between, "#HttpOnly_" before the domain of those that are http_only. 0 as the time
+// stands for a session.
 // Errors: invalid_input, naming the line and never what it holds.
 // Cost:   linear in the text.
 Result<std::vector<Cookie>> parse_cookies_txt(std::string_view text);

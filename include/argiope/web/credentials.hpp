@@ -27,8 +27,8 @@ struct NetrcEntry {
   friend bool operator==(const NetrcEntry&, const NetrcEntry&) = default;
 };
 
-// The format of ftp's .netrc as curl and wget read it: words with space between, also in double quotes with "\", comments
-// behind "#", macros passed over. Entries without a name are left out; of a machine the first counts.
+// The format of ftp's .netrc as curl and wget read it: words with space between, also in double quotes with "\",
+// comments behind "#", macros passed over. Entries without a name are left out; of a machine the first counts.
 // Errors: invalid_input, naming the line and never what it holds.
 // Cost:   linear in the text.
 Result<std::vector<NetrcEntry>> parse_netrc(std::string_view text);

@@ -33,21 +33,23 @@ constexpr bool is_idempotent(HttpMethod method) noexcept {
   return method != HttpMethod::post && method != HttpMethod::patch;
 }
 
-// How single requests get to their servers, where that is another way than all others' of the same client. A request never goes over
-// a connection that was opened for another way.
+// How single requests get to their servers, where that is another way than all others' of the same client. A request
+// never goes over a connection that was opened for another way.
 struct HttpWay {
-  // The one proxy that is asked, whatever the client's are. Nobody vouches for it: the client's guard checks its address as it does
-  // those of servers.
+  // The one proxy that is asked, whatever the client's are. Nobody vouches for it: the client's guard checks its
+  // address as it does those of servers.
   std::optional<Proxy> proxy;
   // Where no proxy is said: none is asked, whatever the client's are.
   bool is_direct = false;
-  // False: whoever answers is taken for the server, whatever certificate it has. A proxy's certificate is checked nevertheless.
+  // False: whoever answers is taken for the server, whatever certificate it has. A proxy's certificate is checked
+  // nevertheless.
   bool verifies = true;
   // As HttpClientOptions has it; zero: the client's.
   Duration connect_timeout{};
   friend bool operator==(const HttpWay&, const HttpWay&) = default;
 
-  // Whether what is said to that server may be heard by whom the client's user has not chosen: such a request should be anonymous.
+  // Whether what is said to that server may be heard by whom the client's user has not chosen: such a request should be
+  // anonymous.
   bool may_be_heard(const Url& url) const noexcept { return url.scheme() == "https" ? !verifies : proxy.has_value(); }
 };
 
@@ -62,22 +64,23 @@ struct HttpRequest {
   std::string body;  // with its Content-Length
   // Decoded bytes of the body that are kept; the rest is not read, and the response says `truncated`.
   std::size_t body_limit = 10 * 1024 * 1024;
-  // Media types whose bodies are wanted, in lower case: "text/html", or "text/*". Empty: all. The body of another one is not
-  // read, and the response says `unwanted`. The types must outlive send().
+  // Media types whose bodies are wanted, in lower case: "text/html", or "text/*". Empty: all. The body of another one
+  // is not read, and the response says `unwanted`. The types must outlive send().
   std::span<const std::string> wanted_types;
   // From the start, or from the end of the wait for a connection slot, to the last byte.
   Duration timeout = std::chrono::seconds{30};
   bool keep_fields = false;  // whether HttpResponse::fields is filled
   bool keep_wire = false;    // whether HttpResponse::wire is
-  // Bytes that come are taken from it as they come; once it is used up, an answer that is not whole yet ends with too_large.
+  // Bytes that come are taken from it as they come; once it is used up, an answer that is not whole yet ends with
+  // too_large.
   // Null: no quota. A transport that is no HttpClient may ignore it.
   ByteQuota* quota = nullptr;
   // Null: that of all requests. A transport that is no HttpClient may ignore it.
   std::shared_ptr<const HttpWay> way;
   // Sending it twice does no more than sending it once, though its method promises no such thing.
   bool is_repeatable = false;
-  // It goes without anything that says who we are: cookies, Authorization, fields that are for some servers only, a client
-  // certificate. A server that would be shown a certificate is not asked: refused.
+  // It goes without anything that says who we are: cookies, Authorization, fields that are for some servers only, a
+  // client certificate. A server that would be shown a certificate is not asked: refused.
   bool is_anonymous = false;
 };
 
@@ -102,8 +105,8 @@ struct HttpHeaders {
 
 // A field for some servers only.
 struct HeaderFor {
-  // "http://host:8080" (scheme, name and port), "host" (whatever the scheme and port), "host:8080", "*.host" (its subdomains,
-  // and not itself), or "*" (every server).
+  // "http://host:8080" (scheme, name and port), "host" (whatever the scheme and port), "host:8080", "*.host" (its
+  // subdomains, and not itself), or "*" (every server).
   std::string where;
   std::string name;
   std::string value;
@@ -142,8 +145,8 @@ enum class HttpChallenged : std::uint8_t {
 struct HttpWire {
   std::string request;  // head and body, as they were sent
   std::string head;     // of the response, from the status line to the blank line, as it came
-  // The response's body with its content codings, and without the transfer coding. Where it has no content coding this is
-  // empty, and HttpResponse::body is what came.
+  // The response's body with its content codings, and without the transfer coding. Where it has no content coding this
+  // is empty, and HttpResponse::body is what came.
   std::string coded_body;
   bool is_coded = false;
   // Of the coded body only the first HttpRequest::body_limit bytes are here.
@@ -160,8 +163,8 @@ struct HttpResponse {
   std::string body;
   // True when the body was longer than the request's body_limit.
   bool truncated = false;
-  // True when its type, by Content-Type or without one by its first bytes, is none of the request's `wanted_types`: nothing
-  // is in `body`. Not of answers without a body, to HEAD above all.
+  // True when its type, by Content-Type or without one by its first bytes, is none of the request's `wanted_types`:
+  // nothing is in `body`. Not of answers without a body, to HEAD above all.
   bool unwanted = false;
   // Bit `i` is HttpOddity(i).
   std::uint16_t oddities = 0;
@@ -175,8 +178,8 @@ struct HttpResponse {
   HttpWire wire;  // where the request asked for it (keep_wire). Else empty.
   // Of the server; of the proxy, where that looks up names.
   IpAddress remote;
-  // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from. When there
-  // was no connection: when send() began.
+  // When the request's first byte was handed to the kernel, on the loop's clock: what politeness counts from. When
+  // there was no connection: when send() began.
   TimePoint sent_at;
   // When its first byte came. Not after `sent_at` where a transport does not tell.
   TimePoint answered_at;

@@ -16,11 +16,11 @@ namespace argiope {
 
 // A handler made of handlers.
 //
-// Patterns: "/orders/{id}/items". A part in braces takes one whole part of the path, which is not empty, and decodes its
-//           %XX; "{rest...}" at the end takes all that is left, slashes included, and may be empty. Written parts are
-//           compared with the decoded path, and go before parts in braces. "/orders" and "/orders/" are two paths.
-// Methods:  GET also serves HEAD where HEAD has no handler. OPTIONS is answered with Allow where it has none, and "OPTIONS *"
-//           without.
+// Patterns: "/orders/{id}/items". A part in braces takes one whole part of the path, which is not empty, and decodes
+//           its %XX; "{rest...}" at the end takes all that is left, slashes included, and may be empty. Written parts
+//           are compared with the decoded path, and go before parts in braces. "/orders" and "/orders/" are two paths.
+// Methods:  GET also serves HEAD where HEAD has no handler. OPTIONS is answered with Allow where it has none, and
+//           "OPTIONS *" without.
 // Answers:  404 for a path without a handler; 405 with Allow for one that has other methods.
 // Copies:   share their routes.
 // Threads:  one at a time. Add routes before the first request.
@@ -29,8 +29,8 @@ class HttpRouter {
  public:
   HttpRouter();
 
-  // Errors: std::invalid_argument for a pattern that does not start with "/", has an empty or repeated name in braces, or
-  //         something behind {rest...}; for a route that is there already; for an empty handler.
+  // Errors: std::invalid_argument for a pattern that does not start with "/", has an empty or repeated name in braces,
+  //         or something behind {rest...}; for a route that is there already; for an empty handler.
   void add(HttpMethod method, std::string_view pattern, HttpHandler handler);
   void get(std::string_view pattern, HttpHandler handler) { add(HttpMethod::get, pattern, std::move(handler)); }
   void post(std::string_view pattern, HttpHandler handler) { add(HttpMethod::post, pattern, std::move(handler)); }

@@ -6,8 +6,8 @@
 //   server.listen("127.0.0.1", 8080);
 //   co_await server.serve_forever();
 //
-// HttpRouter (http_router.hpp) is a handler that chooses among others by method and path. Not here: HTTP/2; compression;
-// files.
+// HttpRouter (http_router.hpp) is a handler that chooses among others by method and path. Not here: HTTP/2;
+// compression; files.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,8 @@ class HttpServerCore;
 
 // A request whose head and body have come whole.
 //
-// Lifetime: a handler is given a reference. It holds, and so does every view in it, until the answer has been sent; what
-//           is needed for longer is copied. A handler may change it, and move the body out of it.
+// Lifetime: a handler is given a reference. It holds, and so does every view in it, until the answer has been sent;
+//           what is needed for longer is copied. A handler may change it, and move the body out of it.
 struct ServerRequest {
   HttpMethod method = HttpMethod::get;
   // As sent, but without scheme and authority where a client sent those: "/orders/7?full=1", or "*" for OPTIONS.
@@ -44,15 +44,15 @@ struct ServerRequest {
   // The target up to "?", and what comes behind it. Both as sent, with their %XX.
   std::string_view path;
   std::string_view query;
-  // Whom the client believes to talk to: "shop.example:8080". Nothing checks it. Empty only when HTTP/1.0 left it out, or
-  // when it was sent empty.
+  // Whom the client believes to talk to: "shop.example:8080". Nothing checks it. Empty only when HTTP/1.0 left it out,
+  // or when it was sent empty.
   std::string_view host;
   // In the order they came; names as they were written. No trailers of a chunked body.
   std::vector<std::pair<std::string_view, std::string_view>> headers;
   // Without its chunks; any Content-Encoding stays.
   std::string body;
-  // The client: "127.0.0.1:50312", "[::1]:50312"; empty for a Unix socket, and for a client that left before it was asked
-  // for its name.
+  // The client: "127.0.0.1:50312", "[::1]:50312"; empty for a Unix socket, and for a client that left before it was
+  // asked for its name.
   std::string_view peer;
   // Of a Unix socket, and only there: the user id of who connected, as the kernel knows it.
   std::optional<std::uint32_t> peer_user;
@@ -63,7 +63,8 @@ struct ServerRequest {
 
   // The first field of that name, in any case; empty when there is none.
   std::string_view header(std::string_view name) const noexcept;
-  // The first value of that name in the query, with %XX and + decoded; nullopt when there is none. "?full" has an empty one.
+  // The first value of that name in the query, with %XX and + decoded; nullopt when there is none. "?full" has an empty
+  // one.
   std::optional<std::string> query_value(std::string_view name) const;
   // The text that the part {name} of the pattern matched; empty when the pattern has no such part.
   std::string_view path_value(std::string_view name) const noexcept;
@@ -79,8 +80,9 @@ struct ServerRequest {
 class BodyWriter {
  public:
   // Sends `piece` at once; an empty one does nothing.
-  // Suspends: while the client has more than 64 KiB to take, so that a slow client slows its answer and fills no memory.
-  // Errors:   std::system_error when the connection is broken. CancelledError, thrown at this or any other await, when
+  // Suspends: while the client has more than 64 KiB to take, so that a slow client slows its answer and fills no
+  // memory. Errors:   std::system_error when the connection is broken. CancelledError, thrown at this or any other
+  // await, when
   //           the client left, took nothing for HttpServerOptions::send_timeout, or the server's drain time is up.
   Coro<void> write(std::string_view piece);
   // Whether HttpServer::stop() was called: a stream without an end should end now.
@@ -98,12 +100,13 @@ struct ServerResponse {
   // 200 to 599.
   int status = 200;
   // Sent in this order. "Connection: close" closes the connection afterwards; "Date" replaces the server's.
-  // A name or value that could split the answer, Content-Length and Transfer-Encoding are mistakes: the client gets 500.
+  // A name or value that could split the answer, Content-Length and Transfer-Encoding are mistakes: the client gets
+  // 500.
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  // Where it is set, it writes the body instead, once the head has been sent: chunked, or up to the end of the connection
-  // for HTTP/1.0. It may refer to the request. An exception that it throws is logged, and the client sees a body that
-  // was cut off. HEAD does not call it.
+  // Where it is set, it writes the body instead, once the head has been sent: chunked, or up to the end of the
+  // connection for HTTP/1.0. It may refer to the request. An exception that it throws is logged, and the client sees a
+  // body that was cut off. HEAD does not call it.
   std::function<Coro<void>(BodyWriter& out)> stream;
   // Kept until the client has taken the answer, or cannot any more: for who counts what waits in memory. The connection
   // sends a body as the client takes it, and holds it that long.
@@ -112,8 +115,8 @@ struct ServerResponse {
   // Plain text in UTF-8, and JSON.
   static ServerResponse text(int status, std::string body);
   static ServerResponse json(int status, std::string body);
-  // An error as RFC 9457 has it, which is what the server itself answers with: {"type":"about:blank","title":"Not Found",
-  // "status":404,"detail":…}.
+  // An error as RFC 9457 has it, which is what the server itself answers with: {"type":"about:blank","title":"Not
+  // Found", "status":404,"detail":…}.
   static ServerResponse problem(int status, std::string_view detail,
                                 std::vector<std::pair<std::string, std::string>> more_headers = {});
   static ServerResponse streamed(int status, std::string content_type, std::function<Coro<void>(BodyWriter&)> stream);
@@ -125,16 +128,16 @@ struct ServerResponse {
 //         request_timeout is over, and when the time to drain is up. The client then gets 503 where it is still there.
 using HttpHandler = std::function<Coro<ServerResponse>(ServerRequest& request)>;
 
-// Makes an answer that no handler gives: to a request that the server refuses or whose handler failed, or that the router has no
-// handler for. Of a request whose head did not come whole, or could not be read, there are neither fields nor a path.
-// Must not throw.
-using HttpRefusal =
-    std::function<ServerResponse(const ServerRequest& request, int status, std::string_view detail)>;
+// Makes an answer that no handler gives: to a request that the server refuses or whose handler failed, or that the
+// router has no handler for. Of a request whose head did not come whole, or could not be read, there are neither fields
+// nor a path. Must not throw.
+using HttpRefusal = std::function<ServerResponse(const ServerRequest& request, int status, std::string_view detail)>;
 
 // The costs that one client may cause. A limit that is broken ends that client's connection and no other.
 struct HttpServerOptions {
-  // Of each address that is listened to. Further clients wait, unaccepted, until one of these has gone. When all but a 64th
-  // part of so many are open, the one that has waited longest for a request, or for its rest, is closed for each that comes.
+  // Of each address that is listened to. Further clients wait, unaccepted, until one of these has gone. When all but a
+  // 64th part of so many are open, the one that has waited longest for a request, or for its rest, is closed for each
+  // that comes.
   std::size_t max_connections = 10'000;
   // Clients that the kernel lets wait.
   int backlog = 511;
@@ -147,23 +150,24 @@ struct HttpServerOptions {
   std::shared_ptr<const TlsIdentity> tls;
   // From being connected until TLS is agreed on; the connection is then broken off.
   Duration handshake_timeout = std::chrono::seconds{10};
-  // Bytes of bodies that may be held at a time, of all connections together (503); those of up to 16 KiB are taken even so.
+  // Bytes of bodies that may be held at a time, of all connections together (503); those of up to 16 KiB are taken even
+  // so.
   std::size_t max_bodies_bytes = 1024 * 1024 * 1024;
-  // When set, may answer a request by its head alone, before its body is taken; the connection is then closed. It is not
-  // asked where the body has come with the head. body and path_values are empty. Must not throw.
+  // When set, may answer a request by its head alone, before its body is taken; the connection is then closed. It is
+  // not asked where the body has come with the head. body and path_values are empty. Must not throw.
   std::function<std::optional<ServerResponse>(const ServerRequest& request)> answer_early;
   // When set, makes the answers that are the server's own, in place of ServerResponse::problem().
   HttpRefusal refusal;
-  // When set, is shown each answer before its head is sent, the server's own included, and may add to its headers. The request is
-  // as HttpRefusal has it. Must not throw.
+  // When set, is shown each answer before its head is sent, the server's own included, and may add to its headers. The
+  // request is as HttpRefusal has it. Must not throw.
   std::function<void(const ServerRequest& request, ServerResponse& response)> before_sending;
   // When set, gives the limit of this request instead. Called when the head has come, before any of the body is taken;
   // body and path_values are empty. Must not throw.
   std::function<std::size_t(const ServerRequest& request)> body_limit;
   // From the first byte of a request to the end of its head (408).
   Duration header_timeout = std::chrono::seconds{10};
-  // From the end of the head to the end of the body: so long, and a second more for every min_body_rate bytes of it that
-  // have come (408).
+  // From the end of the head to the end of the body: so long, and a second more for every min_body_rate bytes of it
+  // that have come (408).
   Duration body_timeout = std::chrono::seconds{20};
   std::size_t min_body_rate = 1024;
   // From the request to the handler's answer, without the time a streamed body takes (503).
@@ -172,16 +176,17 @@ struct HttpServerOptions {
   Duration keep_alive_timeout = std::chrono::seconds{60};
   // How long a client may take nothing of an answer; the connection is then broken off.
   Duration send_timeout = std::chrono::seconds{30};
-  // Whether a handler is cancelled when its client closes the connection, or its half of it: the two look alike. (Behind
-  // 64 KiB of further requests that is not seen.) Otherwise it runs to its end, and the answer is sent to who may be gone.
+  // Whether a handler is cancelled when its client closes the connection, or its half of it: the two look alike.
+  // (Behind 64 KiB of further requests that is not seen.) Otherwise it runs to its end, and the answer is sent to who
+  // may be gone.
   bool cancel_when_client_leaves = true;
 };
 
 // An HTTP/1.1 and 1.0 server, with keep-alive and pipelining.
 //
 // Requests: what is malformed, or could be read in two ways (two lengths, a length beside chunks, folded lines, a line
-//           feed alone, no Host), is answered 400 with a problem that says why, and the connection is closed. A method or
-//           coding the server does not know gives 501.
+//           feed alone, no Host), is answered 400 with a problem that says why, and the connection is closed. A method
+//           or coding the server does not know gives 501.
 // Sending:  answers to requests that came together leave together.
 // Lifetime: stop() before destroying it. Destroying cancels the handlers that are under way, which end in the loop's
 //           next turns, and needs their objects until then. Destroy it before its loop.
@@ -195,8 +200,8 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Takes clients at an address of this machine from now on; see start_server() for `host`. May be called several times.
-  // The port; 0 asks for a free one.
+  // Takes clients at an address of this machine from now on; see start_server() for `host`. May be called several
+  // times. The port; 0 asks for a free one.
   // Errors: those of start_server(); std::logic_error after stop().
   std::uint16_t listen(const std::string& host, std::uint16_t port);
   // The same at a path, and at a socket that listens already (start_server() of a descriptor), which it takes.

@@ -1,5 +1,5 @@
-// HttpSession: what makes one of many requests: cookies, and answers to servers that ask who is there. It stands between
-// whoever sends requests and the transport that does.
+// HttpSession: what makes one of many requests: cookies, and answers to servers that ask who is there. It stands
+// between whoever sends requests and the transport that does.
 #pragma once
 
 #include <memory>
@@ -19,11 +19,13 @@ struct HttpSessionOptions {
   std::vector<HeaderFor> headers_for;
 };
 
-// Sends each request with the cookies that are its URL's, and with Authorization once its server has asked for it; takes
-// what answers set. Nothing is sent twice: HttpResponse::challenged says when to ask again, for who paces requests.
-// A Cookie or Authorization field of the request itself stays as it is. An anonymous request only passes through.
+// Sends each request with the cookies that are its URL's, and with Authorization once its server has asked for it;
+// takes what answers set. Nothing is sent twice: HttpResponse::challenged says when to ask again, for who paces
+// requests. A Cookie or Authorization field of the request itself stays as it is. An anonymous request only passes
+// through.
 //
-// Cost:    of a request that nothing is known for, a look into the empty jar and that of credentials; its frame besides.
+// Cost:    of a request that nothing is known for, a look into the empty jar and that of credentials; its frame
+//          besides.
 // Threads: the loop's own. Several sessions may share a jar.
 class HttpSession final : public HttpTransport {
  public:

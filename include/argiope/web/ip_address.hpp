@@ -76,9 +76,9 @@ class AddressGuard {
 
   // Errors: refused, naming the address and its class, and the advice.
   Result<void> check(const IpAddress& address) const;
-  // Of a host that another looks up and connects to, a proxy, so that its address cannot be checked: refuses addresses as
-  // check() does, and names that mean this machine or a private network wherever they are looked up: without a dot, or in
-  // localhost, local, internal or home.arpa (RFC 6761, 6762, 8375; ICANN keeps "internal" out of the public DNS).
+  // Of a host that another looks up and connects to, a proxy, so that its address cannot be checked: refuses addresses
+  // as check() does, and names that mean this machine or a private network wherever they are looked up: without a dot,
+  // or in localhost, local, internal or home.arpa (RFC 6761, 6762, 8375; ICANN keeps "internal" out of the public DNS).
   // `host` is as a URL has it, with or without brackets.
   Result<void> check_name(std::string_view host) const;
 

@@ -1,5 +1,5 @@
-// The login step: a form is fetched, filled in and sent, as a person does it in a browser, and the cookies that come of it are
-// kept. For pages that need no script for it.
+// The login step: a form is fetched, filled in and sent, as a person does it in a browser, and the cookies that come of
+// it are kept. For pages that need no script for it.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ struct LoginOutcome {
 };
 
 // Logs in over `session`, an HttpSession whose jar is `jar`.
-// Errors: those of send(); not_found when the page has no such form, naming the fields of those that it has; refused when the
-//         server said no, or what was expected did not come; protocol for what cannot be followed.
+// Errors: those of send(); not_found when the page has no such form, naming the fields of those that it has; refused
+//         when the server said no, or what was expected did not come; protocol for what cannot be followed.
 //         A password is never sent in the clear from a page that came over TLS.
 Coro<Result<LoginOutcome>> log_in(HttpTransport& session, CookieJar& jar, const LoginStep& step,
                                   const LoginOptions& options, Random random);

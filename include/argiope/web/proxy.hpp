@@ -29,8 +29,8 @@ struct Proxy {
   std::string username;
   std::string password;
 
-  // "[SCHEME://][NAME:PASSWORD@]HOST[:PORT]". Without a scheme http, and without a port what curl takes: 443 for https, else
-  // 1080.
+  // "[SCHEME://][NAME:PASSWORD@]HOST[:PORT]". Without a scheme http, and without a port what curl takes: 443 for https,
+  // else 1080.
   // Errors: invalid_input, which never says name and password.
   static Result<Proxy> parse(std::string_view text);
 
@@ -48,8 +48,8 @@ struct Proxy {
 // Hosts that are asked without a proxy, as curl's no_proxy says them.
 class DirectHosts {
  public:
-  // Names, with their subdomains ("example.org"; ".example.org" and "*.example.org" are the same); IP addresses; ranges of
-  // them ("10.0.0.0/8"); "*" for all. Separated by commas or spaces.
+  // Names, with their subdomains ("example.org"; ".example.org" and "*.example.org" are the same); IP addresses; ranges
+  // of them ("10.0.0.0/8"); "*" for all. Separated by commas or spaces.
   // Errors: invalid_input, naming the entry that is none of these.
   static Result<DirectHosts> parse(std::string_view list);
 
@@ -76,13 +76,14 @@ class DirectHosts {
   std::vector<Range> ranges_;
 };
 
-// Which servers are asked by which proxies. Several are taken in turn: each host keeps the one it got, until that fails.
+// Which servers are asked by which proxies. Several are taken in turn: each host keeps the one it got, until that
+// fails.
 struct ProxySettings {
   std::vector<Proxy> for_http;  // URLs; empty: asked directly
   std::vector<Proxy> for_https;
   DirectHosts direct;
-  // Of a variable of the environment that names no proxy of ours: what is wrong with it. URLs of that scheme that would be asked by
-  // it are not asked, and fail with that; others need no proxy. Empty: nothing is wrong.
+  // Of a variable of the environment that names no proxy of ours: what is wrong with it. URLs of that scheme that would
+  // be asked by it are not asked, and fail with that; others need no proxy. Empty: nothing is wrong.
   std::string trouble_for_http, trouble_for_https;
 
   bool empty() const noexcept { return for_http.empty() && for_https.empty(); }
@@ -91,9 +92,10 @@ struct ProxySettings {
 
   // The value of a variable of the environment; nullopt: it is not set.
   using Variable = std::function<std::optional<std::string>(const char* name)>;
-  // As curl: http_proxy (not in capitals, which a web server sets for its CGI programs), https_proxy, HTTPS_PROXY, all_proxy,
-  // ALL_PROXY, no_proxy, NO_PROXY; lower case comes first, and what is empty is not set. Loopback is asked directly. An
-  // entry of no_proxy that is none of DirectHosts' is passed over, and what names no proxy is a trouble of its URLs.
+  // As curl: http_proxy (not in capitals, which a web server sets for its CGI programs), https_proxy, HTTPS_PROXY,
+  // all_proxy, ALL_PROXY, no_proxy, NO_PROXY; lower case comes first, and what is empty is not set. Loopback is asked
+  // directly. An entry of no_proxy that is none of DirectHosts' is passed over, and what names no proxy is a trouble of
+  // its URLs.
   static ProxySettings from_environment(const Variable& variable);
   // no_proxy alone.
   static DirectHosts direct_from_environment(const Variable& variable);

@@ -16,9 +16,9 @@ namespace argiope {
 
 // The meaning of the answer to a request for robots.txt.
 enum class RobotsVerdict : std::uint8_t { parse, allow_all, disallow_all };
-// RFC 9309, 2.3.1: success is parsed; a client error (4xx) allows everything, and so does a redirect that leads nowhere;
-// a server error, and what is no final status at all, disallows everything. So does 429, which is a plea for less, and 304,
-// which only says that rules have not changed that nobody was asked about.
+// RFC 9309, 2.3.1: success is parsed; a client error (4xx) allows everything, and so does a redirect that leads
+// nowhere; a server error, and what is no final status at all, disallows everything. So does 429, which is a plea for
+// less, and 304, which only says that rules have not changed that nobody was asked about.
 RobotsVerdict robots_policy(int status) noexcept;
 // No answer at all disallows everything (2.3.1.4); more redirects than are followed (not_found) count as "unavailable",
 // which allows it (2.3.1.2).

@@ -40,8 +40,8 @@ struct ClientCertificate {
 // Errors: invalid_input: what is wrong with which.
 Result<void> check(const ClientCertificate& certificate);
 
-// A certificate, its chain and its key. TLS 1.2 with ECDHE and AEAD ciphers, and TLS 1.3; HTTP/1.1 by ALPN, where a client
-// asks; no client certificates, no renegotiation; sessions are resumed by tickets, so that none take memory.
+// A certificate, its chain and its key. TLS 1.2 with ECDHE and AEAD ciphers, and TLS 1.3; HTTP/1.1 by ALPN, where a
+// client asks; no client certificates, no renegotiation; sessions are resumed by tickets, so that none take memory.
 //
 // Threads: a loop's own.
 class TlsIdentity {
@@ -49,7 +49,8 @@ class TlsIdentity {
   // Blocks while it reads the files.
   // Errors: io: a file that cannot be read; invalid_input: what is wrong with which.
   static Result<std::shared_ptr<TlsIdentity>> load(const TlsFiles& files);
-  // The same while a server runs: what is no plain file, such as a pipe that nobody writes to any more, is not waited for.
+  // The same while a server runs: what is no plain file, such as a pipe that nobody writes to any more, is not waited
+  // for.
   // Errors: those of load(), and io for that.
   static Result<std::shared_ptr<TlsIdentity>> load_again(const TlsFiles& files);
   // Takes the other's place for connections from now on; those that are open go on as they are.

@@ -107,8 +107,9 @@ UrlStatus parse_into(Url& out, std::string_view input, const Url* base, const Qu
 
 // A text that looks like a URL, for messages: "…" stands for a name and password in it.
 std::string without_credentials(std::string_view text);
-// The part that may be shown of a webhook's URL, whose path and query are secrets, as credentials are: "https://host/…". One
-// that has neither is shown as it is. Text that is no URL with a host is cut at its first "/", "?" or "#" behind "//".
+// The part that may be shown of a webhook's URL, whose path and query are secrets, as credentials are:
+// "https://host/…". One that has neither is shown as it is. Text that is no URL with a host is cut at its first "/",
+// "?" or "#" behind "//".
 std::string without_path(std::string_view text);
 
 // "scheme://host[:port]/path", for messages: a query may hold secrets.

@@ -1,5 +1,5 @@
-// as_error: for tasks that go on for as long as their program does, and that nobody awaits meanwhile. An exception would end such a
-// task, and be told when the program ends; as an error it is told at once, and the task goes on.
+// as_error: for tasks that go on for as long as their program does, and that nobody awaits meanwhile. An exception
+// would end such a task, and be told when the program ends; as an error it is told at once, and the task goes on.
 #pragma once
 
 #include <exception>

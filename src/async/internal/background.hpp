@@ -11,7 +11,8 @@
 namespace argiope {
 
 // Threads:  the loop's.
-// Lifetime: may be destroyed while work goes on. Work keeps what it is given as `owner` from its first step to its last.
+// Lifetime: may be destroyed while work goes on. Work keeps what it is given as `owner` from its first step to its
+// last.
 class Background {
  public:
   // `name`: of its tasks, for debugging.

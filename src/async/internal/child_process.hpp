@@ -16,8 +16,8 @@ extern char** environ;
 
 namespace argiope {
 
-// This process's environment with `besides` ("NAME=value") in place of what has their names. Without null bytes, which no
-// environment can hold.
+// This process's environment with `besides` ("NAME=value") in place of what has their names. Without null bytes, which
+// no environment can hold.
 inline std::vector<std::string> environment_with(const std::vector<std::string>& besides) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {

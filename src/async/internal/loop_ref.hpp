@@ -15,8 +15,8 @@ namespace argiope {
 class LoopRef {
  public:
   explicit LoopRef(EventLoop& loop) noexcept : life_(loop.life()) {}
-  // As EventLoop::call_soon_threadsafe. False where the loop is gone: `function` has been dropped. A loop that ends before
-  // it has run `function` drops it too.
+  // As EventLoop::call_soon_threadsafe. False where the loop is gone: `function` has been dropped. A loop that ends
+  // before it has run `function` drops it too.
   bool call_soon(std::move_only_function<void()> function) const;
   bool operator==(const LoopRef&) const = default;
 

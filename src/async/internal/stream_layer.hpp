@@ -9,8 +9,8 @@ namespace argiope::detail {
 
 // Everything is done at once, on bytes that are there: the stream does the waiting, reading and sending.
 //
-// Errors:  receive() and send() throw std::system_error when the connection cannot go on; what they have appended then is
-//          still given to the reader and sent to the peer.
+// Errors:  receive() and send() throw std::system_error when the connection cannot go on; what they have appended then
+//          is still given to the reader and sent to the peer.
 // Threads: its stream's.
 class StreamLayer {
  public:

@@ -1,4 +1,5 @@
-// Ticker: has a function of its owner called soon after that was asked for, or when it is due; once, however often it was.
+// Ticker: has a function of its owner called soon after that was asked for, or when it is due; once, however often it
+// was.
 #pragma once
 
 #include <functional>

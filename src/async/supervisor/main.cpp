@@ -1,11 +1,13 @@
-// The supervisor of one command: a small static program of its own, which the library carries inside itself and runs from
-// memory (async/supervision.cpp). It starts the command, adopts whatever the command's tree leaves behind, and kills all of
-// it when the process that asked for the command is gone, however that has ended: the socket between them closes then.
+// The supervisor of one command: a small static program of its own, which the library carries inside itself and runs
+// from memory (async/supervision.cpp). It starts the command, adopts whatever the command's tree leaves behind, and
+// kills all of it when the process that asked for the command is gone, however that has ended: the socket between them
+// closes then.
 //
 // argv: its name, the soft limit of open files for the command (0: as it is), the program's path, and the command's own
-// arguments from its name on. Descriptor 3 is the socket. To the socket goes first a StartReport. From it come bytes: a signal for
-// the command's process group (SIGTERM: what is left when the command has ended is killed; SIGKILL: all of the tree, now),
-// or 0: what the command leaves behind may stay. It ends as the command ends: with its status, or by its signal.
+// arguments from its name on. Descriptor 3 is the socket. To the socket goes first a StartReport. From it come bytes: a
+// signal for the command's process group (SIGTERM: what is left when the command has ended is killed; SIGKILL: all of
+// the tree, now), or 0: what the command leaves behind may stay. It ends as the command ends: with its status, or by
+// its signal.
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -35,8 +37,8 @@ constexpr int kLookAgainMs = 10;
 
 pid_t supervisor = 0;
 pid_t command = 0;
-int status = SIGKILL;     // as waitpid() gives it; until then as of one that was killed
-bool ended = false;       // the command; what it left behind may live on
+int status = SIGKILL;  // as waitpid() gives it; until then as of one that was killed
+bool ended = false;    // the command; what it left behind may live on
 bool has_children = true;
 
 int limit_of_files = 0;

@@ -21,10 +21,11 @@ inline void append_csv_field(std::string& out, std::string_view value) {
   out += ',';
 }
 
-// The same for text from outside, which a spreadsheet shall not take for a formula: what begins like one gets an apostrophe before
-// it, which spreadsheets take for "this is text".
+// The same for text from outside, which a spreadsheet shall not take for a formula: what begins like one gets an
+// apostrophe before it, which spreadsheets take for "this is text".
 inline void append_csv_text(std::string& out, std::string_view value) {
-  if (value.empty() || std::string_view("=+-@\t\r\n").find(value.front()) == std::string_view::npos) return append_csv_field(out, value);
+  if (value.empty() || std::string_view("=+-@\t\r\n").find(value.front()) == std::string_view::npos)
+    return append_csv_field(out, value);
   std::string guarded = "'";
   append_csv_field(out, guarded.append(value));
 }

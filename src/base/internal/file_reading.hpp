@@ -1,6 +1,7 @@
-// Reading files that a user names: as a whole and up to a bound, or in pieces; text_lines.hpp has their lines. All who read a
-// configuration, a project, a key, a secret, a list of jobs or of URLs open it here. A pipe or a device that merely has a name is refused, since it may never end: of what is no plain file,
-// only pipes that were opened for this process are read, and the null device, which is an empty file.
+// Reading files that a user names: as a whole and up to a bound, or in pieces; text_lines.hpp has their lines. All who
+// read a configuration, a project, a key, a secret, a list of jobs or of URLs open it here. A pipe or a device that
+// merely has a name is refused, since it may never end: of what is no plain file, only pipes that were opened for this
+// process are read, and the null device, which is an empty file.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +46,8 @@ class InputFile {
 };
 
 // The whole text. Blocks; with `again` for the disk alone.
-// Errors: not_found, io, too_large beyond `most_bytes`, and refused for what is read in no way. Messages do not name the file.
+// Errors: not_found, io, too_large beyond `most_bytes`, and refused for what is read in no way. Messages do not name
+// the file.
 Result<std::string> read_file_text(const std::string& path, std::size_t most_bytes, FileReading reading);
 // The same of standard input, whatever it is.
 Result<std::string> read_standard_input(std::size_t most_bytes);

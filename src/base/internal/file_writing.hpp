@@ -44,7 +44,9 @@ std::string file_identity_of(int descriptor);
 // Whether `path` still names the file that is open: what is written to one that was deleted or replaced is lost. To be
 // asked before a commit says that it was written. And whether it still has the first `written` bytes: another program
 // may cut it, as `: > FILE` does. After a write behind its new end that is no longer seen. More bytes are no mistake.
-// Errors: io, "SHOWN: it was deleted while it was in use (…)", "… replaced by another file …" or "another program cut it …".
-Result<void> expect_in_place(int descriptor, const std::string& path, std::string_view shown, std::uint64_t written = 0);
+// Errors: io, "SHOWN: it was deleted while it was in use (…)", "… replaced by another file …" or "another program cut
+// it …".
+Result<void> expect_in_place(int descriptor, const std::string& path, std::string_view shown,
+                             std::uint64_t written = 0);
 
 }  // namespace argiope

@@ -23,11 +23,12 @@ std::string content_digest(std::string_view bytes);
 // A set of fingerprints in flat tables.
 //
 // The table is cut into segments by the leading bits of the (mixed) fingerprint, and each grows by itself, by three
-// tenths, by an eighth once the set has some two million entries, in one pass from front to back: growing costs a short step over 1/256 of the set and never doubles the memory
-// of the whole. A segment is a row of buckets of one cache line each, so that a look-up costs one miss nearly always.
+// tenths, by an eighth once the set has some two million entries, in one pass from front to back: growing costs a short
+// step over 1/256 of the set and never doubles the memory of the whole. A segment is a row of buckets of one cache line
+// each, so that a look-up costs one miss nearly always.
 //
-// Memory:  10 to 13.5 bytes an entry from some ten thousand entries on, growing included, to 11.7 from two million on; values that crowd together
-//          cost time, never memory.
+// Memory:  10 to 13.5 bytes an entry from some ten thousand entries on, growing included, to 11.7 from two million on;
+//          values that crowd together cost time, never memory.
 // Errors:  insert and reserve may throw std::bad_alloc, and then nothing has changed.
 // Threads: one at a time.
 class FingerprintSet {

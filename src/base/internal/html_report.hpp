@@ -59,7 +59,8 @@ struct PlotCanvas {
   double names;  // room for names of rows
   std::size_t name_letters;
 };
-inline constexpr PlotCanvas kPlotCanvases[] = {{"wide", 960, 64, 6, 360, 190, 26}, {"narrow", 340, 52, 2, 120, 104, 14}};
+inline constexpr PlotCanvas kPlotCanvases[] = {{"wide", 960, 64, 6, 360, 190, 26},
+                                               {"narrow", 340, 52, 2, 120, 104, 14}};
 inline constexpr double kPlotRight = 16, kPlotTop = 10, kPlotBottom = 26;
 
 template <class Draw>

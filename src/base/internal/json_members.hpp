@@ -1,5 +1,5 @@
-// Reading the members of a JSON object by their names: each is asked for once, and what nobody has asked for is refused at the
-// end, so that a misspelt policy is not a policy silently lost.
+// Reading the members of a JSON object by their names: each is asked for once, and what nobody has asked for is refused
+// at the end, so that a misspelt policy is not a policy silently lost.
 //
 //   JsonMembers in(object);
 //   call.directory = in.text("directory");
@@ -72,8 +72,8 @@ class JsonMembers {
   std::vector<Member> members_;
 };
 
-// A member whose value is for others to read, or is read and refused by itself: `name` in the value of the member `in`, or in an
-// entry of its list. Empty `in`: of the whole.
+// A member whose value is for others to read, or is read and refused by itself: `name` in the value of the member `in`,
+// or in an entry of its list. Empty `in`: of the whole.
 struct JsonLeftAlone {
   std::string_view in;
   std::string_view name;

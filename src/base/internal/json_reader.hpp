@@ -1,5 +1,5 @@
-// Reading JSON strictly, the same way everywhere: a value knows where it is in its text, so that what is wrong with it is
-// told with the names of the members that lead to it: `trigger.triggers[1].every "soon": a time such as 90s`.
+// Reading JSON strictly, the same way everywhere: a value knows where it is in its text, so that what is wrong with it
+// is told with the names of the members that lead to it: `trigger.triggers[1].every "soon": a time such as 90s`.
 //
 //   JsonErrors errors;
 //   const auto text = JsonText::parse(bytes);
@@ -87,7 +87,8 @@ class JsonValue {
   std::size_t size() const noexcept;
   // Its JSON, without white space.
   std::string json() const;
-  // The same with each name once and other numbers as 5.0: what is kept, or sent, of a value that is for others to read.
+  // The same with each name once and other numbers as 5.0: what is kept, or sent, of a value that is for others to
+  // read.
   std::string kept_json() const;
   // As people see it: a string without quotes, else its JSON.
   std::string shown() const;
@@ -178,15 +179,16 @@ class JsonValue {
   std::size_t place_ = kNoPlace;
 };
 
-// A bound of how many values are in a text, or `most` + 1 where it is above `most`: a value begins the text, or is behind a bracket
-// or comma outside of its strings. An empty list or object counts as two. Far cheaper than to parse it, and without memory.
+// A bound of how many values are in a text, or `most` + 1 where it is above `most`: a value begins the text, or is
+// behind a bracket or comma outside of its strings. An empty list or object counts as two. Far cheaper than to parse
+// it, and without memory.
 std::size_t count_json_values(std::string_view text, std::size_t most) noexcept;
 
 // A parsed text. Not thread-safe; a thread keeps the memory of its last one for the next.
 class JsonText {
  public:
-  // Errors: invalid_input for what is no JSON value, no UTF-8, nested deeper than kMostJsonDepth, or goes on after the value;
-  //         numbers anywhere must fit a double or 64 bits.
+  // Errors: invalid_input for what is no JSON value, no UTF-8, nested deeper than kMostJsonDepth, or goes on after the
+  //         value; numbers anywhere must fit a double or 64 bits.
   static Result<JsonText> parse(std::string_view text);
   // One that is an object.
   // Errors: invalid_input also for what is none, or has more bytes. They begin with `what`, and show the text.

@@ -11,7 +11,8 @@
 
 namespace argiope {
 
-// `parse(std::string_view) -> Result<Text>` makes of each what is kept; what it refuses goes to the errors of the value.
+// `parse(std::string_view) -> Result<Text>` makes of each what is kept; what it refuses goes to the errors of the
+// value.
 template <class Parse>
 auto read_texts(const JsonValue& value, Parse parse) {
   using Text = typename decltype(parse(std::string_view{}))::value_type;

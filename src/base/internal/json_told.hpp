@@ -1,5 +1,5 @@
-// Reading what another process of ours has told in JSON: types are checked, a member that is missing or null leaves what is
-// there as it is, and one that is not known is passed over, because a newer process tells more.
+// Reading what another process of ours has told in JSON: types are checked, a member that is missing or null leaves
+// what is there as it is, and one that is not known is passed over, because a newer process tells more.
 #pragma once
 
 #include <concepts>

@@ -22,11 +22,12 @@
 
 namespace argiope {
 
-// How control characters are written that have a letter: \u000a, or \n. Jobs and reports of crawls have numbers; what stores
-// keep of schedules and what is told of them has letters.
+// How control characters are written that have a letter: \u000a, or \n. Jobs and reports of crawls have numbers; what
+// stores keep of schedules and what is told of them has letters.
 enum class JsonEscapes : std::uint8_t { numbers, letters };
 
-// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so the result is always valid.
+// Appends `text` as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so the result is always
+// valid.
 void append_json_string(std::string& out, std::string_view text, JsonEscapes escapes = JsonEscapes::numbers);
 
 // Appends one JSON value to a string, which may hold anything before it and has to live as long as the writer.
@@ -42,15 +43,16 @@ class JsonWriter {
 
   // --- values: the whole one, the next of an array, or after key() that of a member
 
-  // Text, with U+FFFD for what is not UTF-8. true and false. Whole numbers. Other numbers as short as they can be and still
-  // be read as the same; null for those that are not finite. Times in UTC as RFC 3339, null for 1970's first instant, which
-  // stands for "never". An optional: its value, or null.
+  // Text, with U+FFFD for what is not UTF-8. true and false. Whole numbers. Other numbers as short as they can be and
+  // still be read as the same; null for those that are not finite. Times in UTC as RFC 3339, null for 1970's first
+  // instant, which stands for "never". An optional: its value, or null.
   template <class T>
   void value(const T& value);
   void null();
   // So many digits after the point.
   void fixed(double number, int digits);
-  // As short as it can be, too, but 5.0 and not 5: readers who tell kinds of numbers apart never take it for a whole one.
+  // As short as it can be, too, but 5.0 and not 5: readers who tell kinds of numbers apart never take it for a whole
+  // one.
   void real(double number);
   // A value that is JSON already, in one line.
   void raw(std::string_view json);
@@ -104,7 +106,8 @@ class JsonWriter {
     separate();
     out_ += bracket;
   }
-  // A comma, except at the beginning, after a bracket and after a key. The last character tells: a string ends with a quote.
+  // A comma, except at the beginning, after a bracket and after a key. The last character tells: a string ends with a
+  // quote.
   void separate() {
     if (out_.size() == begin_) return;
     const char last = out_.back();

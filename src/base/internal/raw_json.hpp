@@ -9,8 +9,8 @@
 
 namespace argiope {
 
-// Where the string of JSON ends whose first byte behind the quote is at `begin`: the place of its other quote, or npos. Long strings are
-// searched as fast as memory is read.
+// Where the string of JSON ends whose first byte behind the quote is at `begin`: the place of its other quote, or npos.
+// Long strings are searched as fast as memory is read.
 std::size_t end_of_json_string(std::string_view text, std::size_t begin) noexcept;
 
 // A value of a text that JsonText has parsed. Its text is looked for when it is asked for, and not before.

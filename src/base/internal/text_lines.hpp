@@ -1,4 +1,5 @@
-// Lines of files that users name: bounded, numbered, and told of by their place. All who read such a file line by line read it here.
+// Lines of files that users name: bounded, numbered, and told of by their place. All who read such a file line by line
+// read it here.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,9 @@ namespace argiope {
 
 struct TextLine {
   std::uint64_t number = 0;  // from 1
-  std::string_view text;     // without its end; of one that is too long only so much as a line may have. Good during the call
-  std::uint64_t size = 0;    // bytes in the file, with its end
+  std::string_view
+      text;  // without its end; of one that is too long only so much as a line may have. Good during the call
+  std::uint64_t size = 0;  // bytes in the file, with its end
   bool is_too_long = false;
   bool has_end = true;  // false: the last one, behind which the file ends without "\n"
 };
@@ -89,7 +91,8 @@ class LineSplitter {
 
 // The lines of a file until each() says false. Blocks.
 // Errors: as read_file_text(), but for too_large: a line that is too long is told to each().
-Result<void> read_lines(const std::string& path, std::size_t most_bytes, FileReading reading, const std::function<bool(const TextLine&)>& each);
+Result<void> read_lines(const std::string& path, std::size_t most_bytes, FileReading reading,
+                        const std::function<bool(const TextLine&)>& each);
 
 // "FILE:7", as it may be printed: in front of what is wrong there.
 std::string place_of_line(std::string_view file, std::uint64_t number);

@@ -29,7 +29,8 @@ Result<std::string> parse_domain(const std::string& text) {
   if (text == "*") return fail(Errc::invalid_input, "--whitelist *: name each domain; nothing stands for all of them");
   const auto url = Url::parse("http://" + text + "/");
   if (url && IpAddress::parse(url->host()) && !text.starts_with(url->host()) && !text.contains(':')) {
-    return fail(Errc::invalid_input, fmt::format("--whitelist {}: a domain, or an address as in {}", in_quotes(text), in_quotes(url->host())));
+    return fail(Errc::invalid_input, fmt::format("--whitelist {}: a domain, or an address as in {}", in_quotes(text),
+                                                 in_quotes(url->host())));
   }
   if (url && url->path_and_query() == "/" && url->username().empty() && can_be_host(url->host())) {
     // A port is written even where http has it anyway.
@@ -232,7 +233,8 @@ Result<std::vector<Url>> CrawlArguments::seeds(std::vector<std::string>* remarks
   if (remarks != nullptr) {
     for (const std::string& bad : list.bad) remarks->push_back(bad + "; skipped");
     if (list.bad_count > list.bad.size()) {
-      remarks->push_back(fmt::format("… and {} more lines that are no URLs; skipped", list.bad_count - list.bad.size()));
+      remarks->push_back(
+          fmt::format("… and {} more lines that are no URLs; skipped", list.bad_count - list.bad.size()));
     }
   }
   if (!list.seeds.empty() || files.empty()) return std::move(list.seeds);
@@ -256,10 +258,12 @@ Result<CrawlOptions> CrawlArguments::options(std::vector<std::string>* remarks) 
   if (auto applied = scope.apply(options); !applied) return std::unexpected(std::move(applied.error()));
   for (const auto& [option, file] : {std::pair{"--export", &export_file}, {"--export-broken", &export_broken_file}}) {
     if (*file == "-" && summary == "json") {
-      return fail(Errc::invalid_input, fmt::format("{} -: --summary json goes to standard output; name a file", option));
+      return fail(Errc::invalid_input,
+                  fmt::format("{} -: --summary json goes to standard output; name a file", option));
     }
     if (file->empty() || *file == "-" || file->ends_with(".jsonl") || file->ends_with(".csv")) continue;
-    return fail(Errc::invalid_input, fmt::format("{} {}: the name must end with .jsonl or .csv, or be -", option, in_quotes(*file)));
+    return fail(Errc::invalid_input,
+                fmt::format("{} {}: the name must end with .jsonl or .csv, or be -", option, in_quotes(*file)));
   }
   if (max_depth >= 0) options.max_depth = static_cast<std::uint32_t>(max_depth);
   options.max_pages = max_pages;

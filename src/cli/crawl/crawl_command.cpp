@@ -1,4 +1,5 @@
-// `argiope crawl` and `argiope crawl replay`: the clock, the sockets or archives, the signals and the terminal around a Crawler.
+// `argiope crawl` and `argiope crawl replay`: the clock, the sockets or archives, the signals and the terminal around a
+// Crawler.
 #include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -54,7 +55,8 @@ constexpr Duration kMirrorQuiet = std::chrono::seconds{10};
 constexpr Duration kMirrorPause = std::chrono::minutes{10};
 constexpr int kMostLookedAt = 1'000;  // rows, for the URLs that a crawl began with
 constexpr std::string_view kNothingWasDue =
-    "nothing was due, and nothing was asked: all that is in scope is known already. --age 0 asks whether it has changed, "
+    "nothing was due, and nothing was asked: all that is in scope is known already. --age 0 asks whether it has "
+    "changed, "
     "--requeue broken or all fetches again";
 
 class CrawlCommand {
@@ -84,7 +86,8 @@ class CrawlCommand {
     if (arguments_.color) color_log();
     if (auto good = check_files(); !good) return give_up(good.error().message, kExitNothing);
     if (auto opened = open_archives(*options, setup); !opened) return give_up(opened.error().message, kExitNothing);
-    if (options->seeds.empty()) return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
+    if (options->seeds.empty())
+      return give_up("URL: give one, or --input-file with a list of them; argiope crawl --help says more", kExitUsage);
     if (auto opened = open_extraction(*options); !opened) return give_up(opened.error().message, extraction_status_);
     if (auto opened = open_mirror(*options); !opened) return give_up(opened.error().message, kExitNothing);
     // An archive is mended when it is opened: nothing else may refuse the run behind it.
@@ -92,10 +95,15 @@ class CrawlCommand {
     for (const Url& given : options->seeds) given_sites_.insert(given.site_key());
     const WallTime opened_at = clock_.wall_now();
     auto crawl = LocalCrawl::open(std::move(*options), std::move(setup));
-    if (!crawl) return give_up(with_import_advice(with_database_option(std::move(crawl.error()), arguments_.database), arguments_.database).message, kExitNothing);
+    if (!crawl)
+      return give_up(
+          with_import_advice(with_database_option(std::move(crawl.error()), arguments_.database), arguments_.database)
+              .message,
+          kExitNothing);
     say_whose_database((*crawl)->store(), opened_at);
     if (extraction_) {
-      if (auto fits = extraction_->go_on_from((*crawl)->store()); !fits) return give_up(fits.error().message, kExitNothing);
+      if (auto fits = extraction_->go_on_from((*crawl)->store()); !fits)
+        return give_up(fits.error().message, kExitNothing);
     }
     if (auto logged_in = log_in(**crawl); !logged_in) return give_up(logged_in.error().message, kExitNothing);
     Crawler& crawler = (*crawl)->crawler();
@@ -135,7 +143,8 @@ class CrawlCommand {
       return !is_known && ++looked < kMostLookedAt;
     });
     if (is_known || other.empty()) return;
-    fmt::print(stderr, "argiope: {} has the crawl of {} already, and this one goes into it, too; -d FILE keeps them apart\n",
+    fmt::print(stderr,
+               "argiope: {} has the crawl of {} already, and this one goes into it, too; -d FILE keeps them apart\n",
                arguments_.database, printable(other));
   }
   static void color_log() {
@@ -161,7 +170,8 @@ class CrawlCommand {
   // An archive answers instead of the net. It asks for no politeness, and a request that failed once fails again.
   Result<void> open_archives(CrawlOptions& options, CrawlSetup& setup) {
     if (archives_.empty()) return {};
-    if (options.login) return fail(Errc::invalid_input, "--login: there is nobody to log in to; argiope crawl replay asks no server");
+    if (options.login)
+      return fail(Errc::invalid_input, "--login: there is nobody to log in to; argiope crawl replay asks no server");
     for (const std::string& archive : archives_) {
       if (auto other = other_kind(archive, FileKind::archive)) return std::unexpected(*std::move(other));
     }
@@ -267,8 +277,9 @@ class CrawlCommand {
     co_await gather(std::move(work));
   }
 
-  // A crawl without end has no end at which its mirror is made. It is made when nothing has come for a while, or has come for long
-  // without a pause; and that takes a tenth of the time at most. Trouble with it is told at the end, which tries again.
+  // A crawl without end has no end at which its mirror is made. It is made when nothing has come for a while, or has
+  // come for long without a pause; and that takes a tenth of the time at most. Trouble with it is told at the end,
+  // which tries again.
   Coro<void> keep_browsable(Crawler& crawler) {
     const EventLoop& loop = EventLoop::current();
     std::uint64_t seen = 0, made_of = 0;
@@ -328,11 +339,13 @@ class CrawlCommand {
       if (check_) print_check(out, *check_, arguments_.database);
     }
     if (arguments_.summary == "json") {
-      print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr, news_.fresh);
+      print_summary(stdout, report, error_, check_ ? &*check_ : nullptr, extraction_ ? &extracted : nullptr,
+                    news_.fresh);
     }
     if (report.finished && report.taken_up == 0) fmt::print(stderr, "argiope: {}\n", kNothingWasDue);
     // Last: who runs this as a job keeps the last line of standard error.
-    if (is_found_broken_) fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr, news_)));
+    if (is_found_broken_)
+      fmt::print(stderr, "argiope: {}\n", printable(words_on_findings(report, check_ ? &*check_ : nullptr, news_)));
     return status;
   }
 
@@ -350,9 +363,11 @@ class CrawlCommand {
   Result<void> note_news(UrlStore& store, const CrawlReport& report) {
     if (!check_ && !arguments_.fail_on_broken) return {};
     std::vector<LinkFinding> broken;
-    for (const BrokenLink& link : report.broken) broken.push_back({.kind = FindingKind::broken, .url = link.url, .page = link.referrer});
+    for (const BrokenLink& link : report.broken)
+      broken.push_back({.kind = FindingKind::broken, .url = link.url, .page = link.referrer});
     const bool is_whole = check_ || report.broken_count == broken.size();
-    const std::uint32_t kinds = check_ ? arguments_.report.judge.rules()->kinds : 1u << static_cast<unsigned>(FindingKind::broken);
+    const std::uint32_t kinds =
+        check_ ? arguments_.report.judge.rules()->kinds : 1u << static_cast<unsigned>(FindingKind::broken);
     auto news = note_findings(store, check_ ? check_->findings : broken, kinds, is_whole);
     if (!news) return std::unexpected(std::move(news.error()));
     news_ = std::move(*news);
@@ -408,7 +423,8 @@ class CrawlCommand {
     return record.redirect_to.empty() ? status : fmt::format("{} to {}", status, record.redirect_to);
   }
   static bool is_good(const UrlRecord& record) {
-    return record.state == UrlState::done && record.status_code >= 200 && record.status_code < 300 && record.error.empty();
+    return record.state == UrlState::done && record.status_code >= 200 && record.status_code < 300 &&
+           record.error.empty();
   }
   // Whether its host was given, and did not answer in this run.
   bool is_given_and_silent(const UrlRecord& record) const {
@@ -417,8 +433,8 @@ class CrawlCommand {
     return url && given_sites_.contains(url->site_key());
   }
 
-  // Why nothing could be fetched: not one good answer in this run, and a host that was given is silent, or the database has no good
-  // answer either. Empty otherwise: that a host elsewhere is silent is a finding.
+  // Why nothing could be fetched: not one good answer in this run, and a host that was given is silent, or the database
+  // has no good answer either. Empty otherwise: that a host elsewhere is silent is a finding.
   std::string nothing_worked(UrlStore& store, const CrawlReport& report) const {
     const bool answered = std::ranges::any_of(report.statuses, [](const auto& entry) {
       return (entry.first >= 200 && entry.first < 300) || entry.first == 304;
@@ -435,8 +451,10 @@ class CrawlCommand {
     });
     if (!scanned) return {};
     if (silent) return fmt::format("nothing could be fetched: {}: {}", silent->url, silent->error);
-    const auto lost = std::ranges::find_if(report.lost_hosts, [&](const LostHost& host) { return given_sites_.contains(host.site); });
-    if (lost != report.lost_hosts.end()) return fmt::format("nothing could be fetched: {}: {}", lost->site, lost->error);
+    const auto lost =
+        std::ranges::find_if(report.lost_hosts, [&](const LostHost& host) { return given_sites_.contains(host.site); });
+    if (lost != report.lost_hosts.end())
+      return fmt::format("nothing could be fetched: {}: {}", lost->site, lost->error);
     const bool only_waited = !report.stats.resting_site.empty();
     if (has_good && (report.finished || report.stats.fetched > 0 || only_waited)) return {};
     if (has_good || !seed || is_good(*seed)) return "nothing could be fetched in this run";
@@ -461,7 +479,7 @@ class CrawlCommand {
   EndSignals signals_;
   bool interrupted_ = false;
   bool is_found_broken_ = false;  // and --fail-on-broken asks
-  std::string error_;  // what was complained of
+  std::string error_;             // what was complained of
 };
 
 // Whether an option stands in front of the command that it is meant for, which would not see it.
@@ -531,7 +549,8 @@ std::function<int()> add_crawl_command(CLI::App& app) {
   const auto import = add_crawl_import(*command);
   return [arguments, command, replay, look, import] {
     if (is_crawl_look(*command)) return look();
-    if (command->got_subcommand("import")) return has_stray_option(*command, "import") ? static_cast<int>(kExitUsage) : import();
+    if (command->got_subcommand("import"))
+      return has_stray_option(*command, "import") ? static_cast<int>(kExitUsage) : import();
     if (!command->got_subcommand("replay")) {
       const int status = read_config(*arguments, *command);
       return status != kExitFinished ? status : CrawlCommand(*arguments).run();

@@ -41,7 +41,8 @@ int run_import(const CrawlImportArguments& arguments) {
   auto taken = import_asyncio_crawler(arguments.file, **store, random_number(), SystemClock{}.wall_now());
   if (!taken) return complain_of_import(taken.error().message);
   if (auto closed = (*store)->close(); !closed) return complain_of_import(closed.error().message);
-  for (const std::string& remark : taken->remarks) fmt::print(stderr, "argiope: {}: {}\n", printable(arguments.file), remark);
+  for (const std::string& remark : taken->remarks)
+    fmt::print(stderr, "argiope: {}: {}\n", printable(arguments.file), remark);
   if (taken->skipped > taken->remarks.size()) {
     fmt::print(stderr, "argiope: {} more skipped\n", taken->skipped - taken->remarks.size());
   }
@@ -55,9 +56,11 @@ int run_import(const CrawlImportArguments& arguments) {
 
 std::function<int()> add_crawl_import(CLI::App& crawl) {
   auto arguments = std::make_shared<CrawlImportArguments>();
-  CLI::App* command = crawl.add_subcommand("import", "Take over the database of asyncio-crawler: its URLs with their states, times and statuses.");
+  CLI::App* command = crawl.add_subcommand(
+      "import", "Take over the database of asyncio-crawler: its URLs with their states, times and statuses.");
   command->add_option("FILE", arguments->file, "Its database; it is only read")->required()->type_name("");
-  command->add_option("-d,--db", arguments->database, "SQLite database of the crawl, made if there is none")->capture_default_str();
+  command->add_option("-d,--db", arguments->database, "SQLite database of the crawl, made if there is none")
+      ->capture_default_str();
   command->footer(
       "URLs that the crawl knows already stay as they are, so an import that was interrupted is simply run again.\n"
       "Exit status: 0 taken over, 2 bad usage, 3 a database cannot be read or written.\n"
@@ -67,7 +70,8 @@ std::function<int()> add_crawl_import(CLI::App& crawl) {
 
 Error with_import_advice(Error error, const std::string& database) {
   if (error.code != Errc::wrong_format || !is_asyncio_crawler_database(database)) return error;
-  error.message = fmt::format("database {0}: made by asyncio-crawler; argiope crawl import {0} -d NEW.db takes it over", database);
+  error.message =
+      fmt::format("database {0}: made by asyncio-crawler; argiope crawl import {0} -d NEW.db takes it over", database);
   return error;
 }
 

@@ -52,7 +52,8 @@ struct CrawlLookArguments {
     CommandFiles files;
     files.reads_database("DB", database);
     if (has_parts) {
-      files.writes_parts("--output", output, [file = output](const std::string& name) { return is_sitemap_part(file, name); });
+      files.writes_parts("--output", output,
+                         [file = output](const std::string& name) { return is_sitemap_part(file, name); });
     } else {
       files.writes("--output", output);
     }
@@ -78,9 +79,10 @@ int run_check(const CrawlCheckArguments& arguments) {
   if (!rules) return complain_about(rules.error().message, kExitUsage);
   auto format = arguments.format.empty() ? check_format_of(arguments.output) : parse_check_format(arguments.format);
   if (!format && arguments.output != "-") {
-    return complain_about(fmt::format("--output {}: the name must end with .sarif, .xml, .json, .csv or .txt; or give --format",
-                                   in_quotes(arguments.output)),
-                       kExitUsage);
+    return complain_about(
+        fmt::format("--output {}: the name must end with .sarif, .xml, .json, .csv or .txt; or give --format",
+                    in_quotes(arguments.output)),
+        kExitUsage);
   }
   auto store = open_to_write_of(arguments);
   if (!store) return complain_about(store.error());
@@ -98,17 +100,24 @@ int run_check(const CrawlCheckArguments& arguments) {
 std::function<int()> add_check(CLI::App& crawl) {
   auto arguments = std::make_shared<CrawlCheckArguments>();
   arguments->output = "-";
-  CLI::App* command = crawl.add_subcommand("check", "Say what is wrong with the links that a crawl knows, without asking anybody.");
+  CLI::App* command =
+      crawl.add_subcommand("check", "Say what is wrong with the links that a crawl knows, without asking anybody.");
   arguments->add_database(*command);
-  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
-  command->add_option("--format", arguments->format, "text, json, csv, junit or sarif (default: by the file's name, else text)")
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
+  command
+      ->add_option("--format", arguments->format,
+                   "text, json, csv, junit or sarif (default: by the file's name, else text)")
       ->check(CLI::IsMember(std::vector<std::string>(std::begin(kCheckFormats), std::end(kCheckFormats))))
       ->type_name("FORMAT");
   arguments->judge.add_to(*command, "Options");
   command->add_flag("--strict", arguments->strict, "Exit with 1 for warnings, too: mixed content, links to update");
   command->footer(
-      "It judges what crawls with --check-links have found out; of pages that only others have fetched nothing is known.\n"
-      "Exit status: 0 nothing is wrong, 1 something is or pages are not judged, 2 bad usage, 3 the database cannot be read.\n"
+      "It judges what crawls with --check-links have found out; of pages that only others have fetched nothing is "
+      "known.\n"
+      "Exit status: 0 nothing is wrong, 1 something is or pages are not judged, 2 bad usage, 3 the database cannot be "
+      "read.\n"
       "Example: argiope crawl check site.db -o links.sarif");
   return [arguments] { return run_check(*arguments); };
 }
@@ -120,7 +129,8 @@ int run_report(const CrawlLookArguments& arguments) {
   if (!rules) return complain_about(rules.error().message, kExitUsage);
   auto store = open_to_write_of(arguments);
   if (!store) return complain_about(store.error());
-  if (auto written = write_site_report(**store, *rules, arguments.output); !written) return complain_about(written.error().message);
+  if (auto written = write_site_report(**store, *rules, arguments.output); !written)
+    return complain_about(written.error().message);
   return kExitFinished;
 }
 
@@ -130,10 +140,13 @@ std::function<int()> add_report(CLI::App& crawl) {
   CLI::App* command = crawl.add_subcommand(
       "report", "Write what a crawl knows as one HTML file: broken links, redirects, titles, speed, hosts …");
   arguments->add_database(*command);
-  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
   arguments->judge.add_to(*command, "Options");
   command->footer(
-      "Titles, descriptions and times are known of crawls with --html, texts and lines of links with --links, --html or\n"
+      "Titles, descriptions and times are known of crawls with --html, texts and lines of links with --links, --html "
+      "or\n"
       "--check-links.\n"
       "Example: argiope crawl report site.db -o site.html");
   return [arguments] { return run_report(*arguments); };
@@ -151,26 +164,36 @@ int run_diff(const CrawlDiffArguments& arguments) {
   auto store = open_to_write_of(arguments);
   if (!store) return complain_about(store.error());
   const auto since = parse_since(**store, arguments.since, SystemClock().wall_now());
-  if (!since) return complain_about(since.error().message, since.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
+  if (!since)
+    return complain_about(since.error().message, since.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
   const DiffFormat format = arguments.json ? DiffFormat::json : arguments.csv ? DiffFormat::csv : DiffFormat::text;
-  if (auto written = write_diff(**store, *since, format, arguments.output); !written) return complain_about(written.error().message);
+  if (auto written = write_diff(**store, *since, format, arguments.output); !written)
+    return complain_about(written.error().message);
   return kExitFinished;
 }
 
 std::function<int()> add_diff(CLI::App& crawl) {
   auto arguments = std::make_shared<CrawlDiffArguments>();
   arguments->output = "-";
-  CLI::App* command = crawl.add_subcommand("diff", "Say what has changed since the last run, or since a time: new, gone, changed, moved, broken, mended.");
+  CLI::App* command = crawl.add_subcommand(
+      "diff", "Say what has changed since the last run, or since a time: new, gone, changed, moved, broken, mended.");
   arguments->add_database(*command);
   command->add_option("-d,--database", arguments->database, "The same")->type_name("FILE");
-  command->add_option("--since", arguments->since, "The number of a run, a time (2026-11-23T08:00:00Z), or a span before now (1d); default: the last run")
+  command
+      ->add_option(
+          "--since", arguments->since,
+          "The number of a run, a time (2026-11-23T08:00:00Z), or a span before now (1d); default: the last run")
       ->type_name("TIME|RUN");
-  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
   auto* const json = command->add_flag("--json", arguments->json, "One JSON object");
   command->add_flag("--csv", arguments->csv, "Lines of CSV with a header line")->excludes(json);
   command->footer(
-      "Pages are asked again by runs with --age, --adaptive, --sitemaps or --requeue; what of them is not asked has not changed.\n"
-      "Gone is what answers 404 or 410 now. A page that nothing links to any more, and that is still there, is not gone.\n"
+      "Pages are asked again by runs with --age, --adaptive, --sitemaps or --requeue; what of them is not asked has "
+      "not changed.\n"
+      "Gone is what answers 404 or 410 now. A page that nothing links to any more, and that is still there, is not "
+      "gone.\n"
       "Example: argiope crawl https://example.org/ -d site.db --age 1d && argiope crawl diff site.db");
   return [arguments] { return run_diff(*arguments); };
 }
@@ -184,13 +207,17 @@ struct CrawlExportArguments : CrawlLookArguments {
 };
 
 int export_sitemap(UrlStore& store, const CrawlExportArguments& arguments) {
-  if (arguments.output == "-") return complain_about("--format sitemap: give a file with -o; there may be several", kExitUsage);
+  if (arguments.output == "-")
+    return complain_about("--format sitemap: give a file with -o; there may be several", kExitUsage);
   const auto count = write_sitemap(store, arguments.output, arguments.base);
-  if (!count) return complain_about(count.error().message, count.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
-  fmt::print(stderr, "{} in {}\n", counted(count->urls, "URL"), count->files == 0 ? "one file" : counted(count->files, "file"));
+  if (!count)
+    return complain_about(count.error().message, count.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
+  fmt::print(stderr, "{} in {}\n", counted(count->urls, "URL"),
+             count->files == 0 ? "one file" : counted(count->files, "file"));
   print_left_out_of_sitemap(*count);
   if (count->other_sites > 0) {
-    fmt::print(stderr, "{} of other sites left out: a sitemap is of one; --base names another\n", counted(count->other_sites, "page"));
+    fmt::print(stderr, "{} of other sites left out: a sitemap is of one; --base names another\n",
+               counted(count->other_sites, "page"));
   }
   return kExitFinished;
 }
@@ -199,12 +226,13 @@ int run_export(const CrawlExportArguments& arguments) {
   auto store = open_to_write_of(arguments, arguments.format == "sitemap");
   if (!store) return complain_about(store.error());
   if (arguments.format == "sitemap") return export_sitemap(**store, arguments);
-  const GraphFormat format = arguments.format == "graphml" ? GraphFormat::graphml
-                             : arguments.format == "dot"   ? GraphFormat::dot
-                             : arguments.what == "pages"   ? GraphFormat::pages_csv
+  const GraphFormat format = arguments.format == "graphml"    ? GraphFormat::graphml
+                             : arguments.format == "dot"      ? GraphFormat::dot
+                             : arguments.what == "pages"      ? GraphFormat::pages_csv
                              : arguments.what == "duplicates" ? GraphFormat::duplicates_csv
-                                                           : GraphFormat::links_csv;
-  if (auto written = export_graph(**store, format, arguments.output); !written) return complain_about(written.error().message);
+                                                              : GraphFormat::links_csv;
+  if (auto written = export_graph(**store, format, arguments.output); !written)
+    return complain_about(written.error().message);
   const auto missing = words_on_missing(**store, format);
   if (!missing) return complain_about(missing.error().message);
   return missing->empty() ? kExitFinished : complain_about(*missing, kExitFinished);
@@ -213,15 +241,26 @@ int run_export(const CrawlExportArguments& arguments) {
 std::function<int()> add_export(CLI::App& crawl) {
   auto arguments = std::make_shared<CrawlExportArguments>();
   arguments->output = "-";
-  CLI::App* command =
-      crawl.add_subcommand("export", "Write the links and pages of a crawl for other programs: CSV, GraphML, DOT, or a sitemap.");
+  CLI::App* command = crawl.add_subcommand(
+      "export", "Write the links and pages of a crawl for other programs: CSV, GraphML, DOT, or a sitemap.");
   arguments->add_database(*command);
-  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
   command->add_option("--format", arguments->format, "csv, graphml, dot or sitemap")
-      ->check(CLI::IsMember({"csv", "graphml", "dot", "sitemap"}))->type_name("FORMAT")->capture_default_str();
-  command->add_option("--what", arguments->what, "Lines of CSV: links; pages with depth, inbound links, PageRank, title …; or duplicates, exact, near and by canonical URLs")
-      ->check(CLI::IsMember({"links", "pages", "duplicates"}))->type_name("WHAT")->capture_default_str();
-  command->add_option("--base", arguments->base, "Of a sitemap in several files: the folder in which they will be found")->type_name("URL");
+      ->check(CLI::IsMember({"csv", "graphml", "dot", "sitemap"}))
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command
+      ->add_option("--what", arguments->what,
+                   "Lines of CSV: links; pages with depth, inbound links, PageRank, title …; or duplicates, exact, "
+                   "near and by canonical URLs")
+      ->check(CLI::IsMember({"links", "pages", "duplicates"}))
+      ->type_name("WHAT")
+      ->capture_default_str();
+  command
+      ->add_option("--base", arguments->base, "Of a sitemap in several files: the folder in which they will be found")
+      ->type_name("URL");
   command->footer(
       "Links have their texts, rel and lines where the crawl kept them (--links).\n"
       "Examples:\n"
@@ -243,8 +282,9 @@ Result<std::unique_ptr<UrlStore>> open_crawl_to_look(const std::string& path) {
 }
 
 std::function<int()> add_crawl_looks(CLI::App& crawl) {
-  std::vector<std::function<int()>> looks = {add_check(crawl), add_report(crawl), add_export(crawl), add_status(crawl),
-                                             add_urls(crawl),  add_requeue(crawl), add_crawl_explain(crawl), add_diff(crawl)};
+  std::vector<std::function<int()>> looks = {add_check(crawl),         add_report(crawl), add_export(crawl),
+                                             add_status(crawl),        add_urls(crawl),   add_requeue(crawl),
+                                             add_crawl_explain(crawl), add_diff(crawl)};
   return [&crawl, looks = std::move(looks)] {
     for (std::size_t i = 0; i < looks.size(); ++i) {
       if (crawl.got_subcommand(kLooks[i])) return looks[i]();

@@ -1,5 +1,5 @@
-// `argiope crawl check`, `report`, `export`, `status`, `urls`, `requeue` and `explain`: looks at a crawl's database, while the crawl
-// goes on or rests. Nothing is asked of any server, and only `requeue` changes anything.
+// `argiope crawl check`, `report`, `export`, `status`, `urls`, `requeue` and `explain`: looks at a crawl's database,
+// while the crawl goes on or rests. Nothing is asked of any server, and only `requeue` changes anything.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,8 +12,8 @@
 
 namespace argiope {
 
-// Adds them below `crawl`. The returned function runs the one that was given and gives its exit status; it is to be called when
-// one of them was (`is_crawl_look()`).
+// Adds them below `crawl`. The returned function runs the one that was given and gives its exit status; it is to be
+// called when one of them was (`is_crawl_look()`).
 std::function<int()> add_crawl_looks(CLI::App& crawl);
 bool is_crawl_look(const CLI::App& crawl);
 

@@ -43,12 +43,15 @@ struct CrawlQueryArguments {
   bool json = false;
 
   void add_to(CLI::App& command) {
-    CLI::Option* const place = command.add_option("DB", database, "Database of a crawl")->type_name("")->capture_default_str();
+    CLI::Option* const place =
+        command.add_option("DB", database, "Database of a crawl")->type_name("")->capture_default_str();
     add_database(command)->excludes(place);
     add_json(command);
   }
   CLI::Option* add_database(CLI::App& command) {
-    return command.add_option("-d,--db,--database", database, "Database of a crawl")->type_name("FILE")->capture_default_str();
+    return command.add_option("-d,--db,--database", database, "Database of a crawl")
+        ->type_name("FILE")
+        ->capture_default_str();
   }
   void add_json(CLI::App& command) { command.add_flag("--json", json, "JSON instead of text"); }
 };
@@ -142,7 +145,8 @@ void print_status(const CrawlOverview& overview, const std::string& database, bo
   if (overview.tried > 0) fmt::print("  {} queued to be tried again\n", counted(overview.tried, "URL"));
   if (overview.not_due > 0) fmt::print("  {} queued and not due yet\n", counted(overview.not_due, "URL"));
   if (!overview.oldest_waiting_url.empty()) {
-    fmt::print("  waits longest: {}, found {}\n", printable(overview.oldest_waiting_url), ago(overview.oldest_waiting, now));
+    fmt::print("  waits longest: {}, found {}\n", printable(overview.oldest_waiting_url),
+               ago(overview.oldest_waiting, now));
   }
   if (!overview.last_fetched_url.empty()) {
     fmt::print("  last asked: {}, {}\n", printable(overview.last_fetched_url), ago(overview.last_fetched, now));
@@ -160,8 +164,9 @@ void print_status(const CrawlOverview& overview, const std::string& database, bo
   if (overview.hosts.empty()) return;
   Table hosts({"host", "queued", "done", "failed", "excluded", "a second", "last asked"});
   for (const HostOverview& host : overview.hosts) {
-    hosts.add({one_line(host.site, kMostOfName), std::to_string(host.queued), std::to_string(host.done), std::to_string(host.failed),
-               std::to_string(host.excluded), host.last_minute > 0 ? fmt::format("{:.1f}", static_cast<double>(host.last_minute) / 60) : "",
+    hosts.add({one_line(host.site, kMostOfName), std::to_string(host.queued), std::to_string(host.done),
+               std::to_string(host.failed), std::to_string(host.excluded),
+               host.last_minute > 0 ? fmt::format("{:.1f}", static_cast<double>(host.last_minute) / 60) : "",
                moment(host.last_fetched)});
   }
   fmt::print("\n{}", hosts.text());
@@ -195,16 +200,17 @@ struct UrlsArguments : CrawlQueryArguments {
   bool only_urls = false;
 };
 
-constexpr std::pair<const char*, UrlSort> kUrlSorts[] = {{"found", UrlSort::found},     {"url", UrlSort::url},
-                                                         {"size", UrlSort::size},       {"fetched", UrlSort::fetched},
-                                                         {"depth", UrlSort::depth},     {"status", UrlSort::status}};
+constexpr std::pair<const char*, UrlSort> kUrlSorts[] = {{"found", UrlSort::found}, {"url", UrlSort::url},
+                                                         {"size", UrlSort::size},   {"fetched", UrlSort::fetched},
+                                                         {"depth", UrlSort::depth}, {"status", UrlSort::status}};
 
 // Lines of one kind, as they come.
 class UrlLines {
  public:
   UrlLines(UrlStore& store, bool json, bool only_urls) : store_(store), json_(json), only_urls_(only_urls) {
-    if (!json && !only_urls) out_ = fmt::format("{:>8}  {:<8}  {:<16}  {:>6}  {:>10}  {:>5}  {:<20}  {}\n", "url_id", "state",
-                                                "reason", "status", "size", "depth", "fetched", "url");
+    if (!json && !only_urls)
+      out_ = fmt::format("{:>8}  {:<8}  {:<16}  {:>6}  {:>10}  {:>5}  {:<20}  {}\n", "url_id", "state", "reason",
+                         "status", "size", "depth", "fetched", "url");
   }
   // Errors: those of print_now(): nobody reads on, for one.
   Result<void> write(std::span<const UrlRecord> records) {
@@ -217,9 +223,10 @@ class UrlLines {
         append_url_json(out_, record, *referrer);
       } else {
         const std::string status = record.status_code == 0 ? "" : std::to_string(record.status_code);
-        out_ += fmt::format("{:>8}  {:<8}  {:<16}  {:>6}  {:>10}  {:>5}  {:<20}  {}\n", record.url_id, to_string(record.state),
-                            to_string(record.reason), status, record.status_code == 0 ? "" : std::to_string(record.size),
-                            record.depth, moment(record.mtime), printable(record.url));
+        out_ += fmt::format("{:>8}  {:<8}  {:<16}  {:>6}  {:>10}  {:>5}  {:<20}  {}\n", record.url_id,
+                            to_string(record.state), to_string(record.reason), status,
+                            record.status_code == 0 ? "" : std::to_string(record.size), record.depth,
+                            moment(record.mtime), printable(record.url));
       }
     }
     return flush();
@@ -261,11 +268,14 @@ Result<UrlMatcher> matcher_of(const UrlQueryArguments& arguments) {
 int run_urls(const UrlsArguments& arguments) {
   const auto matches = matcher_of(arguments.query);
   if (!matches) return complain_query(matches.error().message, kExitUsage);
-  const UrlSort sort = std::ranges::find(kUrlSorts, arguments.sort, [](const auto& one) { return std::string(one.first); })->second;
+  const UrlSort sort =
+      std::ranges::find(kUrlSorts, arguments.sort, [](const auto& one) { return std::string(one.first); })->second;
   if (sort != UrlSort::found && arguments.limit > kMostSorted) {
-    return complain_query(fmt::format("--sort {}: give --limit too, {} at most; only in the order of finding there are as many lines as URLs",
-                                   arguments.sort, kMostSorted),
-                       kExitUsage);
+    return complain_query(
+        fmt::format(
+            "--sort {}: give --limit too, {} at most; only in the order of finding there are as many lines as URLs",
+            arguments.sort, kMostSorted),
+        kExitUsage);
   }
   auto store = open_crawl_to_look(arguments.database);
   if (!store) return complain_query(with_database_option(store.error(), arguments.database).message);
@@ -273,7 +283,8 @@ int run_urls(const UrlsArguments& arguments) {
   Result<void> done = lines.flush();
   if (!done) return complain_query(done.error().message);
   if (sort != UrlSort::found) {
-    const auto best = first_matching(**store, *matches, arguments.after, sort, static_cast<std::size_t>(arguments.limit));
+    const auto best =
+        first_matching(**store, *matches, arguments.after, sort, static_cast<std::size_t>(arguments.limit));
     if (!best) return complain_query(best.error().message);
     done = lines.write(*best);
   } else {
@@ -328,7 +339,8 @@ Result<Requeued> requeue_in(const RequeueArguments& arguments, const UrlMatcher&
 
 int run_requeue(const RequeueArguments& arguments) {
   if (!arguments.query.is_given() && !arguments.all) {
-    return complain_query("requeue: say which URLs, as with --status 404 or --match PATTERN; --all for all of them", kExitUsage);
+    return complain_query("requeue: say which URLs, as with --status 404 or --match PATTERN; --all for all of them",
+                          kExitUsage);
   }
   const auto matches = matcher_of(arguments.query);
   if (!matches) return complain_query(matches.error().message, kExitUsage);
@@ -345,12 +357,15 @@ int run_requeue(const RequeueArguments& arguments) {
                }));
     return kExitFinished;
   }
-  fmt::print("{} {} be fetched again by {} that has {} in its scope\n", counted(counts->queued, "URL"), arguments.dry_run ? "would" : "will",
-             done->by_inbox ? "the crawl that runs, or the next one" : "the next run", counts->queued == 1 ? "it" : "them");
+  fmt::print("{} {} be fetched again by {} that has {} in its scope\n", counted(counts->queued, "URL"),
+             arguments.dry_run ? "would" : "will",
+             done->by_inbox ? "the crawl that runs, or the next one" : "the next run",
+             counts->queued == 1 ? "it" : "them");
   if (counts->waiting > 0) fmt::print("  {} waited already\n", counted(counts->waiting, "URL"));
   if (counts->left > 0) {
-    fmt::print("  {} left: options keep {} out, and others take {} up by themselves; argiope crawl explain says which\n",
-               counted(counts->left, "URL"), counts->left == 1 ? "it" : "them", counts->left == 1 ? "it" : "them");
+    fmt::print(
+        "  {} left: options keep {} out, and others take {} up by themselves; argiope crawl explain says which\n",
+        counted(counts->left, "URL"), counts->left == 1 ? "it" : "them", counts->left == 1 ? "it" : "them");
   }
   return kExitFinished;
 }
@@ -428,7 +443,11 @@ void print_way(const UrlExplanation& why) {
   if (!why.whole_way) fmt::print("    …\n");
   for (const UrlExplanation::Step& step : why.way) {
     const bool is_first = &step == &why.way.front() && why.whole_way;
-    fmt::print("    {} {}\n", is_first ? "seed     " : step.redirected ? "redirects" : "links to ", printable(step.url));
+    fmt::print("    {} {}\n",
+               is_first          ? "seed     "
+               : step.redirected ? "redirects"
+                                 : "links to ",
+               printable(step.url));
   }
 }
 
@@ -452,8 +471,8 @@ void print_explanation(const UrlExplanation& why, bool running, WallTime now) {
   print_links(why);
   for (const std::string& url : why.leads_to) fmt::print("  leads to {}\n", printable(url));
   if (!why.end.empty()) fmt::print("  which {}\n", printable(why.end));
-  fmt::print("  its host, {}: {} queued, {} done, {} failed, {} excluded; last asked {}\n", printable(why.site), why.queued, why.done,
-             why.failed, why.excluded, ago(why.host_last_fetched, now));
+  fmt::print("  its host, {}: {} queued, {} done, {} failed, {} excluded; last asked {}\n", printable(why.site),
+             why.queued, why.done, why.failed, why.excluded, ago(why.host_last_fetched, now));
   if (!why.host_error.empty()) fmt::print("  URLs of it were not asked: {}\n", printable(why.host_error));
   if (why.record.state == UrlState::queued) {
     fmt::print("  {} of its host {} before it; {}\n", counted(why.ahead, "URL"), why.ahead == 1 ? "goes" : "go",
@@ -473,9 +492,11 @@ int print_url_explanation(const std::string& text, const std::string& database, 
   const auto why = explain_url(**store, *url, now);
   if (!why) return complain_query(why.error().message);
   if (!*why) {
-    return complain_query(fmt::format("{}: not in database {}: no page that was fetched links to it, or it is outside of what was crawled",
-                                   url->href(), database),
-                       kExitUsage);
+    return complain_query(
+        fmt::format(
+            "{}: not in database {}: no page that was fetched links to it, or it is outside of what was crawled",
+            url->href(), database),
+        kExitUsage);
   }
   const bool running = crawl_runs_on(database);
   if (json) {
@@ -488,7 +509,8 @@ int print_url_explanation(const std::string& text, const std::string& database, 
 
 std::function<int()> add_status(CLI::App& crawl) {
   auto arguments = std::make_shared<StatusArguments>();
-  CLI::App* command = crawl.add_subcommand("status", "Say where a crawl is: URLs by state and reason, hosts, what was asked last.");
+  CLI::App* command =
+      crawl.add_subcommand("status", "Say where a crawl is: URLs by state and reason, hosts, what was asked last.");
   arguments->add_to(*command);
   command->add_option("--top", arguments->top, "Hosts that are listed, those with most queued URLs first")
       ->check(whole_number(0, 100'000))
@@ -512,8 +534,12 @@ std::function<int()> add_urls(CLI::App& crawl) {
       ->type_name("ID");
   std::vector<std::string> sorts;
   for (const auto& [name, sort] : kUrlSorts) sorts.emplace_back(name);
-  command->add_option("--sort", arguments->sort, "Order: found, url, size, fetched, depth or status; all but the first with --limit")
-      ->check(CLI::IsMember(sorts))->type_name("ORDER")->capture_default_str();
+  command
+      ->add_option("--sort", arguments->sort,
+                   "Order: found, url, size, fetched, depth or status; all but the first with --limit")
+      ->check(CLI::IsMember(sorts))
+      ->type_name("ORDER")
+      ->capture_default_str();
   arguments->query.add_to(*command, "Which URLs");
   command->footer(
       "With --json each line is an object, as of argiope crawl --export.\n"
@@ -526,7 +552,8 @@ std::function<int()> add_urls(CLI::App& crawl) {
 
 std::function<int()> add_requeue(CLI::App& crawl) {
   auto arguments = std::make_shared<RequeueArguments>();
-  CLI::App* command = crawl.add_subcommand("requeue", "Have URLs fetched again by the next run, whole and whatever their age.");
+  CLI::App* command =
+      crawl.add_subcommand("requeue", "Have URLs fetched again by the next run, whole and whatever their age.");
   arguments->add_to(*command);
   command->add_flag("--dry-run", arguments->dry_run, "Only say how many");
   command->add_flag("--all", arguments->all, "All URLs, where none are picked");
@@ -536,8 +563,10 @@ std::function<int()> add_requeue(CLI::App& crawl) {
       ->default_str("");
   arguments->query.add_to(*command, "Which URLs");
   command->footer(
-      "URLs that the crawl's options keep out (off_scope, depth, exclude …) are left: a run with other options takes them up.\n"
-      "A crawl that runs on the file takes them up; one with --forever asks each again when it is due, and leaves these to that.\n"
+      "URLs that the crawl's options keep out (off_scope, depth, exclude …) are left: a run with other options takes "
+      "them up.\n"
+      "A crawl that runs on the file takes them up; one with --forever asks each again when it is due, and leaves "
+      "these to that.\n"
       "Example: argiope crawl requeue site.db --status 5xx --fetched-before 1d");
   return [arguments] { return run_requeue(*arguments); };
 }
@@ -547,7 +576,8 @@ std::function<int()> add_crawl_explain(CLI::App& crawl) {
   CLI::App* command = crawl.add_subcommand(
       "explain", "Say what came of a URL, or why it is not fetched, how it was found and who links to it.");
   command->add_option("URL", arguments->url, "The URL, as the crawl has it")->required()->type_name("");
-  CLI::Option* const place = command->add_option("DB", arguments->database, "Database of a crawl")->type_name("")->capture_default_str();
+  CLI::Option* const place =
+      command->add_option("DB", arguments->database, "Database of a crawl")->type_name("")->capture_default_str();
   arguments->add_database(*command)->excludes(place);
   arguments->add_json(*command);
   command->footer(

@@ -1,4 +1,5 @@
-// `argiope crawl status`, `urls`, `requeue` and `explain`: what a crawl knows, asked of its database while it runs or rests.
+// `argiope crawl status`, `urls`, `requeue` and `explain`: what a crawl knows, asked of its database while it runs or
+// rests.
 #pragma once
 
 #include <CLI/CLI.hpp>

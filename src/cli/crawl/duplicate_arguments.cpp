@@ -29,7 +29,8 @@ void DuplicateArguments::add_to(CLI::App& command, const char* group) {
 // clang-format on
 
 Result<void> DuplicateArguments::apply(CrawlOptions& options) const {
-  for (const auto& [option, words] : {std::pair{"--strip-parameters", &strip_parameters}, {"--keep-parameters", &keep_parameters}}) {
+  for (const auto& [option, words] :
+       {std::pair{"--strip-parameters", &strip_parameters}, {"--keep-parameters", &keep_parameters}}) {
     if (const auto names = ParameterNames::parse(*words); !names) {
       return fail(Errc::invalid_input, fmt::format("{} {}", option, names.error().message));
     }

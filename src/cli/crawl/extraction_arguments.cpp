@@ -60,8 +60,10 @@ void print_extraction(std::FILE* out, const ExtractionReport& report, std::strin
   fmt::print(out, "Extracted {} from {}{}\n", counted(report.records, "record"), counted(report.pages, "page"),
              output == "-" ? std::string{} : fmt::format(" to {}", printable(output)));
   if (report.empty > 0) fmt::print(out, "  {} without a record\n", counted(report.empty, "page"));
-  if (report.dropped > 0) fmt::print(out, "  {} dropped: a required field was missing\n", counted(report.dropped, "record"));
-  if (report.known > 0) fmt::print(out, "  {} had been extracted by an interrupted run\n", counted(report.known, "page"));
+  if (report.dropped > 0)
+    fmt::print(out, "  {} dropped: a required field was missing\n", counted(report.dropped, "record"));
+  if (report.known > 0)
+    fmt::print(out, "  {} had been extracted by an interrupted run\n", counted(report.known, "page"));
   if (report.refused > 0) {
     fmt::print(out, "  {} could not be read; the first: {}\n", counted(report.refused, "page"),
                printable(report.refused_example));

@@ -46,7 +46,8 @@ std::string give(CLI::Option& option, const CrawlFileOption& member) {
   const bool is_flag = option.get_items_expected_max() == 0;
   if (is_flag != (member.kind == Kind::flag)) return is_flag ? "true or false" : "a string, a number or a list of them";
   if (is_flag && member.values.front() == "false") return {};
-  if (member.kind == Kind::list && option.get_items_expected_max() < static_cast<int>(member.values.size())) return "one value";
+  if (member.kind == Kind::list && option.get_items_expected_max() < static_cast<int>(member.values.size()))
+    return "one value";
   if (member.values.empty()) return {};
   try {
     option.add_result(member.values);
@@ -63,7 +64,8 @@ Result<void> give_options(CLI::App& command, const std::vector<CrawlFileOption>&
                           const std::function<bool(const CLI::Option& option)>& is_given) {
   for (const CrawlFileOption& member : members) {
     const auto wrong = [&](std::string_view what) {
-      return fail(Errc::invalid_input, fmt::format("{}:{}: {}", printable(where.file), member.line, printable_lines(what)));
+      return fail(Errc::invalid_input,
+                  fmt::format("{}:{}: {}", printable(where.file), member.line, printable_lines(what)));
     };
     CLI::Option* const option = option_named(command, member.name);
     if (option == nullptr) {
@@ -71,7 +73,8 @@ Result<void> give_options(CLI::App& command, const std::vector<CrawlFileOption>&
                                did_you_mean(member.name, names_in_files(command)), where.help));
     }
     if (is_given(*option)) continue;
-    if (const std::string why = give(*option, member); !why.empty()) return wrong(fmt::format("{}.{}: {}", where.table, printable(member.name), why));
+    if (const std::string why = give(*option, member); !why.empty())
+      return wrong(fmt::format("{}.{}: {}", where.table, printable(member.name), why));
   }
   return {};
 }

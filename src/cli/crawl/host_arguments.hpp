@@ -1,5 +1,5 @@
-// Those options of `argiope crawl` that say how its hosts are treated: a file with settings for some of them, and whether the pace
-// follows what answers take.
+// Those options of `argiope crawl` that say how its hosts are treated: a file with settings for some of them, and
+// whether the pace follows what answers take.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -19,7 +19,8 @@ struct OptionTable {
   std::string table;  // "crawl"
   std::string help;   // "argiope crawl --help": which options there are
 };
-// Gives the options of `command` what the members say, but for those for whose name (as in the file) `is_given` is true.
+// Gives the options of `command` what the members say, but for those for whose name (as in the file) `is_given` is
+// true.
 // Errors: invalid_input; they name the file, the line and the member.
 Result<void> give_options(CLI::App& command, const std::vector<CrawlFileOption>& members, const OptionTable& where,
                           const std::function<bool(const CLI::Option& option)>& is_given);
@@ -27,12 +28,12 @@ Result<void> give_options(CLI::App& command, const std::vector<CrawlFileOption>&
 struct HostArguments {
   std::string file;
   bool no_autothrottle = false;
-  double autothrottle_target = 0;  // 0: not given
+  double autothrottle_target = 0;   // 0: not given
   std::vector<HostSettings> hosts;  // of the file
 
   void add_to(CLI::App& command, const char* run_group, const char* pace_group);
-  // After the command line has been parsed: reads the file, and gives the options of `command` what it says under [crawl], but
-  // for those that were given on the command line.
+  // After the command line has been parsed: reads the file, and gives the options of `command` what it says under
+  // [crawl], but for those that were given on the command line.
   // Errors: invalid_input and what `read` gives; they name the file, the line and the member.
   using ReadFile = std::function<Result<CrawlFile>(const std::string& path)>;
   Result<void> read_file(CLI::App& command, const ReadFile& read);

@@ -47,7 +47,8 @@ std::string Progress::line(const CrawlStats& stats, double pages_per_second, dou
   // The URL that a crawl that goes on waits for.
   const Duration until_due = stats.next_due == kNever ? Duration{} : stats.next_due - now;
   if (stats.kept_fresh > 0) waits += fmt::format("  {} kept fresh", stats.kept_fresh);
-  if (stats.kept_fresh > 0 && stats.in_flight == 0 && until_due > Duration{}) waits += fmt::format(", next in {}", format_roughly(until_due));
+  if (stats.kept_fresh > 0 && stats.in_flight == 0 && until_due > Duration{})
+    waits += fmt::format(", next in {}", format_roughly(until_due));
   return fmt::format("{}{}{} pages  {:.0f}/s  {} queued  {} in flight  {}{} errors{}  {} of {} hosts waiting{}  {}  {}",
                      bold, stats.pages, plain, pages_per_second, stats.queued, stats.in_flight, red, stats.errors,
                      plain, stats.hosts_waiting, stats.hosts, waits, human_bytes(static_cast<double>(stats.bytes)),

@@ -52,7 +52,8 @@ Result<ChromiumOptions> RenderArguments::browser_options(const std::string& user
   chromium.until = until;
   chromium.timeout = timeout;
   auto program = find_chromium(browser);
-  if (!program && !browser.empty()) return fail(Errc::invalid_input, fmt::format("--browser: {}", program.error().message));
+  if (!program && !browser.empty())
+    return fail(Errc::invalid_input, fmt::format("--browser: {}", program.error().message));
   if (!program) return std::unexpected(std::move(program.error()));
   chromium.program = std::move(*program);
   if (auto good = check(chromium); !good) {
@@ -72,7 +73,8 @@ Result<void> RenderArguments::apply(CrawlOptions& options, std::size_t threads) 
   if (threads > 1) {
     return fail(Errc::invalid_input, "--render: the browser has processes of its own; with --threads 1 alone");
   }
-  if (auto compiled = UrlPatterns::compile(only); !compiled) return fail(compiled.error().code, fmt::format("--render-only: {}", compiled.error().message));
+  if (auto compiled = UrlPatterns::compile(only); !compiled)
+    return fail(compiled.error().code, fmt::format("--render-only: {}", compiled.error().message));
   auto chromium = browser_options(options.user_agent);
   if (!chromium && chromium.error().code != Errc::invalid_input) chromium.error().message.insert(0, "--render: ");
   if (!chromium) return std::unexpected(std::move(chromium.error()));

@@ -1,4 +1,5 @@
-// The options that are about pages as JavaScript makes them: those of `argiope crawl`, and those that the commands of projects share with it.
+// The options that are about pages as JavaScript makes them: those of `argiope crawl`, and those that the commands of
+// projects share with it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -29,8 +30,8 @@ struct RenderArguments {
   // Those alone that say how pages are rendered, and not which. The options.
   std::vector<CLI::Option*> add_browser_to(CLI::App& command, const char* group);
   // Looks for the browser, and starts none.
-  // Errors: invalid_input naming the option and what is wrong with it; not_found and unsupported where this machine has no browser, or none
-  // that we may start.
+  // Errors: invalid_input naming the option and what is wrong with it; not_found and unsupported where this machine has
+  // no browser, or none that we may start.
   Result<ChromiumOptions> browser_options(const std::string& user_agent) const;
   // For a crawl with so many threads. Errors: the same, naming the option.
   Result<void> apply(CrawlOptions& options, std::size_t threads) const;

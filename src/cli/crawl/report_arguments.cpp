@@ -11,7 +11,9 @@
 namespace argiope {
 namespace {
 
-CLI::IsMember one_of_formats() { return CLI::IsMember(std::vector<std::string>(std::begin(kCheckFormats), std::end(kCheckFormats))); }
+CLI::IsMember one_of_formats() {
+  return CLI::IsMember(std::vector<std::string>(std::begin(kCheckFormats), std::end(kCheckFormats)));
+}
 
 Error of_option(std::string_view option, const Error& error) {
   return {error.code, fmt::format("{}: {}", option, error.message)};
@@ -71,9 +73,11 @@ Result<std::vector<std::pair<std::string, CheckFormat>>> ReportArguments::output
   for (const std::string& file : check_outputs) {
     const auto format = check_format.empty() ? check_format_of(file) : parse_check_format(check_format);
     if (!format) {
-      return fail(Errc::invalid_input,
-                  fmt::format("--check-output {}: the name must end with .sarif, .xml, .json, .csv or .txt; or give --check-format",
-                              in_quotes(file)));
+      return fail(
+          Errc::invalid_input,
+          fmt::format(
+              "--check-output {}: the name must end with .sarif, .xml, .json, .csv or .txt; or give --check-format",
+              in_quotes(file)));
     }
     outputs.emplace_back(file, *format);
   }
@@ -83,7 +87,8 @@ Result<std::vector<std::pair<std::string, CheckFormat>>> ReportArguments::output
 void ReportArguments::name_files(CommandFiles& files) const {
   for (const std::string& file : check_outputs) files.writes("--check-output", file);
   files.writes("--html", html);
-  files.writes_parts("--sitemap-out", sitemap, [file = sitemap](const std::string& name) { return is_sitemap_part(file, name); });
+  files.writes_parts("--sitemap-out", sitemap,
+                     [file = sitemap](const std::string& name) { return is_sitemap_part(file, name); });
 }
 
 Result<void> ReportArguments::apply(CrawlOptions& options) const {

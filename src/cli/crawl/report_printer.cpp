@@ -60,11 +60,12 @@ void print_known(std::FILE* out, const CrawlReport& report) {
                counted(report.asked_for_outputs, "known page"));
   }
   for (const auto& [output, count] : report.unseen) {
-    fmt::print(out, "  Not in the {}: {} that earlier runs have fetched. --age 0 or --requeue all asks again\n", printable(output),
-               counted(count, "page"));
+    fmt::print(out, "  Not in the {}: {} that earlier runs have fetched. --age 0 or --requeue all asks again\n",
+               printable(output), counted(count, "page"));
   }
   if (report.resting > 0) {
-    fmt::print(out, "  Not asked yet: {} given up by several runs. A run without a limit asks again, or --requeue failed\n",
+    fmt::print(out,
+               "  Not asked yet: {} given up by several runs. A run without a limit asks again, or --requeue failed\n",
                counted(report.resting, "URL"));
   }
 }
@@ -118,13 +119,13 @@ void print_copies(std::FILE* out, const CrawlReport& report) {
   }
   for (std::size_t i = 0; i < std::min(report.learned_parameters.size(), kLearnedShown); ++i) {
     const LearnedParameter& learned = report.learned_parameters[i];
-    fmt::print(out, "  learned: {} of {} changes no page ({} were the same); {} followed without it\n", printable(learned.name),
-               printable(learned.site), learned.pages, counted(learned.stripped, "link"));
+    fmt::print(out, "  learned: {} of {} changes no page ({} were the same); {} followed without it\n",
+               printable(learned.name), printable(learned.site), learned.pages, counted(learned.stripped, "link"));
   }
   for (std::size_t i = 0; i < std::min(report.traps.size(), kLearnedShown); ++i) {
     const FoundTrap& trap = report.traps[i];
-    fmt::print(out, "  trap: {}, found at {}; {} left out in this run\n", printable(trap.shape), printable(trap.example),
-               counted(trap.left_out, "link"));
+    fmt::print(out, "  trap: {}, found at {}; {} left out in this run\n", printable(trap.shape),
+               printable(trap.example), counted(trap.left_out, "link"));
   }
 }
 
@@ -137,7 +138,10 @@ void print_files_hint(std::FILE* out, const CrawlReport& report) {
   const std::uint64_t known = report.stats.pages + report.stats.requisites;
   const std::uint64_t files = good == report.statuses.end() ? 0 : good->second - std::min(good->second, known);
   if (files < kManyFiles || files * kPagesForEach < report.stats.pages) return;
-  fmt::print(out, "  files    {} of the responses are no pages, and were fetched whole; --accept-type text/html fetches pages alone\n", files);
+  fmt::print(out,
+             "  files    {} of the responses are no pages, and were fetched whole; --accept-type text/html fetches "
+             "pages alone\n",
+             files);
 }
 
 void print_report(std::FILE* out, const CrawlReport& report, std::string_view database, std::string_view export_file) {
@@ -154,8 +158,8 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
   if (stats.requisites > 0) fmt::print(out, "  assets   {} of the responses\n", stats.requisites);
   if (stats.retries > 0) fmt::print(out, "  retries  {}\n", stats.retries);
   if (const InboxStats& inbox = stats.inbox; inbox.all() > 0) {
-    fmt::print(out, "  from other programs  {} taken, {} known already, {} left out, {} skipped\n", inbox.taken, inbox.known,
-               inbox.left_out, inbox.skipped);
+    fmt::print(out, "  from other programs  {} taken, {} known already, {} left out, {} skipped\n", inbox.taken,
+               inbox.known, inbox.left_out, inbox.skipped);
   }
   if (stats.rendered + stats.render_errors > 0) {
     fmt::print(out, "  rendered  {}, with {} of their own; {} failed\n", counted(stats.rendered, "page"),
@@ -250,7 +254,7 @@ void print_failed_summary(std::FILE* out, const CrawlStats& stats, std::string_v
   fmt::print(out, "{}\n", json_object([&](JsonWriter& json) {
                json.member("pages", stats.pages);
                json.member("fetched", stats.fetched);
-    json.member("assets", stats.requisites);
+               json.member("assets", stats.requisites);
                json.member("finished", false);
                json.member("error", error);
              }));
@@ -281,7 +285,8 @@ std::string words_on_findings(const CrawlReport& report, const CheckResult* chec
   }
   if (check && check->unread > 0) text += fmt::format(", unread: {}", counted(check->unread, "page"));
   const bool was_due = !report.finished || report.taken_up > 0;
-  text += was_due ? fmt::format(" ({} read in this run)", counted(report.stats.pages, "page")) : " (nothing was due in this run)";
+  text += was_due ? fmt::format(" ({} read in this run)", counted(report.stats.pages, "page"))
+                  : " (nothing was due in this run)";
   if (news.first.empty()) return text;
   return text + fmt::format("; {}: {}", news.fresh.value_or(0) > 0 ? "the first new one" : "the first", news.first);
 }
@@ -361,7 +366,8 @@ void print_summary(std::FILE* out, const CrawlReport& report, std::string_view t
     json.member("broken", report.broken_count);
     if (check != nullptr) {
       json.object("findings", [&] {
-        for (std::size_t i = 0; i < kFindingKinds; ++i) json.member(to_string(static_cast<FindingKind>(i)), check->counts[i]);
+        for (std::size_t i = 0; i < kFindingKinds; ++i)
+          json.member(to_string(static_cast<FindingKind>(i)), check->counts[i]);
       });
       json.member("findings_errors", check->errors());
       json.member("findings_elsewhere",

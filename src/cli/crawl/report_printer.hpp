@@ -21,10 +21,12 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
 void print_files_hint(std::FILE* out, const CrawlReport& report);
 
 // One line: the object that docs/crawl.md promises to scripts, with `cpu_seconds` and `peak_rss_mb` of this process.
-// `trouble` is its member "error", unless it is empty; `check`, where links were checked, its member "findings", and `fresh`,
-// where it is known, "findings_new"; `extraction`, where records were taken from pages, its object "extraction".
-void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble, const CheckResult* check = nullptr,
-                   const ExtractionReport* extraction = nullptr, std::optional<std::uint64_t> fresh = std::nullopt);
+// `trouble` is its member "error", unless it is empty; `check`, where links were checked, its member "findings", and
+// `fresh`, where it is known, "findings_new"; `extraction`, where records were taken from pages, its object
+// "extraction".
+void print_summary(std::FILE* out, const CrawlReport& report, std::string_view trouble,
+                   const CheckResult* check = nullptr, const ExtractionReport* extraction = nullptr,
+                   std::optional<std::uint64_t> fresh = std::nullopt);
 // The findings of a check of links, in a line or two. `database` is named in the advice on how to see it.
 void print_check(std::FILE* out, const CheckResult& check, std::string_view database);
 // Why a crawl with --fail-on-broken ends with 1, in one line. `check`: where links were checked.

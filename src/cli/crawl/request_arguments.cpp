@@ -32,7 +32,9 @@ Result<std::pair<std::string, std::string>> parse_header(std::string_view option
     return fail(Errc::invalid_input, fmt::format("{} {}: control characters and spaces in the name are not allowed",
                                                  option, in_quotes(name)));
   }
-  if (is_clients_own(name)) return fail(Errc::invalid_input, fmt::format("{} {}: {} is set by the client itself", option, in_quotes(text), name));
+  if (is_clients_own(name))
+    return fail(Errc::invalid_input,
+                fmt::format("{} {}: {} is set by the client itself", option, in_quotes(text), name));
   return std::pair{std::move(name), std::move(value)};
 }
 
@@ -45,8 +47,10 @@ Result<std::string> parse_place(const std::string& text) {
   const bool has_subdomains = is_whole && !is_origin && url->host().starts_with("*.");
   const bool has_wrong_port = has_subdomains && url->host_and_port() != url->host();
   if (!is_whole || has_wrong_port || !can_be_host(url->host().substr(has_subdomains ? 2 : 0))) {
-    return fail(Errc::invalid_input,
-                fmt::format("--header-for {}: give a host, HOST:PORT, http://HOST, *.DOMAIN for its subdomains, or * for all", in_quotes(text)));
+    return fail(
+        Errc::invalid_input,
+        fmt::format("--header-for {}: give a host, HOST:PORT, http://HOST, *.DOMAIN for its subdomains, or * for all",
+                    in_quotes(text)));
   }
   return is_origin ? url->site_key() : std::string(url->host_and_port());
 }
@@ -55,7 +59,8 @@ Result<std::string> parse_place(const std::string& text) {
 class HeaderPlaces {
  public:
   void add(HeaderFor field) {
-    if (known_.insert(field.where + '\n' + CLI::detail::to_lower(field.name)).second) fields_.push_back(std::move(field));
+    if (known_.insert(field.where + '\n' + CLI::detail::to_lower(field.name)).second)
+      fields_.push_back(std::move(field));
   }
   // Where a seed is, and where it may be with TLS.
   void add_for_seed(const Url& seed, const std::string& name, const std::string& value) {
@@ -114,7 +119,8 @@ void RequestArguments::add_to(CLI::App& command, const char* group) {
 // clang-format on
 
 CLI::Option* RequestArguments::add_guard_to(CLI::App& command) {
-  return command.add_flag("--allow-private", allow_private, "Also connect to private, loopback and link-local addresses");
+  return command.add_flag("--allow-private", allow_private,
+                          "Also connect to private, loopback and link-local addresses");
 }
 
 Result<void> RequestArguments::apply(CrawlOptions& options) const {

@@ -1,4 +1,5 @@
-// Those options of `argiope crawl` that say how a host is asked: how often, as whom, for how long. Also those of `argiope project run`.
+// Those options of `argiope crawl` that say how a host is asked: how often, as whom, for how long. Also those of
+// `argiope project run`.
 #pragma once
 
 #include <CLI/CLI.hpp>

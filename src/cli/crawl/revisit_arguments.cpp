@@ -22,9 +22,11 @@ Result<void> RevisitArguments::apply(CrawlOptions& options) const {
   options.forever = forever;
   if (!forever) return {};
   if (!options.age && !options.adaptive) {
-    return fail(Errc::invalid_input, "--forever: --age or --adaptive says when pages are asked again, as in --age 1h --forever");
+    return fail(Errc::invalid_input,
+                "--forever: --age or --adaptive says when pages are asked again, as in --age 1h --forever");
   }
-  if (!options.adaptive && *options.age <= Duration{}) return fail(Errc::invalid_input, "--forever: --age 0 would never rest; give a span, as in --age 1h");
+  if (!options.adaptive && *options.age <= Duration{})
+    return fail(Errc::invalid_input, "--forever: --age 0 would never rest; give a span, as in --age 1h");
   return {};
 }
 

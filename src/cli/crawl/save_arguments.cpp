@@ -31,14 +31,16 @@ void SaveArguments::apply(CrawlOptions& options) const {
   options.requisites = takes_all ? Requisites::all : assets == "same-host" ? Requisites::same_host : Requisites::none;
 }
 
-void print_mirror(std::FILE* out, const SaveSink& mirror, const SaveArguments& arguments, const std::vector<Url>& seeds) {
+void print_mirror(std::FILE* out, const SaveSink& mirror, const SaveArguments& arguments,
+                  const std::vector<Url>& seeds) {
   const SaveSink::Totals totals = mirror.totals();
   fmt::print(out, "Saved in {}: {}, {} of them; {} new or changed", printable(arguments.folder),
              counted(totals.files, "file"), counted(totals.pages, "page"), totals.written);
   if (totals.removed > 0) fmt::print(out, ", {} gone", totals.removed);
   fmt::print(out, "\n");
   if (totals.cut_short > 0) {
-    fmt::print(out, "  not saved, because they are larger than --size-limit-kb or were cut short: {}\n", totals.cut_short);
+    fmt::print(out, "  not saved, because they are larger than --size-limit-kb or were cut short: {}\n",
+               totals.cut_short);
   }
   if (seeds.empty()) return;
   if (const auto first = mirror.file_of(seeds.front())) fmt::print(out, "Begin to read at {}\n", printable(*first));

@@ -25,6 +25,7 @@ struct SaveArguments {
 };
 
 // The outcome of the mirror, for people.
-void print_mirror(std::FILE* out, const SaveSink& mirror, const SaveArguments& arguments, const std::vector<Url>& seeds);
+void print_mirror(std::FILE* out, const SaveSink& mirror, const SaveArguments& arguments,
+                  const std::vector<Url>& seeds);
 
 }  // namespace argiope

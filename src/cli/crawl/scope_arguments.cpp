@@ -41,13 +41,14 @@ Result<std::string> parse_extension(std::string_view option, const std::string& 
   const std::size_t first = text.find_first_not_of("*.");
   const bool has_more = first != std::string::npos && text.find_first_of("/*?[]{}", first) == std::string::npos;
   if (has_more) return in_lower_case(std::string_view(text).substr(first));
-  return fail(Errc::invalid_input,
-              fmt::format("{} {}: an extension as in pdf or tar.gz; --exclude takes patterns", option, in_quotes(text)));
+  return fail(Errc::invalid_input, fmt::format("{} {}: an extension as in pdf or tar.gz; --exclude takes patterns",
+                                               option, in_quotes(text)));
 }
 
 Result<std::string> parse_media_type(const std::string& text) {
   std::string lower = in_lower_case(text);
-  const bool is_group = lower.ends_with("/*") && !parse_content_type(lower.substr(0, lower.size() - 1) + 'x').type.empty();
+  const bool is_group =
+      lower.ends_with("/*") && !parse_content_type(lower.substr(0, lower.size() - 1) + 'x').type.empty();
   if (is_group || parse_content_type(lower).type == lower) return lower;
   const std::string_view meant = media_type_of_extension(lower.substr(lower.find_first_not_of('.') == 1 ? 1 : 0));
   return fail(Errc::invalid_input, fmt::format("--accept-type {}: a media type as in {} or image/*", in_quotes(text),

@@ -61,9 +61,11 @@ Result<void> read_sitemap_seeds(std::istream& in, const std::string& name, SeedL
     }
   });
   if (report.kind == SitemapKind::index) {
-    return fail(Errc::invalid_input, fmt::format("{}: it is an index of sitemaps; --sitemap URL reads what it lists", printable(name)));
+    return fail(Errc::invalid_input,
+                fmt::format("{}: it is an index of sitemaps; --sitemap URL reads what it lists", printable(name)));
   }
-  if (report.kind == SitemapKind::none) return fail(Errc::invalid_input, fmt::format("{}: neither a list of URLs nor a sitemap or feed", printable(name)));
+  if (report.kind == SitemapKind::none)
+    return fail(Errc::invalid_input, fmt::format("{}: neither a list of URLs nor a sitemap or feed", printable(name)));
   if (!report.trouble.empty()) {
     ++list.bad_count;
     list.bad.push_back(fmt::format("{}: {}", printable(name), report.trouble));
@@ -86,7 +88,8 @@ Result<void> read_seed_lines(std::istream& in, const std::string& name, SeedList
     const std::string text = trimmed(std::string(line.text));
     if (text.empty() || text.starts_with('#')) return true;
     if (list.seeds.size() >= SeedList::kMostSeeds) {
-      too_many = Error{Errc::too_large, fmt::format("{}: more than {} URLs", place_of_line(name, line.number), SeedList::kMostSeeds)};
+      too_many = Error{Errc::too_large,
+                       fmt::format("{}: more than {} URLs", place_of_line(name, line.number), SeedList::kMostSeeds)};
       return false;
     }
     auto seed = parse_seed(text);
@@ -114,7 +117,8 @@ Result<void> read_utf16_list(std::istream& in, const std::string& name, SeedList
   std::string bytes(kMost + 1, '\0');
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(in.gcount()));
-  if (bytes.size() > kMost) return fail(Errc::too_large, fmt::format("{}: more than {} bytes of UTF-16", printable(name), kMost));
+  if (bytes.size() > kMost)
+    return fail(Errc::too_large, fmt::format("{}: more than {} bytes of UTF-16", printable(name), kMost));
   // Without a mark the zeros tell which it is.
   if (bytes.front() == '\0') bytes.insert(0, "\xfe\xff");
   if (bytes.size() > 1 && bytes[1] == '\0') bytes.insert(0, "\xff\xfe");

@@ -11,7 +11,8 @@
 
 namespace argiope {
 
-// A URL without fragment; "https://" goes in front of what has no scheme, as in a browser's address line; http for loopback.
+// A URL without fragment; "https://" goes in front of what has no scheme, as in a browser's address line; http for
+// loopback.
 // Errors: invalid_input naming the text without its password.
 Result<Url> parse_seed(const std::string& text);
 
@@ -26,9 +27,11 @@ struct SeedList {
   static constexpr std::size_t kMostTold = 10;
 };
 
-// One URL a line. Empty lines, those that begin with "#", and space around are passed over; a line that is no URL is told, and
-// skipped. Or a sitemap or feed, packed or not, whose pages these are. Adds to what `list` has. `path`: "-" for standard input.
-// Errors: not_found and io naming the file; too_large beyond kMostSeeds; invalid_input of XML that is none, and of an index.
+// One URL a line. Empty lines, those that begin with "#", and space around are passed over; a line that is no URL is
+// told, and skipped. Or a sitemap or feed, packed or not, whose pages these are. Adds to what `list` has. `path`: "-"
+// for standard input.
+// Errors: not_found and io naming the file; too_large beyond kMostSeeds; invalid_input of XML that is none, and of an
+// index.
 Result<void> read_seed_list(const std::string& path, SeedList& list);
 // The same of a stream; `name` is for what is told.
 Result<void> read_seed_list(std::istream& in, const std::string& name, SeedList& list);

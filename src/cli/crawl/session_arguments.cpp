@@ -34,8 +34,8 @@ Result<std::string> read_file_of(std::string_view option, const std::string& pat
   return text;
 }
 
-// A secret as it stands, or where it is: "@FILE" is the file's first line, "@env:NAME" a variable; "@@…" begins with an "@" itself.
-// `option` begins errors, and is all of what was typed that they have.
+// A secret as it stands, or where it is: "@FILE" is the file's first line, "@env:NAME" a variable; "@@…" begins with an
+// "@" itself. `option` begins errors, and is all of what was typed that they have.
 Result<std::string> read_secret(std::string_view option, const std::string& text,
                                 const ProxySettings::Variable& environment) {
   if (!text.starts_with('@')) return text;
@@ -43,7 +43,8 @@ Result<std::string> read_secret(std::string_view option, const std::string& text
   if (text.starts_with(kVariableMark)) {
     const std::string name = text.substr(kVariableMark.size());
     if (auto value = environment(name.c_str())) return std::move(*value);
-    return fail(Errc::not_found, fmt::format("{}: there is no variable {} in the environment", option, in_quotes(name)));
+    return fail(Errc::not_found,
+                fmt::format("{}: there is no variable {} in the environment", option, in_quotes(name)));
   }
   const std::string path = text.substr(1);
   auto file = read_file_of(option, path, kMostSecretBytes);
@@ -52,7 +53,8 @@ Result<std::string> read_secret(std::string_view option, const std::string& text
     return file;
   }
   std::string line = file->substr(0, file->find_first_of("\r\n"));
-  if (line.empty()) return fail(Errc::invalid_input, fmt::format("{} {}: its first line is empty", option, printable(path)));
+  if (line.empty())
+    return fail(Errc::invalid_input, fmt::format("{} {}: its first line is empty", option, printable(path)));
   return line;
 }
 
@@ -64,14 +66,16 @@ std::string secret_file_in(const std::string& text, std::string_view mark) {
   return is_file ? secret.substr(1) : std::string();
 }
 
-bool has_port_behind_host(std::string_view text) { return text.find(':', text.rfind(']') + 1) != std::string_view::npos; }
+bool has_port_behind_host(std::string_view text) {
+  return text.find(':', text.rfind(']') + 1) != std::string_view::npos;
+}
 
 void add_site(std::vector<std::string>& sites, std::string site) {
   if (std::ranges::find(sites, site) == sites.end()) sites.push_back(std::move(site));
 }
 
-// Where a name for a host goes: "https://HOST", and what the seeds have of that host. Nothing that is not asked for in so many
-// words goes over the wire in the clear.
+// Where a name for a host goes: "https://HOST", and what the seeds have of that host. Nothing that is not asked for in
+// so many words goes over the wire in the clear.
 std::vector<std::string> sites_of_host(const Url& https, bool has_port, const std::vector<Url>& seeds) {
   std::vector<std::string> sites{https.site_key()};
   for (const Url& seed : seeds) {
@@ -130,7 +134,8 @@ Result<NamedUser> split_user(const std::string& text, const std::vector<Url>& se
   const std::size_t colon = rest.find(':');
   if (colon == std::string_view::npos) {
     return fail(Errc::invalid_input,
-                "--user: write NAME:PASSWORD or HOST=NAME:PASSWORD; NAME:@FILE and NAME:@env:VARIABLE say where the password is");
+                "--user: write NAME:PASSWORD or HOST=NAME:PASSWORD; NAME:@FILE and NAME:@env:VARIABLE say where the "
+                "password is");
   }
   user.name = rest.substr(0, colon);
   user.password = rest.substr(colon + 1);
@@ -139,7 +144,8 @@ Result<NamedUser> split_user(const std::string& text, const std::vector<Url>& se
 
 void add_credentials(CrawlOptions& options, const std::vector<std::string>& sites, const std::string& name,
                      const std::string& password) {
-  for (const std::string& site : sites) options.credentials.push_back({.where = site, .name = name, .password = password});
+  for (const std::string& site : sites)
+    options.credentials.push_back({.where = site, .name = name, .password = password});
 }
 
 }  // namespace
@@ -156,7 +162,8 @@ bool take_user_of_seed(Url& seed, CrawlOptions& options, std::string& authorizat
   authorization = take_credentials(seed);
   if (authorization.empty()) return false;
   for (std::string& site : sites_of_seed(seed)) {
-    options.credentials.push_back({.where = std::move(site), .name = name, .password = password, .goes_as_basic = true});
+    options.credentials.push_back(
+        {.where = std::move(site), .name = name, .password = password, .goes_as_basic = true});
   }
   return true;
 }
@@ -203,7 +210,8 @@ Result<void> SessionArguments::apply(CrawlOptions& options, const ProxySettings:
 Result<void> SessionArguments::apply_cookies(CrawlOptions& options, WallTime now,
                                              std::vector<std::string>& remarks) const {
   options.cookies = !no_cookies;
-  if (save_cookies == "-") return fail(Errc::invalid_input, "--save-cookies -: cookies go to a file, and to no terminal");
+  if (save_cookies == "-")
+    return fail(Errc::invalid_input, "--save-cookies -: cookies go to a file, and to no terminal");
   if (load_cookies.empty()) return {};
   const auto text = read_file_of("--load-cookies", load_cookies, kMostCookieFileBytes);
   if (!text) return std::unexpected(text.error());
@@ -255,7 +263,8 @@ Result<void> SessionArguments::apply_netrc(CrawlOptions& options, const ProxySet
   std::string path = netrc_file;
   if (netrc) {
     const auto home = environment("HOME");
-    if (!home || home->empty()) return fail(Errc::not_found, "--netrc: HOME does not say where .netrc is; --netrc-file does");
+    if (!home || home->empty())
+      return fail(Errc::not_found, "--netrc: HOME does not say where .netrc is; --netrc-file does");
     path = *home + kUsualNetrc;
   }
   const auto text = read_file_of(option, path, kMostNetrcBytes);
@@ -289,13 +298,15 @@ Result<void> SessionArguments::apply_login(CrawlOptions& options, const ProxySet
   }
   LoginStep step{.page = std::move(*page)};
   if (!step.page.username().empty() || !step.page.password().empty()) {
-    return fail(Errc::invalid_input, "--login: a name and password have no place in this URL; --user gives them to its server, "
-                                     "--login-field to the form");
+    return fail(Errc::invalid_input,
+                "--login: a name and password have no place in this URL; --user gives them to its server, "
+                "--login-field to the form");
   }
   for (const std::string& text : login_fields) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return fail(Errc::invalid_input, "--login-field: write it as NAME=VALUE, by the name that the form has for the field");
+      return fail(Errc::invalid_input,
+                  "--login-field: write it as NAME=VALUE, by the name that the form has for the field");
     }
     std::string name = text.substr(0, equals);
     if (std::ranges::any_of(step.fields, [&](const auto& field) { return field.first == name; })) {
@@ -306,17 +317,19 @@ Result<void> SessionArguments::apply_login(CrawlOptions& options, const ProxySet
     step.fields.emplace_back(std::move(name), std::move(*value));
   }
   if (step.fields.empty()) {
-    return fail(Errc::invalid_input, "--login: nothing is filled in; --login-field NAME=VALUE gives a field of the form");
+    return fail(Errc::invalid_input,
+                "--login: nothing is filled in; --login-field NAME=VALUE gives a field of the form");
   }
   for (const std::string& text : login_checks) {
     const bool is_cookie = text.starts_with(kCookieMark);
     std::string& expected = is_cookie ? step.expected_cookie : step.expected_text;
     if (!expected.empty()) {
-      return fail(Errc::invalid_input,
-                  fmt::format("--login-check: {}", is_cookie ? "two cookies; one is enough" : "two texts; one is enough"));
+      return fail(Errc::invalid_input, fmt::format("--login-check: {}", is_cookie ? "two cookies; one is enough"
+                                                                                  : "two texts; one is enough"));
     }
     expected = is_cookie ? text.substr(kCookieMark.size()) : text;
-    if (expected.empty()) return fail(Errc::invalid_input, "--login-check: a text of the page that comes, or cookie:NAME");
+    if (expected.empty())
+      return fail(Errc::invalid_input, "--login-check: a text of the page that comes, or cookie:NAME");
   }
   options.login = std::move(step);
   return {};

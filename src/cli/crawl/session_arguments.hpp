@@ -27,8 +27,8 @@ struct SessionArguments {
   std::vector<std::string> login_checks;  // "TEXT", "cookie:NAME"
 
   void add_to(CLI::App& command, const char* group);
-  // Reads the files that are named. `options.seeds` are there already, and so are credentials that count more than these.
-  // `remarks`: sentences on what is odd and no error.
+  // Reads the files that are named. `options.seeds` are there already, and so are credentials that count more than
+  // these. `remarks`: sentences on what is odd and no error.
   // Errors: invalid_input, not_found, io and too_large, naming the option and what is wrong with it.
   Result<void> apply(CrawlOptions& options, const ProxySettings::Variable& environment, WallTime now,
                      std::vector<std::string>& remarks) const;
@@ -44,9 +44,11 @@ struct SessionArguments {
   Result<void> apply_login(CrawlOptions& options, const ProxySettings::Variable& environment) const;
 };
 
-// The servers that what is given for a seed goes to, as HttpCredentials::where has them: its own, and where that may be with TLS.
+// The servers that what is given for a seed goes to, as HttpCredentials::where has them: its own, and where that may be
+// with TLS.
 std::vector<std::string> sites_of_seed(const Url& seed);
-// Takes name and password out of a URL, for those servers; false when it has none. The crawl sends them as Basic by itself.
+// Takes name and password out of a URL, for those servers; false when it has none. The crawl sends them as Basic by
+// itself.
 bool take_user_of_seed(Url& seed, CrawlOptions& options, std::string& authorization);
 
 }  // namespace argiope

@@ -18,7 +18,8 @@ Result<void> check_is_whole(const std::string& text) {
   const std::string_view host = std::string_view(text).substr(0, slash);
   const bool has_host = host.contains('.') || host.starts_with("localhost") || host.starts_with('[');
   if (text.contains("://") || (has_host && slash + 1 < text.size())) return {};
-  return fail(Errc::invalid_input, fmt::format("--sitemap {}: write the whole URL, as in https://example.org/sitemap.xml", in_quotes(text)));
+  return fail(Errc::invalid_input,
+              fmt::format("--sitemap {}: write the whole URL, as in https://example.org/sitemap.xml", in_quotes(text)));
 }
 
 }  // namespace
@@ -45,7 +46,8 @@ Result<void> SitemapArguments::apply(CrawlOptions& options) const {
   if (!options.seeds.empty()) return {};
   for (const Url& url : options.sitemap_urls) {
     Url front = *Url::parse("/", &url);
-    if (std::ranges::find(options.seeds, front.href(), &Url::href) == options.seeds.end()) options.seeds.push_back(std::move(front));
+    if (std::ranges::find(options.seeds, front.href(), &Url::href) == options.seeds.end())
+      options.seeds.push_back(std::move(front));
   }
   return {};
 }

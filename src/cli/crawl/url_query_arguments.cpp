@@ -41,9 +41,10 @@ Result<WallTime> parse_moment(std::string_view option, const std::string& text, 
   auto time = parse_rfc3339(text);
   if (!time) time = parse_rfc3339(text + "T00:00:00Z");
   if (time) return *time;
-  return fail(Errc::invalid_input, fmt::format("{} {}: so long ago, as in 90s, 2h or 7d, or a time, as in 2026-01-31 or "
-                                               "2026-01-31T12:00:00Z",
-                                               option, in_quotes(text)));
+  return fail(Errc::invalid_input,
+              fmt::format("{} {}: so long ago, as in 90s, 2h or 7d, or a time, as in 2026-01-31 or "
+                          "2026-01-31T12:00:00Z",
+                          option, in_quotes(text)));
 }
 
 Result<std::int64_t> parse_bytes(std::string_view option, const std::string& text) {
@@ -68,7 +69,8 @@ Result<void> parse_depths(std::string_view text, UrlQuery& query) {
   const auto first = parse_depth_end(text.substr(0, is_range ? dash : text.size()), 0);
   const auto last = is_range ? parse_depth_end(text.substr(behind), std::numeric_limits<std::uint32_t>::max()) : first;
   if (!first || !last || *first > *last || text.find_first_of("0123456789") == std::string_view::npos) {
-    return fail(Errc::invalid_input, fmt::format("--depth {}: a number of links from a seed, or a range, as in 2..4", in_quotes(text)));
+    return fail(Errc::invalid_input,
+                fmt::format("--depth {}: a number of links from a seed, or a range, as in 2..4", in_quotes(text)));
   }
   query.min_depth = first;
   query.max_depth = last;
@@ -101,8 +103,9 @@ void UrlQueryArguments::add_to(CLI::App& command, const char* group) {
 // clang-format on
 
 bool UrlQueryArguments::is_given() const noexcept {
-  return !states.empty() || !reasons.empty() || !statuses.empty() || !hosts.empty() || !patterns.empty() || !types.empty() || broken ||
-         !min_size.empty() || !max_size.empty() || !fetched_since.empty() || !fetched_before.empty() || !depth.empty();
+  return !states.empty() || !reasons.empty() || !statuses.empty() || !hosts.empty() || !patterns.empty() ||
+         !types.empty() || broken || !min_size.empty() || !max_size.empty() || !fetched_since.empty() ||
+         !fetched_before.empty() || !depth.empty();
 }
 
 Result<UrlQuery> UrlQueryArguments::query(WallTime now) const {
@@ -123,12 +126,14 @@ Result<UrlQuery> UrlQueryArguments::query(WallTime now) const {
   for (std::string type : types) {
     std::ranges::transform(type, type.begin(), to_lower);
     if (!type.contains('/')) {
-      return fail(Errc::invalid_input, fmt::format("--type {}: a media type, as in text/html or image/*", in_quotes(type)));
+      return fail(Errc::invalid_input,
+                  fmt::format("--type {}: a media type, as in text/html or image/*", in_quotes(type)));
     }
     query.types.push_back(std::move(type));
   }
   query.broken = broken;
-  for (const auto& [option, text, out] : {std::tuple{"--min-size", &min_size, &query.min_size}, {"--max-size", &max_size, &query.max_size}}) {
+  for (const auto& [option, text, out] :
+       {std::tuple{"--min-size", &min_size, &query.min_size}, {"--max-size", &max_size, &query.max_size}}) {
     if (text->empty()) continue;
     const auto bytes = parse_bytes(option, *text);
     if (!bytes) return std::unexpected(bytes.error());

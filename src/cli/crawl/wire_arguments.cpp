@@ -42,7 +42,8 @@ Result<ProxySettings> WireArguments::proxy_settings(const ProxySettings::Variabl
   ProxySettings settings;
   if (no_proxy) {
     const auto parts = parts_of_list(*no_proxy);
-    if (!parts && !no_proxy->empty()) return fail(Errc::invalid_input, fmt::format("--no-proxy {}; '' is for no host", parts.error().message));
+    if (!parts && !no_proxy->empty())
+      return fail(Errc::invalid_input, fmt::format("--no-proxy {}; '' is for no host", parts.error().message));
     auto hosts = DirectHosts::parse(*no_proxy);
     if (!hosts) return fail(Errc::invalid_input, fmt::format("--no-proxy {}", hosts.error().message));
     settings.direct = std::move(*hosts);

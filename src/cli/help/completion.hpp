@@ -1,5 +1,6 @@
 // Completes the words of a command line in a shell: commands, options, the choices of an option, files where files are
-// meant. Made of the help, for bash 4.4, zsh 5 and fish 3 or newer; nothing is asked of the program while a word is typed.
+// meant. Made of the help, for bash 4.4, zsh 5 and fish 3 or newer; nothing is asked of the program while a word is
+// typed.
 #pragma once
 
 #include <string>

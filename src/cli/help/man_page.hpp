@@ -13,8 +13,8 @@ struct ManPageOptions {
   std::string source;  // "argiope 0.1.0"
 };
 
-// The page NAME(1) of a command, with the commands below it as sections. That of the whole program names them alone, since
-// each of them has a page; `program` is the whole program.
+// The page NAME(1) of a command, with the commands below it as sections. That of the whole program names them alone,
+// since each of them has a page; `program` is the whole program.
 std::string man_page(const CommandHelp& command, const CommandHelp& program, const ManPageOptions& options);
 
 // Text that stands for itself in roff, down to the last quotation mark.

@@ -41,9 +41,12 @@ struct Verb {
   std::string_view whom;         // in words
 };
 
-const Verb kCancel{"cancel", "cancelled", ChangeKind::cancel, {JobState::ready, JobState::delayed}, "waits, runs or is buried"};
+const Verb kCancel{
+    "cancel", "cancelled", ChangeKind::cancel, {JobState::ready, JobState::delayed}, "waits, runs or is buried"};
 const Verb kKick{"kick", "kicked", ChangeKind::kick, {JobState::buried}, "is buried or delayed"};
-const Verb kDelete{"delete", "deleted", ChangeKind::erase,
+const Verb kDelete{"delete",
+                   "deleted",
+                   ChangeKind::erase,
                    {JobState::ready, JobState::delayed, JobState::done, JobState::cancelled, JobState::buried},
                    "does not run"};
 
@@ -122,9 +125,9 @@ class Changer {
         }
       } else if (named) {
         status_ = complain(outcome == not_found ? fmt::format("job {}: there is no such job", ids[i])
-                           : outcome == running ? fmt::format("job {}: it runs; wait until it has ended", ids[i])
-                                                : fmt::format("job {}: cannot be {}; only what {} can", ids[i],
-                                                              verb_.past, verb_.whom),
+                           : outcome == running
+                               ? fmt::format("job {}: it runs; wait until it has ended", ids[i])
+                               : fmt::format("job {}: cannot be {}; only what {} can", ids[i], verb_.past, verb_.whom),
                            kExitUsage);
       }
     }
@@ -154,15 +157,15 @@ std::function<int()> add_change(CLI::App& job, const Verb& verb, const std::stri
       ->check(whole_number(0))
       ->type_name("N")
       ->needs("--all");
-  if (verb.kind == ChangeKind::cancel) command->add_option("--why", arguments->why, "The reason, kept with the job")->type_name("TEXT");
+  if (verb.kind == ChangeKind::cancel)
+    command->add_option("--why", arguments->why, "The reason, kept with the job")->type_name("TEXT");
   command->footer(examples);
   return [arguments, &verb] {
     if (arguments->all && arguments->jobs.size() != 1) return complain("--all takes one queue", kExitUsage);
-    return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain,
-                        [&](Book& book) -> Coro<Result<int>> {
-                          Changer changer(*arguments, verb, book);
-                          co_return co_await changer.run();
-                        });
+    return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain, [&](Book& book) -> Coro<Result<int>> {
+      Changer changer(*arguments, verb, book);
+      co_return co_await changer.run();
+    });
   };
 }
 
@@ -174,7 +177,8 @@ Coro<Result<JobId>> retry_one(Book& book, const JobRecord& record) {
     co_return fail(Errc::refused, fmt::format("job {}: it runs; wait until it has ended", record.id));
   }
   if (record.pending > 0) {
-    co_return fail(Errc::refused, fmt::format("job {}: it waits for other jobs; argiope job explain {}", record.id, record.id));
+    co_return fail(Errc::refused,
+                   fmt::format("job {}: it waits for other jobs; argiope job explain {}", record.id, record.id));
   }
   if (record.state == JobState::ready) co_return record.id;
   if (record.state == JobState::buried || record.state == JobState::delayed) {
@@ -219,10 +223,11 @@ Coro<Result<int>> retry(const ChangeArguments& arguments, Book& book) {
 }  // namespace
 
 std::function<int()> add_job_cancel(CLI::App& job) {
-  return add_change(job, kCancel,
-                    "Cancel jobs that wait or are buried, and those that wait for them. A job that runs is asked to stop",
-                    "Examples: argiope job cancel 17 order-18\n"
-                    "          argiope job cancel mail --all --state delayed --limit 100");
+  return add_change(
+      job, kCancel,
+      "Cancel jobs that wait or are buried, and those that wait for them. A job that runs is asked to stop",
+      "Examples: argiope job cancel 17 order-18\n"
+      "          argiope job cancel mail --all --state delayed --limit 100");
 }
 
 std::function<int()> add_job_kick(CLI::App& job) {
@@ -237,13 +242,14 @@ std::function<int()> add_job_delete(CLI::App& job) {
 
 std::function<int()> add_job_retry(CLI::App& job) {
   auto arguments = std::make_shared<ChangeArguments>();
-  CLI::App* command = job.add_subcommand("retry", "Run jobs again now: buried and delayed ones, and copies of those that have ended");
+  CLI::App* command =
+      job.add_subcommand("retry", "Run jobs again now: buried and delayed ones, and copies of those that have ended");
   arguments->store.add_to(*command);
   command->add_option("JOB", arguments->jobs, "Ids or names")->required()->type_name("");
   command->footer("Prints the id that will run: the job's own, or that of its copy. Example: argiope job retry 17");
   return [arguments] {
     return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain,
-                        [&](Book& book) { return retry(*arguments, book); });
+                       [&](Book& book) { return retry(*arguments, book); });
   };
 }
 

@@ -40,7 +40,9 @@ void JobFeed::stop() {
 
 void JobFeed::begin_reading() {
   ended_ = is_over_;
-  if (!ended_) reader_ = EventLoop::current().create_task(read(), "reader of jobs", Start::eagerly);  // so that it says when it has ended
+  if (!ended_)
+    reader_ = EventLoop::current().create_task(read(), "reader of jobs",
+                                               Start::eagerly);  // so that it says when it has ended
 }
 
 Coro<void> JobFeed::end_reading() {
@@ -176,7 +178,8 @@ Coro<Result<void>> JobFeed::put_in_order(Book& book, std::vector<NewJob> jobs, s
   std::vector<std::uint64_t> ready_lines;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (auto named = names_.extract(lines[i]); !named.empty()) {
-      if (auto done = co_await put(book, std::exchange(ready, {}), std::exchange(ready_lines, {})); !done) co_return done;
+      if (auto done = co_await put(book, std::exchange(ready, {}), std::exchange(ready_lines, {})); !done)
+        co_return done;
       auto found = co_await find_names(book, std::move(named.mapped()), jobs[i]);
       if (!found && found.error().code != Errc::not_found && found.error().code != Errc::invalid_input) co_return found;
       if (!found) {

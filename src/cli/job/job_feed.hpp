@@ -26,8 +26,8 @@ namespace argiope {
 class JobFeed {
  public:
   JobFeed(InputFile file, std::string source, bool json);
-  // Reads to the first line that `empty` takes, a book for nothing else; it waits for run(), with those behind it. For a store that is made
-  // for such a line alone. nullopt: there is one; else the exit status. Errors: of `empty`.
+  // Reads to the first line that `empty` takes, a book for nothing else; it waits for run(), with those behind it. For
+  // a store that is made for such a line alone. nullopt: there is one; else the exit status. Errors: of `empty`.
   Coro<Result<std::optional<int>>> find_good(Book& empty);
   // The exit status. Errors: the store's; what was printed is committed, nothing else is known to be.
   Coro<Result<int>> run(Book& book);
@@ -58,8 +58,8 @@ class JobFeed {
   std::vector<std::uint64_t> lines_;
   std::map<std::uint64_t, JobNames> names_;  // by line, of those that name others
   std::size_t bytes_ = 0;
-  bool ended_ = false;     // nothing is read now
-  bool is_over_ = false;   // and nothing will be
+  bool ended_ = false;    // nothing is read now
+  bool is_over_ = false;  // and nothing will be
   bool stopped_ = false;
   bool refused_ = false;
   Event came_;

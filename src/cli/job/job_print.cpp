@@ -33,7 +33,7 @@ std::vector<std::string> job_heading() {
 
 std::vector<std::string> job_row(const JobRecord& record) {
   const bool ended = record.ended_at != WallTime{};
-  const WallTime time = ended                              ? record.ended_at
+  const WallTime time = ended                               ? record.ended_at
                         : record.state == JobState::running ? record.lease_until
                                                             : record.due_at;
   std::string id = std::to_string(record.id);

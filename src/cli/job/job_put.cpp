@@ -10,10 +10,10 @@
 #include "base/internal/printable.hpp"
 #include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"
-#include "cli/kept_file.hpp"
-#include "cli/line_input.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/job/job_feed.hpp"
+#include "cli/kept_file.hpp"
+#include "cli/line_input.hpp"
 #include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
 #include "jobs/internal/job_json.hpp"
@@ -164,7 +164,8 @@ int put_lines(const PutArguments& put, InputFile file) {
   int interrupted = kExitInterrupted;
   std::optional<int> ended;  // without a line that a store would be made for
   const auto good = rehearse(put.store, [&](Book& empty) -> Coro<Result<int>> {
-    if (auto place = check_kept_database("--store", put.store.file()); !place) co_return std::unexpected(std::move(place.error()));
+    if (auto place = check_kept_database("--store", put.store.file()); !place)
+      co_return std::unexpected(std::move(place.error()));
     ended = co_await or_return(heeding_signals(feed, interrupted, feed.find_good(empty)));
     co_return kExitFinished;
   });

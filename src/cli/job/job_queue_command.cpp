@@ -36,7 +36,8 @@ constexpr Setting kSettings[] = {
     {"--key-concurrency", "key_concurrency", Kind::number, "jobs that run at once"},
     {"--key-delay", "key_delay", Kind::span, "From the end of a key's job to the start of its next"},
     {"--max-attempts", "max_attempts", Kind::number, "Runs of a job before it is buried"},
-    {"--retry-first", "retry_first", Kind::span, "Wait before the second attempt; each wait is --retry-factor times longer"},
+    {"--retry-first", "retry_first", Kind::span,
+     "Wait before the second attempt; each wait is --retry-factor times longer"},
     {"--retry-factor", "retry_factor", Kind::number, "How much longer"},
     {"--retry-longest", "retry_longest", Kind::span, "The longest wait"},
     {"--lease", "lease_time", Kind::span, "How long a worker may be silent before its job goes to another"},
@@ -151,8 +152,9 @@ void print_changes(const StoredQueue& queue, const QueueConfig& before, bool is_
     fmt::print("  {:<20} {} (was {})\n", now[i].name, now[i].value, old[i].value);
     changed = true;
   }
-  if (!changed) fmt::print("  {} as before; argiope job queue {} shows all of it\n", is_new ? "policy" : "all is",
-                           printable(queue.name));
+  if (!changed)
+    fmt::print("  {} as before; argiope job queue {} shows all of it\n", is_new ? "policy" : "all is",
+               printable(queue.name));
 }
 
 struct QueueChange {
@@ -203,11 +205,14 @@ std::function<int()> add_job_queue(CLI::App& job) {
   command->add_flag("--resume", arguments->resume, "Start them again")->excludes("--pause");
   for (std::size_t i = 0; i < std::size(kSettings); ++i) {
     command->add_option(kSettings[i].option, arguments->values[i], kSettings[i].description)
-        ->type_name(kSettings[i].kind == Kind::span ? "SPAN" : kSettings[i].kind == Kind::number ? "N" : "WHAT")
+        ->type_name(kSettings[i].kind == Kind::span     ? "SPAN"
+                    : kSettings[i].kind == Kind::number ? "N"
+                                                        : "WHAT")
         ->group("Policy");
   }
   command->footer(
-      "Without options it shows the queue, without NAME all queues; with options it changes the policy and shows what has\n"
+      "Without options it shows the queue, without NAME all queues; with options it changes the policy and shows what "
+      "has\n"
       "changed. A running worker follows within a second. SPAN is as 90s, 1h30m or 100ms; a bare number is seconds.\n"
       "Examples: argiope job queue mail --rate 5 --retry-first 100ms\n"
       "          argiope job queue mail --pause");
@@ -223,9 +228,8 @@ std::function<int()> add_job_queue(CLI::App& job) {
       if (!good) return complain(good.error());
     }
     return run_on_book(arguments->store, changes ? StoreAccess::share : StoreAccess::read,
-                        changes ? IfMissing::make : IfMissing::complain, [&](Book& book) {
-                          return look_or_change(*arguments, changes, book);
-                        });
+                       changes ? IfMissing::make : IfMissing::complain,
+                       [&](Book& book) { return look_or_change(*arguments, changes, book); });
   };
 }
 

@@ -95,7 +95,8 @@ class WorkCommand {
     const auto where = arguments_.store.where();
     if (!where) return complain(where.error());
     if (auto good = check_command(arguments_.command); !good) return complain(good.error());
-    if (auto good = rehearse(arguments_.store, [this](Book& book) { return make_queues(book); }); !good) return complain(good.error());
+    if (auto good = rehearse(arguments_.store, [this](Book& book) { return make_queues(book); }); !good)
+      return complain(good.error());
     AsioBackend backend(clock_);
     EventLoop loop(backend);
     const TimePoint start = clock_.now();
@@ -173,11 +174,10 @@ class WorkCommand {
   }
 
   Coro<Result<void>> work(const Site& site, Worker& worker) {
-    worker.add_default(as_command(
-        {.args = arguments_.command,
-         .timeout = arguments_.timeout.value_or(Duration::max()),
-         .grace = kGrace,
-         .ok_status = arguments_.ok_status}));
+    worker.add_default(as_command({.args = arguments_.command,
+                                   .timeout = arguments_.timeout.value_or(Duration::max()),
+                                   .grace = kGrace,
+                                   .ok_status = arguments_.ok_status}));
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> running = loop.create_task(worker.run(), "worker");
     ended_by_.listen(loop, [&] { interrupt(site, worker, running); });

@@ -35,13 +35,15 @@ struct ProjectAskArguments {
   bool force = false, cancel = false, json = false;
 };
 
-// The engine of a database that nobody runs: what it is told is in the database when `use` is over, and no page is visited.
+// The engine of a database that nobody runs: what it is told is in the database when `use` is over, and no page is
+// visited.
 // Errors: those of the database, of not_found, and of `use`.
 using UseEngine = std::function<Result<void>(PageEngine& engine)>;
 int with_resting_engine(const ProjectAskArguments& arguments, const UseEngine& use) {
   auto store = change_pages(arguments.place.database);
   if (!store) return complain_of_project(store.error(), kExitNothing);
-  if (const auto project = find_project(**store, arguments.name); !project) return complain_of_project(project.error(), status_for(project.error()));
+  if (const auto project = find_project(**store, arguments.name); !project)
+    return complain_of_project(project.error(), status_for(project.error()));
   {
     PageEngineOptions options;
     options.is_wanted = [&](std::string_view name) { return name == arguments.name; };
@@ -113,7 +115,8 @@ int run_project_ask(const ProjectAskArguments& arguments) {
 
 int run_project_resume(const ProjectAskArguments& arguments) {
   const std::string said = fmt::format("{} is not paused.", printable(arguments.name));
-  if (!arguments.place.daemon.empty()) return ask_daemon(arguments.place.daemon, HttpMethod::post, path_of_project(arguments.name, "resume"), "{}", said);
+  if (!arguments.place.daemon.empty())
+    return ask_daemon(arguments.place.daemon, HttpMethod::post, path_of_project(arguments.name, "resume"), "{}", said);
   return with_resting_engine(arguments, [&](PageEngine& engine) -> Result<void> {
     if (auto resumed = engine.resume(arguments.name); !resumed) return resumed;
     fmt::print("{}\n", said);
@@ -132,11 +135,13 @@ std::string message_json(const ProjectAskArguments& arguments) {
 
 int run_project_message(const ProjectAskArguments& arguments) {
   if (const auto content = JsonText::parse(arguments.message); !content) {
-    const std::string advice = fmt::format("JSON {}: {}; a text has quotes of its own: '\"hello\"'", in_quotes(arguments.message), content.error().message);
+    const std::string advice = fmt::format("JSON {}: {}; a text has quotes of its own: '\"hello\"'",
+                                           in_quotes(arguments.message), content.error().message);
     return complain_of_project({Errc::invalid_input, advice}, kExitUsage);
   }
   if (!arguments.place.daemon.empty()) {
-    return ask_daemon(arguments.place.daemon, HttpMethod::post, path_of_project(arguments.name, "messages"), message_json(arguments),
+    return ask_daemon(arguments.place.daemon, HttpMethod::post, path_of_project(arguments.name, "messages"),
+                      message_json(arguments),
                       fmt::format("Sent to {}, whose script reads it.", printable(arguments.name)));
   }
   return with_resting_engine(arguments, [&](PageEngine& engine) -> Result<void> {
@@ -145,7 +150,8 @@ int run_project_message(const ProjectAskArguments& arguments) {
     JsonErrors errors;
     PageMessage message = read_outside_message(text->root(errors), arguments.name);
     if (errors) return std::unexpected(errors.error());
-    if (auto sent = engine.send_message(kSentFromOutside, std::move(message)); !sent) return fail(Errc::invalid_input, sent.error().message);
+    if (auto sent = engine.send_message(kSentFromOutside, std::move(message)); !sent)
+      return fail(Errc::invalid_input, sent.error().message);
     fmt::print("Sent to {}, whose next run reads it.\n", printable(arguments.name));
     return {};
   });
@@ -157,19 +163,29 @@ CLI::App* add_command(CLI::App& project, const char* name, const char* descripti
   return command;
 }
 
-constexpr const char* kNobodyRuns = "Only while nobody runs the database; a daemon is asked by --store http://HOST:7733.\n";
+constexpr const char* kNobodyRuns =
+    "Only while nobody runs the database; a daemon is asked by --store http://HOST:7733.\n";
 
 }  // namespace
 
 std::function<int()> add_project_ask(CLI::App& project) {
   auto arguments = std::make_shared<ProjectAskArguments>();
-  CLI::App* command = add_command(project, "ask", "Ask for one page: the next run visits it, unless it is fresh.", *arguments);
+  CLI::App* command =
+      add_command(project, "ask", "Ask for one page: the next run visits it, unless it is fresh.", *arguments);
   command->add_option("URL", arguments->url, "The page")->required()->type_name("");
   arguments->place.add_to(*command);
-  command->add_option("--rule", arguments->rule, "The rule that reads it; else the first of the file that matches, or, where the file has none, the one that the page has")->type_name("RULE");
-  command->add_option("--name", arguments->page_name, "The name that makes it this page; else the URL without its fragment")->type_name("TEXT");
+  command
+      ->add_option("--rule", arguments->rule,
+                   "The rule that reads it; else the first of the file that matches, or, where the file has none, the "
+                   "one that the page has")
+      ->type_name("RULE");
+  command
+      ->add_option("--name", arguments->page_name,
+                   "The name that makes it this page; else the URL without its fragment")
+      ->type_name("TEXT");
   command->add_option("--priority", arguments->priority, "Higher first")
-      ->check(whole_number(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()))->type_name("N");
+      ->check(whole_number(std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()))
+      ->type_name("N");
   add_span(*command, "--delay", arguments->delay, "Not before that time has passed");
   command->add_flag("--force", arguments->force, "Visit it though it is fresh");
   command->add_flag("--cancel", arguments->cancel, "Forget that it waits");
@@ -182,20 +198,29 @@ std::function<int()> add_project_ask(CLI::App& project) {
 
 std::function<int()> add_project_message(CLI::App& project) {
   auto arguments = std::make_shared<ProjectAskArguments>();
-  CLI::App* command = add_command(project, "message", "Send a message to a project's script: its on_message() gets it with the next run.", *arguments);
-  command->add_option("JSON", arguments->message, "The message; a text has quotes of its own")->type_name("")->capture_default_str();
+  CLI::App* command =
+      add_command(project, "message",
+                  "Send a message to a project's script: its on_message() gets it with the next run.", *arguments);
+  command->add_option("JSON", arguments->message, "The message; a text has quotes of its own")
+      ->type_name("")
+      ->capture_default_str();
   arguments->place.add_to(*command);
-  command->add_option("--url", arguments->message_url, "The name of its result; of those with one name that wait, the last counts (default data:,on_message)")
+  command
+      ->add_option(
+          "--url", arguments->message_url,
+          "The name of its result; of those with one name that wait, the last counts (default data:,on_message)")
       ->type_name("TEXT");
   command->footer(std::string(kNobodyRuns) +
-                  "Exit status: 0, 2 there is no such project, its script takes no messages, or the message is no JSON, 3 the database cannot be used.\n"
+                  "Exit status: 0, 2 there is no such project, its script takes no messages, or the message is no "
+                  "JSON, 3 the database cannot be used.\n"
                   "Example: argiope project message shop '{\"again\": [\"lamps\"]}'");
   return [arguments] { return run_project_message(*arguments); };
 }
 
 std::function<int()> add_project_resume(CLI::App& project) {
   auto arguments = std::make_shared<ProjectAskArguments>();
-  CLI::App* command = add_command(project, "resume", "End a pause after failures: the next run visits its pages at once.", *arguments);
+  CLI::App* command =
+      add_command(project, "resume", "End a pause after failures: the next run visits its pages at once.", *arguments);
   arguments->place.add_to(*command);
   command->footer(std::string(kNobodyRuns) +
                   "Exit status: 0, 2 there is no such project, 3 the database cannot be used.\n"

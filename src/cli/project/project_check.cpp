@@ -80,7 +80,8 @@ std::string in_one_cell(const std::vector<std::string>& texts) {
 }
 
 std::string age_of(const ProjectRule& rule) {
-  if (const auto& bounds = rule.terms.adaptive) return fmt::format("{}..{}", format_duration(bounds->least), format_duration(bounds->most));
+  if (const auto& bounds = rule.terms.adaptive)
+    return fmt::format("{}..{}", format_duration(bounds->least), format_duration(bounds->most));
   return rule.terms.age < Duration::zero() ? "never" : format_duration(rule.terms.age);
 }
 
@@ -89,18 +90,24 @@ std::string follows_of(const ProjectRule& rule) {
   return rule.follow ? "all" : "no";
 }
 
-std::string example_in(const FoundUrls& urls) { return urls.examples.empty() ? "" : printable(urls.examples[0], kMostOfName); }
+std::string example_in(const FoundUrls& urls) {
+  return urls.examples.empty() ? "" : printable(urls.examples[0], kMostOfName);
+}
 
 void print_checked(const ProjectCheckArguments& arguments, const ProjectDefinition& project, const RuleMatches* found) {
-  fmt::print("{}: project {}, {}\n", printable(arguments.file), printable(project.name), counted(project.rules.size(), "rule"));
+  fmt::print("{}: project {}, {}\n", printable(arguments.file), printable(project.name),
+             counted(project.rules.size(), "rule"));
   if (!project.rules.empty()) {
     std::vector<std::string> heading = {"RULE", "MATCH", "FOLLOWS", "OLD AFTER", "AGAIN", "FIELDS"};
     if (found != nullptr) heading.insert(heading.end(), {"PAGES", "EXAMPLE"});
     Table table(std::move(heading));
     for (std::size_t i = 0; i < project.rules.size(); ++i) {
       const ProjectRule& rule = project.rules[i];
-      std::vector<std::string> row = {one_line(rule.name(), kMostOfName), rule.extraction.match.empty() ? "all" : in_one_cell(rule.extraction.match),
-                                      follows_of(rule), age_of(rule), rule.terms.auto_recrawl ? "by itself" : "when asked",
+      std::vector<std::string> row = {one_line(rule.name(), kMostOfName),
+                                      rule.extraction.match.empty() ? "all" : in_one_cell(rule.extraction.match),
+                                      follows_of(rule),
+                                      age_of(rule),
+                                      rule.terms.auto_recrawl ? "by itself" : "when asked",
                                       fmt::to_string(rule.extraction.fields.size())};
       if (found != nullptr) row.insert(row.end(), {fmt::to_string(found->rules[i].count), example_in(found->rules[i])});
       table.add(std::move(row));
@@ -153,13 +160,15 @@ Result<void> find_scripts(const ProjectDefinition& project, const std::string& f
   const std::string folder = std::filesystem::absolute(file, ignored).parent_path();
   const std::vector<std::string> missing = missing_scripts(project.processor.command, folder);
   if (missing.empty()) return {};
-  return fail(Errc::not_found, fmt::format("{}: processor: there is no file {} in {}, the folder of the project's file", file, in_quotes(missing.front()), folder));
+  return fail(Errc::not_found, fmt::format("{}: processor: there is no file {} in {}, the folder of the project's file",
+                                           file, in_quotes(missing.front()), folder));
 }
 
 int run_project_check(const ProjectCheckArguments& arguments) {
   const auto project = or_other_kind(read_project_file(arguments.file), arguments.file, FileKind::project);
   if (!project) return complain_of_project(project.error(), kExitUsage);
-  if (const auto found = find_scripts(*project, arguments.file); !found) return complain_of_project(found.error(), kExitUsage);
+  if (const auto found = find_scripts(*project, arguments.file); !found)
+    return complain_of_project(found.error(), kExitUsage);
   const auto map = ProjectMap::make(*project);
   if (!map) return complain_of_project(map.error(), kExitUsage);
   std::optional<RuleMatches> found;
@@ -180,14 +189,20 @@ int run_project_check(const ProjectCheckArguments& arguments) {
 
 std::function<int()> add_project_check(CLI::App& project) {
   auto arguments = std::make_shared<ProjectCheckArguments>();
-  CLI::App* command = project.add_subcommand("check", "Say whether a project's file is right, and which known pages its rules match.");
+  CLI::App* command =
+      project.add_subcommand("check", "Say whether a project's file is right, and which known pages its rules match.");
   command->add_option("FILE", arguments->file, "The project, in TOML")->required()->type_name("");
-  command->add_option("-d,--db,--database", arguments->database, "Database of a crawl, or of projects: tell of its URLs which rule they get; nothing is changed or fetched")
+  command
+      ->add_option(
+          "-d,--db,--database", arguments->database,
+          "Database of a crawl, or of projects: tell of its URLs which rule they get; nothing is changed or fetched")
       ->type_name("FILE");
   command->add_flag("--json", arguments->json, "JSON instead of text");
-  refuse_daemon(*command, "this command reads the file itself; a daemon checks one when it is put to it (docs/http-api.md)");
+  refuse_daemon(*command,
+                "this command reads the file itself; a daemon checks one when it is put to it (docs/http-api.md)");
   command->footer(
-      "Exit status: 0 the file is right, 2 it is not (the error names the line) or its script is not there, 3 the database cannot be read.\n"
+      "Exit status: 0 the file is right, 2 it is not (the error names the line) or its script is not there, 3 the "
+      "database cannot be read.\n"
       "Example: argiope project check shop.toml -d site.db");
   return [arguments] { return run_project_check(*arguments); };
 }

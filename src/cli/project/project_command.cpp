@@ -15,16 +15,20 @@
 namespace argiope {
 
 std::function<int()> add_project_command(CLI::App& app) {
-  CLI::App* project = app.add_subcommand("project", "Run, try and look at projects: rules for pages that are visited again and again.");
+  CLI::App* project =
+      app.add_subcommand("project", "Run, try and look at projects: rules for pages that are visited again and again.");
   project->require_subcommand(1);
   project->footer(
-      "argiope project COMMAND --help says more. docs/projects.md is the guide, docs/from-pyspider.md the way here from pyspider.\n"
+      "argiope project COMMAND --help says more. docs/projects.md is the guide, docs/from-pyspider.md the way here "
+      "from pyspider.\n"
       "Begin with: argiope project try FILE URL");
   std::vector<std::pair<const char*, std::function<int()>>> commands = {
-      {"run", add_project_run(*project)},           {"status", add_project_status(*project)},     {"results", add_project_results(*project)},
-      {"explain", add_project_explain(*project)},   {"check", add_project_check(*project)},       {"try", add_project_try(*project)},
-      {"versions", add_project_versions(*project)}, {"stop", add_project_stop(*project)},         {"start", add_project_start(*project)},
-      {"ask", add_project_ask(*project)},           {"message", add_project_message(*project)},   {"resume", add_project_resume(*project)},
+      {"run", add_project_run(*project)},           {"status", add_project_status(*project)},
+      {"results", add_project_results(*project)},   {"explain", add_project_explain(*project)},
+      {"check", add_project_check(*project)},       {"try", add_project_try(*project)},
+      {"versions", add_project_versions(*project)}, {"stop", add_project_stop(*project)},
+      {"start", add_project_start(*project)},       {"ask", add_project_ask(*project)},
+      {"message", add_project_message(*project)},   {"resume", add_project_resume(*project)},
       {"delete", add_project_delete(*project)},     {"restore", add_project_restore(*project)},
   };
   return [project, commands = std::move(commands)] {

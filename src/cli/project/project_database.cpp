@@ -53,12 +53,16 @@ int complain_of_project(const Error& error, int status) {
 }
 
 CLI::Option* add_pages_database(CLI::App& command, std::string& database) {
-  return command.add_option("-d,--db,--database", database, "SQLite database of the projects")->type_name("FILE")->capture_default_str();
+  return command.add_option("-d,--db,--database", database, "SQLite database of the projects")
+      ->type_name("FILE")
+      ->capture_default_str();
 }
 
 Result<std::unique_ptr<PageStore>> look_at_pages(const std::string& database) {
   if (::access(database.c_str(), F_OK) != 0 && errno == ENOENT) {
-    return fail(Errc::not_found, fmt::format("database {}: there is none; argiope project run makes it, --db names another", printable(database)));
+    return fail(Errc::not_found,
+                fmt::format("database {}: there is none; argiope project run makes it, --db names another",
+                            printable(database)));
   }
   auto store = open_page_store_to_look(database);
   if (!store) return std::unexpected(with_database_option(std::move(store.error()), database));
@@ -73,7 +77,8 @@ Result<std::unique_ptr<PageStore>> own_pages(const std::string& database, const 
   Error error = with_database_option(std::move(store.error()), database);
   if (error.code == Errc::busy) {
     const std::string owner = owner_of_pages(database);
-    error.message += fmt::format("{}{}: stop it first (Ctrl-C there), or name another database by --db", owner.empty() ? "" : ", ", owner);
+    error.message += fmt::format("{}{}: stop it first (Ctrl-C there), or name another database by --db",
+                                 owner.empty() ? "" : ", ", owner);
   }
   return std::unexpected(std::move(error));
 }
@@ -100,27 +105,33 @@ Result<ProjectRecord> find_project(PageStore& store, std::string_view name, Dele
     const bool is_wanted = deleted == Deleted::included || !project.deleted_at;
     if (project.name == name && is_wanted) return std::move(project);
     if (project.name == name) {
-      return fail(Errc::not_found, fmt::format("project {} was deleted; argiope project restore {} brings it back", in_quotes(name), printable(name)));
+      return fail(Errc::not_found, fmt::format("project {} was deleted; argiope project restore {} brings it back",
+                                               in_quotes(name), printable(name)));
     }
     if (is_wanted) names.push_back(project.name);
   }
-  if (names.empty()) return fail(Errc::not_found, fmt::format("there is no project {}: the database has none", in_quotes(name)));
-  return fail(Errc::not_found, fmt::format("there is no project {}{} argiope project status lists them", in_quotes(name),
-                                           did_you_mean(name, names).empty() ? ";" : did_you_mean(name, names)));
+  if (names.empty())
+    return fail(Errc::not_found, fmt::format("there is no project {}: the database has none", in_quotes(name)));
+  return fail(Errc::not_found,
+              fmt::format("there is no project {}{} argiope project status lists them", in_quotes(name),
+                          did_you_mean(name, names).empty() ? ";" : did_you_mean(name, names)));
 }
 
 Result<ProjectVersion> version_of(PageStore& store, const ProjectRecord& project, std::int64_t number) {
   const std::int64_t wanted = number == 0 ? project.version : number;
   auto version = store.version(project.id, wanted);
   if (!version) return std::unexpected(std::move(version.error()));
-  if (!*version) return fail(Errc::not_found, fmt::format("project {} has no version {}; the newest is {}", in_quotes(project.name), wanted, project.version));
+  if (!*version)
+    return fail(Errc::not_found, fmt::format("project {} has no version {}; the newest is {}", in_quotes(project.name),
+                                             wanted, project.version));
   return std::move(**version);
 }
 
 Result<ProjectDefinition> definition_of(const ProjectVersion& version) { return parse_project_json(version.text); }
 
 ProjectStatus status_of(const ProjectRecord& project) {
-  for (const ProjectStatus status : {ProjectStatus::todo, ProjectStatus::stop, ProjectStatus::checking, ProjectStatus::debug}) {
+  for (const ProjectStatus status :
+       {ProjectStatus::todo, ProjectStatus::stop, ProjectStatus::checking, ProjectStatus::debug}) {
     if (to_string(status) == project.status) return status;
   }
   return ProjectStatus::running;

@@ -1,4 +1,5 @@
-// Shared by the commands on a database of projects: opening it, to look beside its owner or to change it, and telling errors.
+// Shared by the commands on a database of projects: opening it, to look beside its owner or to change it, and telling
+// errors.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,7 +23,8 @@ CLI::Option* add_pages_database(CLI::App& command, std::string& database);
 // To look; the file must be there.
 // Errors: those of open_page_store_to_look(), with the option that is the way out.
 Result<std::unique_ptr<PageStore>> look_at_pages(const std::string& database);
-// To write, while nobody else does. Errors: those of open_page_store(); busy names the process, and what it can be told instead.
+// To write, while nobody else does. Errors: those of open_page_store(); busy names the process, and what it can be told
+// instead.
 Result<std::unique_ptr<PageStore>> own_pages(const std::string& database, const PageStoreOptions& options = {});
 // The same to change what is there: no file is made.
 Result<std::unique_ptr<PageStore>> change_pages(const std::string& database);

@@ -43,7 +43,8 @@ struct StoredExplanation {
 };
 
 // The page of that name, or of the URL as projects name them.
-Result<std::optional<PageRecord>> find_by_name_or_url(PageStore& store, const ProjectRecord& project, std::string& name) {
+Result<std::optional<PageRecord>> find_by_name_or_url(PageStore& store, const ProjectRecord& project,
+                                                      std::string& name) {
   auto found = store.find_page(project.id, name);
   if (!found || *found) return found;
   auto usual = usual_page_name(name);
@@ -73,7 +74,8 @@ PageReason why_it_waits(const PageRecord& page, const ProjectRecord& project, bo
   return {"due", "it is due: its turn, its project's rate or its host's rest come first"};
 }
 
-Result<StoredExplanation> explain_page(PageStore& store, const ProjectRecord& project, std::string name, bool has_owner, WallTime now) {
+Result<StoredExplanation> explain_page(PageStore& store, const ProjectRecord& project, std::string name, bool has_owner,
+                                       WallTime now) {
   StoredExplanation told;
   auto version = version_of(store, project);
   if (!version) return std::unexpected(std::move(version.error()));
@@ -95,8 +97,9 @@ Result<StoredExplanation> explain_page(PageStore& store, const ProjectRecord& pr
   }
   told.rule = told.page->rule;
   const KnownPage& known = told.page->known;
-  PageReason why = known.state == PageState::waiting ? why_it_waits(*told.page, project, has_owner, now)
-                                                     : why_at_rest(known, terms_of(*definition, told.rule), now, told.page->error);
+  PageReason why = known.state == PageState::waiting
+                       ? why_it_waits(*told.page, project, has_owner, now)
+                       : why_at_rest(known, terms_of(*definition, told.rule), now, told.page->error);
   told.reason = why.reason;
   told.words = std::move(why.words);
   told.until = why.until;
@@ -112,16 +115,19 @@ std::string shown_time(WallTime time) { return time == WallTime{} ? std::string{
 void print_explanation(const StoredExplanation& told, WallTime now) {
   fmt::print("{}\n  {}", printable(told.name), printable(told.words));
   const bool waits = told.page && told.page->known.state == PageState::waiting;  // else the words have it
-  if (waits && told.until && *told.until > now) fmt::print(", until {} (in {})", to_rfc3339(*told.until), format_roughly(*told.until - now));
+  if (waits && told.until && *told.until > now)
+    fmt::print(", until {} (in {})", to_rfc3339(*told.until), format_roughly(*told.until - now));
   fmt::print("\n");
   print_fact("rule", printable(told.rule, kMostOfName));
   if (!told.page) return;
   const PageRecord& page = *told.page;
   print_fact("state", std::string(to_string(page.known.state)));
   print_fact("url", printable(page.url));
-  if (page.known.state == PageState::waiting) print_fact("due", page.known.due == WallTime{} ? "at once" : to_rfc3339(page.known.due));
+  if (page.known.state == PageState::waiting)
+    print_fact("due", page.known.due == WallTime{} ? "at once" : to_rfc3339(page.known.due));
   if (page.known.priority != 0) print_fact("priority", fmt::to_string(page.known.priority));
-  if (page.known.retried > 0 && page.known.retried < kMostRetriesTold) print_fact("failures in a row", fmt::to_string(page.known.retried));
+  if (page.known.retried > 0 && page.known.retried < kMostRetriesTold)
+    print_fact("failures in a row", fmt::to_string(page.known.retried));
   print_fact("last success", shown_time(page.known.succeeded_at));
   print_fact("last visit", shown_time(page.known.ended_at));
   if (page.status_code != 0) print_fact("answered", fmt::to_string(page.status_code));
@@ -158,7 +164,8 @@ std::string explanation_json(const std::string& project, const StoredExplanation
 Error say_what_is_needed(const std::string& name) {
   if (!name.contains("://")) return {Errc::invalid_input, "URL: give the page that is to be explained"};
   return {Errc::invalid_input,
-          "NAME: give a project before the URL of a page: argiope project explain NAME URL. Why a host is not asked, argiope serve tells: page Hosts of its "
+          "NAME: give a project before the URL of a page: argiope project explain NAME URL. Why a host is not asked, "
+          "argiope serve tells: page Hosts of its "
           "dashboard, GET /v1/hosts/explain"};
 }
 
@@ -209,13 +216,15 @@ void read_told_page(const JsonValue& answer, PageRecord& page) {
 int explain_by_daemon(const ProjectExplainArguments& arguments) {
   auto daemon = ProjectDaemon::open(arguments.place.daemon);
   if (!daemon) return complain_of_daemon(daemon.error());
-  auto told = (*daemon)->get(path_of_project(arguments.name, "pages/explain?page=" + percent_encode(arguments.page)), read_told_explanation);
+  auto told = (*daemon)->get(path_of_project(arguments.name, "pages/explain?page=" + percent_encode(arguments.page)),
+                             read_told_explanation);
   if (!told) return complain_of_daemon(told.error());
   if (told->page) {
-    const auto read = (*daemon)->get(path_of_project(arguments.name, "pages/one?page=" + percent_encode(told->name)), [&](const JsonValue& answer) {
-      read_told_page(answer, *told->page);
-      return true;
-    });
+    const auto read = (*daemon)->get(path_of_project(arguments.name, "pages/one?page=" + percent_encode(told->name)),
+                                     [&](const JsonValue& answer) {
+                                       read_told_page(answer, *told->page);
+                                       return true;
+                                     });
     if (!read) return complain_of_daemon(read.error());
   }
   return show_explanation(arguments, *told, calendar_now());
@@ -229,7 +238,8 @@ int run_project_explain(const ProjectExplainArguments& arguments) {
   const auto project = find_project(**store, arguments.name);
   if (!project) return complain_of_project(project.error(), status_for(project.error()));
   const WallTime now = calendar_now();
-  const auto told = explain_page(**store, *project, arguments.page, !owner_of_pages(arguments.place.database).empty(), now);
+  const auto told =
+      explain_page(**store, *project, arguments.page, !owner_of_pages(arguments.place.database).empty(), now);
   if (!told) return complain_of_project(told.error(), kExitNothing);
   return show_explanation(arguments, *told, now);
 }
@@ -244,7 +254,8 @@ std::function<int()> add_project_explain(CLI::App& project) {
   arguments->place.add_to(*command);
   command->add_flag("--json", arguments->json, "JSON instead of text");
   command->footer(
-      "It is told from what is stored, also beside a running owner; what only that one knows, such as a host's rest, is not in it. A daemon\n"
+      "It is told from what is stored, also beside a running owner; what only that one knows, such as a host's rest, "
+      "is not in it. A daemon\n"
       "(--store) tells that, too; of hosts it tells on the page Hosts of its dashboard and by GET /v1/hosts/explain.\n"
       "Exit status: 0, 2 there is no such project, 3 the database cannot be read.\n"
       "Example: argiope project explain shop https://example.org/item/1");

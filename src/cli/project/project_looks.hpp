@@ -1,5 +1,5 @@
-// `argiope project status`, `results`, `versions` and `explain`: looks at the database of projects, also beside their owner, or at those
-// of a daemon. Nothing is changed and no site is asked.
+// `argiope project status`, `results`, `versions` and `explain`: looks at the database of projects, also beside their
+// owner, or at those of a daemon. Nothing is changed and no site is asked.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -23,12 +23,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where Python finds Argiope's helper: beside this program's installation, or in the sources that it was built from; empty: in neither.
+// Where Python finds Argiope's helper: beside this program's installation, or in the sources that it was built from;
+// empty: in neither.
 std::string helper_folder() {
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
   const auto has_helper = [&](const fs::path& folder) { return fs::exists(folder / "argiope" / "processor", ignored); };
-  if (const fs::path shared = program.parent_path().parent_path() / "share" / "argiope" / "python"; has_helper(shared)) return shared;
+  if (const fs::path shared = program.parent_path().parent_path() / "share" / "argiope" / "python"; has_helper(shared))
+    return shared;
   // build/PRESET/bin/argiope
   fs::path folder = program.parent_path();
   for (int up = 0; up < 3; ++up) folder = folder.parent_path();
@@ -42,18 +44,24 @@ ProcessorUse use_of(const ScriptMeans& means, const ProjectDefinition& project) 
 
 // Where the value of a project's secret is.
 Result<SandboxSecret> place_of(const ScriptMeans& means, const ProjectSecret& secret, const std::string& folder) {
-  if (means.is_operators) return SandboxSecret{secret.name, secret.file.empty() ? "" : (fs::path(folder) / secret.file).lexically_normal().string()};
-  if (secret.file.empty() && !means.secrets_folder.empty()) return SandboxSecret{secret.name, means.secrets_folder + "/" + secret.name};
-  return fail(Errc::refused, fmt::format("secret {}: a project that did not come from a file of this machine names its secrets alone, and their files are {}",
+  if (means.is_operators)
+    return SandboxSecret{secret.name,
+                         secret.file.empty() ? "" : (fs::path(folder) / secret.file).lexically_normal().string()};
+  if (secret.file.empty() && !means.secrets_folder.empty())
+    return SandboxSecret{secret.name, means.secrets_folder + "/" + secret.name};
+  return fail(Errc::refused, fmt::format("secret {}: a project that did not come from a file of this machine names its "
+                                         "secrets alone, and their files are {}",
                                          in_quotes(secret.name), in_quotes(means.secrets_folder + "/NAME")));
 }
 
-Result<std::unique_ptr<Processor>> make_webhook_processor(const ScriptMeans& means, const ProjectDefinition& project, const std::string& folder,
-                                                          ProcessorWatch watch, const std::shared_ptr<SecretMask>& mask) {
+Result<std::unique_ptr<Processor>> make_webhook_processor(const ScriptMeans& means, const ProjectDefinition& project,
+                                                          const std::string& folder, ProcessorWatch watch,
+                                                          const std::shared_ptr<SecretMask>& mask) {
   if (means.webhooks == nullptr) return fail(Errc::unsupported, "nothing is sent to webhooks here");
   auto url = Url::parse(project.processor.webhook);
   if (!url) return std::unexpected(std::move(url.error()));
-  WebhookProcessorOptions options{.url = std::move(*url), .project = project.name, .argiope = kVersion, .use = use_of(means, project)};
+  WebhookProcessorOptions options{
+      .url = std::move(*url), .project = project.name, .argiope = kVersion, .use = use_of(means, project)};
   const ProjectProcessor& processor = project.processor;
   if (!processor.secret_file.empty() || !processor.secret_variable.empty()) {
     const std::string name = processor.secret_variable.empty() ? "secret_file" : processor.secret_variable;
@@ -102,8 +110,8 @@ PageEngineOptions page_engine_options(CrawlOptions hosts, const RenderArguments&
   return options;
 }
 
-Result<std::unique_ptr<Processor>> make_script_processor(const ScriptMeans& means, const ProjectDefinition& project, const std::string& folder,
-                                                         ProcessorWatch watch) {
+Result<std::unique_ptr<Processor>> make_script_processor(const ScriptMeans& means, const ProjectDefinition& project,
+                                                         const std::string& folder, ProcessorWatch watch) {
   const auto mask = std::make_shared<SecretMask>();
   const bool has_secrets = !project.processor.secrets.empty() || !project.processor.webhook.empty();
   if (has_secrets) watch = masked_watch(std::move(watch), mask);
@@ -120,7 +128,9 @@ Result<std::unique_ptr<Processor>> make_script_processor(const ScriptMeans& mean
     options.sandbox.secrets.push_back(std::move(*place));
   }
   if (!project.processor.readable.empty() && !means.is_operators) {
-    return fail(Errc::refused, "readable: only a project that came from a file of this machine, by that file, says what its script sees besides its own folder");
+    return fail(Errc::refused,
+                "readable: only a project that came from a file of this machine, by that file, says what its script "
+                "sees besides its own folder");
   }
   for (const std::string& path : project.processor.readable) {
     std::string whole = (fs::path(folder) / path).lexically_normal().string();
@@ -162,7 +172,10 @@ Result<std::unique_ptr<Processor>> make_script_processor(const ScriptMeans& mean
 SinkMeans sink_means_in(const std::string& folder, const std::string& project, SayOfProject say) {
   return {.folder = folder,
           .variable = [](const std::string& name) { return environment_variable(name.c_str()); },
-          .log = [project, say = std::move(say)](const std::string& sink, const std::string& text) { say(project, {"warning", sink + ": " + text}); }};
+          .log =
+              [project, say = std::move(say)](const std::string& sink, const std::string& text) {
+                say(project, {"warning", sink + ": " + text});
+              }};
 }
 
 void log_of_project(const std::string& project, const PageLog& line, const std::function<void()>& before) {

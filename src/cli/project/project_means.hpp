@@ -29,24 +29,25 @@ struct ScriptMeans {
   std::size_t workers = 2;  // processes of each, at most
   std::string sandbox = "strict";
   std::vector<std::string> hidden;  // files that they must not see, wherever those are
-  // Whether the operator's own file says what the project is. Else it came by the API: its secrets are the files of their names in
-  // `secrets_folder`, whatever of ours they could name.
+  // Whether the operator's own file says what the project is. Else it came by the API: its secrets are the files of
+  // their names in `secrets_folder`, whatever of ours they could name.
   bool is_operators = false;
   // In the strict sandbox it sees the files of its folder alone, whatever its command names.
   bool sees_own_folder_alone = false;
   std::string secrets_folder;
-  bool is_try = false;  // a page is tried
+  bool is_try = false;                // a page is tried
   HttpTransport* webhooks = nullptr;  // who sends to webhooks, and knows which addresses they may have
 };
 
-// The reader of a project's pages by its processor: a process of its own, confined, or a webhook. `folder`: of the project's file, absolute.
-// Its words are without the project's secrets.
-// Errors: those of confine(), with the option that is the way out; those of read_secret(); refused for a secret's file that did not come
-//         with the operator's.
-Result<std::unique_ptr<Processor>> make_script_processor(const ScriptMeans& means, const ProjectDefinition& project, const std::string& folder,
-                                                         ProcessorWatch watch);
+// The reader of a project's pages by its processor: a process of its own, confined, or a webhook. `folder`: of the
+// project's file, absolute. Its words are without the project's secrets.
+// Errors: those of confine(), with the option that is the way out; those of read_secret(); refused for a secret's file
+//         that did not come with the operator's.
+Result<std::unique_ptr<Processor>> make_script_processor(const ScriptMeans& means, const ProjectDefinition& project,
+                                                         const std::string& folder, ProcessorWatch watch);
 
-// For a client that asks webhooks: who asks, and whom it trusts, as that of pages, and nothing else of it, such as its proxies.
+// For a client that asks webhooks: who asks, and whom it trusts, as that of pages, and nothing else of it, such as its
+// proxies.
 HttpClientOptions webhook_options(const HttpClientOptions& pages);
 
 // For sinks of a project whose file is in `folder`. Transport and jobs are the caller's to add.

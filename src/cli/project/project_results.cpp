@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/internal/counted.hpp"
 #include "argiope/web/url.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/json_told.hpp"
 #include "cli/command_files.hpp"
 #include "cli/commands.hpp"
@@ -32,7 +32,8 @@ struct ProjectResultsArguments {
 int after_export(const Result<ResultExportReport>& written) {
   if (!written) return complain_of_project(written.error(), kExitNothing);
   if (written->left_out > 0) {
-    fmt::print(stderr, "argiope: {} left out: more columns than {}\n", counted(written->left_out, "cell"), ResultExport::kMostColumns);
+    fmt::print(stderr, "argiope: {} left out: more columns than {}\n", counted(written->left_out, "cell"),
+               ResultExport::kMostColumns);
   }
   return kExitFinished;
 }
@@ -60,7 +61,8 @@ ToldResults read_told_results(const JsonValue& told) {
     const JsonValue* const value = its.find("value");
     row.value = value == nullptr ? "null" : value->json();
   });
-  in.for_each("columns", [&](const JsonValue& column) { results.columns.push_back(std::string(column.if_text().value_or(""))); });
+  in.for_each("columns",
+              [&](const JsonValue& column) { results.columns.push_back(std::string(column.if_text().value_or(""))); });
   in.read("next", results.next);
   return results;
 }
@@ -68,7 +70,8 @@ ToldResults read_told_results(const JsonValue& told) {
 // Its results, some at a time. Places are the daemon's cursors: of a row that was read, the place is not known.
 class ToldResultScan {
  public:
-  ToldResultScan(ProjectDaemon& daemon, const ProjectResultsArguments& arguments) : daemon_(daemon), arguments_(arguments) {}
+  ToldResultScan(ProjectDaemon& daemon, const ProjectResultsArguments& arguments)
+      : daemon_(daemon), arguments_(arguments) {}
 
   Result<ToldResults> first() { return ask(std::nullopt); }
   // As ScanResults has it, for who goes on where he has stopped or begins anew.
@@ -120,7 +123,8 @@ int write_told_results(const ProjectResultsArguments& arguments) {
   if (!first) return complain_of_daemon(first.error());
   const ExportFormat format = export_format_named(arguments.format).value_or(export_format_of(arguments.output));
   const ResultExportOptions options{.format = format, .columns = std::move(first->columns), .rules = arguments.rules};
-  return after_export(export_results([&](const auto& after, const auto& visit) { return results.scan(!after, visit); }, options, arguments.output));
+  return after_export(export_results([&](const auto& after, const auto& visit) { return results.scan(!after, visit); },
+                                     options, arguments.output));
 }
 
 // --- from a database
@@ -136,16 +140,20 @@ int run_project_results(const ProjectResultsArguments& arguments) {
   const auto record = find_project(**store, arguments.name, Deleted::included);
   if (!record) return complain_of_project(record.error(), status_for(record.error()));
   const ExportFormat format = export_format_named(arguments.format).value_or(export_format_of(arguments.output));
-  return after_export(write_results(**store, *record, {.format = format, .columns = {}, .rules = arguments.rules}, arguments.output));
+  return after_export(
+      write_results(**store, *record, {.format = format, .columns = {}, .rules = arguments.rules}, arguments.output));
 }
 
 }  // namespace
 
 ExportFormat export_format_of(std::string_view file) noexcept {
-  return file.ends_with(".csv") ? ExportFormat::csv : file.ends_with(".json") ? ExportFormat::json : ExportFormat::jsonl;
+  return file.ends_with(".csv")    ? ExportFormat::csv
+         : file.ends_with(".json") ? ExportFormat::json
+                                   : ExportFormat::jsonl;
 }
 
-Result<ResultExportReport> write_results(PageStore& store, const ProjectRecord& project, ResultExportOptions options, const std::string& file) {
+Result<ResultExportReport> write_results(PageStore& store, const ProjectRecord& project, ResultExportOptions options,
+                                         const std::string& file) {
   if (auto version = version_of(store, project)) {
     if (auto definition = definition_of(*version)) options.columns = columns_of(*definition);
   }
@@ -157,12 +165,18 @@ std::function<int()> add_project_results(CLI::App& project) {
   CLI::App* command = project.add_subcommand("results", "Write a project's results: JSON Lines, CSV or a JSON array.");
   command->add_option("NAME", arguments->name, "The project")->required()->type_name("");
   arguments->place.add_to(*command);
-  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")->type_name("FILE")->capture_default_str();
+  command->add_option("-o,--output", arguments->output, "Where to write it; \"-\": standard output")
+      ->type_name("FILE")
+      ->capture_default_str();
   command->add_option("--format", arguments->format, "jsonl, csv or json (default: by the file's name, else jsonl)")
-      ->check(CLI::IsMember({"jsonl", "csv", "json"}))->type_name("FORMAT");
-  command->add_option("--rule", arguments->rules, "Only results of pages with this rule (repeatable)")->type_name("NAME")->allow_extra_args(false);
+      ->check(CLI::IsMember({"jsonl", "csv", "json"}))
+      ->type_name("FORMAT");
+  command->add_option("--rule", arguments->rules, "Only results of pages with this rule (repeatable)")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   command->footer(
-      "CSV has a column for each field of the project's rules, then others as results have them; JSON has each result whole.\n"
+      "CSV has a column for each field of the project's rules, then others as results have them; JSON has each result "
+      "whole.\n"
       "It works beside a running owner, in memory of a bounded size.\n"
       "Exit status: 0, 2 there is no such project, 3 the database cannot be read or the file not written.\n"
       "Example: argiope project results shop -o prices.csv");

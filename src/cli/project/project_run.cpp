@@ -99,7 +99,9 @@ class ProjectRun {
   explicit ProjectRun(const ProjectRunArguments& arguments) : arguments_(arguments) {}
 
   int run() {
-    spdlog::set_level(arguments_.quiet ? spdlog::level::err : arguments_.debug ? spdlog::level::debug : spdlog::level::info);
+    spdlog::set_level(arguments_.quiet   ? spdlog::level::err
+                      : arguments_.debug ? spdlog::level::debug
+                                         : spdlog::level::info);
     if (auto good = arguments_.check(); !good) return give_up(good.error(), kExitUsage);
     auto projects = read_run_projects(arguments_.files);
     if (!projects) return give_up(projects.error(), kExitUsage);
@@ -107,17 +109,23 @@ class ProjectRun {
     is_from_files_ = !projects->empty();
     const bool is_there = arguments_.database == ":memory:" || ::access(arguments_.database.c_str(), F_OK) == 0;
     if (!is_from_files_ && !is_there) {
-      return give_up({Errc::not_found, fmt::format("FILE: give a project's file; {} is not there, and has no projects yet", printable(arguments_.database))}, kExitUsage);
+      return give_up(
+          {Errc::not_found, fmt::format("FILE: give a project's file; {} is not there, and has no projects yet",
+                                        printable(arguments_.database))},
+          kExitUsage);
     }
     CrawlOptions options;
     CrawlSetup setup;
     const auto apply = [&] {
-      for (const RunProject& one : *projects) options.seeds.insert(options.seeds.end(), one.definition.start.begin(), one.definition.start.end());
+      for (const RunProject& one : *projects)
+        options.seeds.insert(options.seeds.end(), one.definition.start.begin(), one.definition.start.end());
       return arguments_.apply(options, setup, environment_variable);
     };
     // Where files say what the projects are, all options are judged before a database is made.
     if (auto applied = is_from_files_ ? apply() : Result<void>{}; !applied) return give_up(applied.error(), kExitUsage);
-    const SyncMode sync = arguments_.sync == "off" ? SyncMode::off : arguments_.sync == "normal" ? SyncMode::normal : SyncMode::full;
+    const SyncMode sync = arguments_.sync == "off"      ? SyncMode::off
+                          : arguments_.sync == "normal" ? SyncMode::normal
+                                                        : SyncMode::full;
     auto store = own_pages(arguments_.database, {.sync = sync});
     if (!store) return give_up(store.error(), kExitNothing);
     store_ = std::move(*store);
@@ -183,7 +191,8 @@ class ProjectRun {
   }
 
   Run* find(std::string_view name) {
-    const auto found = std::ranges::find(runs_, name, [](const Run& one) -> const std::string& { return one.project.name; });
+    const auto found =
+        std::ranges::find(runs_, name, [](const Run& one) -> const std::string& { return one.project.name; });
     return found == runs_.end() ? nullptr : &*found;
   }
 
@@ -205,9 +214,11 @@ class ProjectRun {
     options.drain_limit = kRunDrain;
     options.page_timeout = arguments_.requests.timeout;
     options.is_wanted = [this](std::string_view name) { return find(name) != nullptr; };
-    options.make_processor = [this](const ProjectDefinition& definition, ProcessorWatch watch) -> Result<std::unique_ptr<Processor>> {
+    options.make_processor = [this](const ProjectDefinition& definition,
+                                    ProcessorWatch watch) -> Result<std::unique_ptr<Processor>> {
       Run* const one = find(definition.name);
-      if (one == nullptr) return fail(Errc::not_found, fmt::format("project {} is not run", in_quotes(definition.name)));
+      if (one == nullptr)
+        return fail(Errc::not_found, fmt::format("project {} is not run", in_quotes(definition.name)));
       ScriptMeans means{.workers = arguments_.workers, .sandbox = arguments_.sandbox, .hidden = {}};
       means.is_operators = is_from_files_;
       means.webhooks = &webhooks_->client();
@@ -229,7 +240,8 @@ class ProjectRun {
     };
     options.sinks_at_end = [this] { return interrupted_ ? kSinksAfterSignal : kSinksAtEnd; };
     options.on_log = [this](const std::string& project, const PageLog& line) { say(project, line); };
-    options.on_round_end = [this](const std::string& project, const RoundRecord&, const std::vector<std::string>& alarms) {
+    options.on_round_end = [this](const std::string& project, const RoundRecord&,
+                                  const std::vector<std::string>& alarms) {
       Run* const one = find(project);
       if (one == nullptr) return;
       ++one->rounds;
@@ -251,11 +263,14 @@ class ProjectRun {
       const bool again = std::exchange(interrupted_, true);
       if (!arguments_.quiet) {
         live_.clear();
-        std::fputs(again ? "Stopping at once.\n" : "Stopping: finishing what is under way (at most 10 s; again: at once).\n", stderr);
+        std::fputs(
+            again ? "Stopping at once.\n" : "Stopping: finishing what is under way (at most 10 s; again: at once).\n",
+            stderr);
       }
       engine_->stop(again);
     });
-    Task<Result<void>> visiting = loop.create_task(engine_->run(wire_->client(), &wire_->resolver()), "projects", Start::eagerly);
+    Task<Result<void>> visiting =
+        loop.create_task(engine_->run(wire_->client(), &wire_->resolver()), "projects", Start::eagerly);
     std::vector<Task<void>> beside;
     if (auto begun = begin(); !begun) {
       complain(begun.error());
@@ -292,8 +307,9 @@ class ProjectRun {
       if (!status) return fail(Errc::not_found, fmt::format("there is no project {}", in_quotes(project.name)));
       one.id = status->id;
       if (status->status != ProjectStatus::running && status->status != ProjectStatus::debug) {
-        complain({Errc::refused, fmt::format("project {} is {}: its pages are not visited; argiope project start {} changes that", in_quotes(project.name),
-                                             to_string(status->status), printable(project.name))});
+        complain({Errc::refused,
+                  fmt::format("project {} is {}: its pages are not visited; argiope project start {} changes that",
+                              in_quotes(project.name), to_string(status->status), printable(project.name))});
         if (arguments_.once) status_ = kExitBroken;
         continue;
       }
@@ -344,9 +360,11 @@ class ProjectRun {
     }
     std::string next;
     const WallTime now = clock_.wall_now();
-    if (engine_->under_way() == 0 && until && *until > now + kSoon) next = fmt::format("  next in {}", format_roughly(*until - now));
-    return fmt::format("{}  {:.0f}/s  {} known  {} left{}  {} under way  {} failed{}{}  {}", counted(engine_->visits(), "visit"), rate, pages, outstanding, round,
-                       engine_->under_way(), engine_->visits_failed(), next, trouble, human_duration(seconds));
+    if (engine_->under_way() == 0 && until && *until > now + kSoon)
+      next = fmt::format("  next in {}", format_roughly(*until - now));
+    return fmt::format("{}  {:.0f}/s  {} known  {} left{}  {} under way  {} failed{}{}  {}",
+                       counted(engine_->visits(), "visit"), rate, pages, outstanding, round, engine_->under_way(),
+                       engine_->visits_failed(), next, trouble, human_duration(seconds));
   }
 
   // --- the end of --once
@@ -395,13 +413,18 @@ class ProjectRun {
     const auto status = engine_->project(one.project.name);
     status_ = kExitBroken;
     const std::string name = in_quotes(one.project.name);
-    if (!status->trouble.empty()) return complain({Errc::internal, fmt::format("project {}: {}", name, status->trouble)});
-    if (status->doing == ProjectStatusNow::Doing::stopped) return complain({Errc::internal, fmt::format("project {} is {}", name, to_string(status->status))});
-    const auto next = status->doing == ProjectStatusNow::Doing::paused ? status->until : engine_->round_due(one.project.name);
+    if (!status->trouble.empty())
+      return complain({Errc::internal, fmt::format("project {}: {}", name, status->trouble)});
+    if (status->doing == ProjectStatusNow::Doing::stopped)
+      return complain({Errc::internal, fmt::format("project {} is {}", name, to_string(status->status))});
+    const auto next =
+        status->doing == ProjectStatusNow::Doing::paused ? status->until : engine_->round_due(one.project.name);
     const std::string when = next ? fmt::format(", the next at {}", to_rfc3339(*next)) : "";
-    const std::string_view why = status->doing == ProjectStatusNow::Doing::paused ? "its visits kept failing, and it pauses" : "they are to be tried again";
-    complain({Errc::internal, fmt::format("project {}: {} left{}: {}; the same command goes on then", name, counted(status->outstanding, "page is", "pages are"),
-                                          when, why)});
+    const std::string_view why = status->doing == ProjectStatusNow::Doing::paused
+                                     ? "its visits kept failing, and it pauses"
+                                     : "they are to be tried again";
+    complain({Errc::internal, fmt::format("project {}: {} left{}: {}; the same command goes on then", name,
+                                          counted(status->outstanding, "page is", "pages are"), when, why)});
   }
 
   // After all that they have taken.
@@ -409,7 +432,9 @@ class ProjectRun {
     for (const Run& one : runs_) {
       for (const SinkRow& row : engine_->sinks(one.project.name)) {
         if (row.trouble.empty()) continue;
-        complain({Errc::io, fmt::format("project {}: sink {}: {}; the next run delivers what is left", in_quotes(one.project.name), in_quotes(shown_sink_name(row.name)), row.trouble)});
+        complain(
+            {Errc::io, fmt::format("project {}: sink {}: {}; the next run delivers what is left",
+                                   in_quotes(one.project.name), in_quotes(shown_sink_name(row.name)), row.trouble)});
         status_ = kExitBroken;
       }
     }
@@ -428,8 +453,11 @@ class ProjectRun {
     }
     if (!arguments_.results.empty() && runs_.front().id != 0) {
       const auto record = find_project(*store_, runs_.front().project.name);
-      const auto written = record ? write_results(*store_, *record, {.format = export_format_of(arguments_.results), .columns = {}, .rules = {}}, arguments_.results)
-                                  : std::unexpected(record.error());
+      const auto written =
+          record ? write_results(*store_, *record,
+                                 {.format = export_format_of(arguments_.results), .columns = {}, .rules = {}},
+                                 arguments_.results)
+                 : std::unexpected(record.error());
       if (!written) failed_in_store(written.error());
     }
     if (auto flushed = store_->flush(); !flushed) failed_in_store(flushed.error());
@@ -458,23 +486,28 @@ class ProjectRun {
       rounds += one.rounds;
       news.add(one.news);
     }
-    fmt::print(out, "{} in {}: {} succeeded, {} failed, {} of them for good; {} ended\n", counted(engine_->visits(), "visit"), human_duration(seconds_),
-               engine_->visits() - engine_->visits_failed(), engine_->visits_failed(), engine_->given_up(), counted(rounds, "round"));
-    fmt::print(out, "Results: {} added, {} changed, {} gone\n", news.of(ResultNews::added), news.of(ResultNews::changed), news.of(ResultNews::gone));
+    fmt::print(out, "{} in {}: {} succeeded, {} failed, {} of them for good; {} ended\n",
+               counted(engine_->visits(), "visit"), human_duration(seconds_),
+               engine_->visits() - engine_->visits_failed(), engine_->visits_failed(), engine_->given_up(),
+               counted(rounds, "round"));
+    fmt::print(out, "Results: {} added, {} changed, {} gone\n", news.of(ResultNews::added),
+               news.of(ResultNews::changed), news.of(ResultNews::gone));
     for (const Run& one : runs_) print_failures(out, one);
     print_way_to_private_pages(out);
     for (const Run& one : runs_) {
-      for (const std::string& alarm : one.alarms) fmt::print(out, "Alarm: {}: {}\n", printable(one.project.name), printable(alarm));
+      for (const std::string& alarm : one.alarms)
+        fmt::print(out, "Alarm: {}: {}\n", printable(one.project.name), printable(alarm));
     }
-    if (!arguments_.results.empty() && arguments_.results != "-") fmt::print(out, "Written to {}\n", printable(arguments_.results));
+    if (!arguments_.results.empty() && arguments_.results != "-")
+      fmt::print(out, "Written to {}\n", printable(arguments_.results));
   }
 
   void print_failures(std::FILE* out, const Run& one) const {
     std::size_t shown = 0;
     for (const VisitNote& visit : engine_->recent(one.project.name)) {
       if (visit.succeeded || shown++ >= kFailuresShown) continue;
-      fmt::print(out, "{} {}: {}{}\n", shown == 1 ? "Failed:" : "       ", printable(visit.name, kMostOfName), printable(visit.error, kMostQuoted),
-                 visit.gave_up ? "" : " (to be tried again)");
+      fmt::print(out, "{} {}: {}{}\n", shown == 1 ? "Failed:" : "       ", printable(visit.name, kMostOfName),
+                 printable(visit.error, kMostQuoted), visit.gave_up ? "" : " (to be tried again)");
     }
   }
 
@@ -482,22 +515,27 @@ class ProjectRun {
   void print_way_to_private_pages(std::FILE* out) const {
     for (const Run& one : runs_) {
       const std::vector<VisitNote> visits = engine_->recent(one.project.name);
-      const auto refused = std::ranges::find_if(visits, [](const VisitNote& visit) { return visit.gave_up && visit.error.ends_with(kAllowPrivateAdvice); });
+      const auto refused = std::ranges::find_if(
+          visits, [](const VisitNote& visit) { return visit.gave_up && visit.error.ends_with(kAllowPrivateAdvice); });
       if (refused == visits.end()) continue;
       fmt::print(out, "Private addresses are not asked without --allow-private.");
-      if (arguments_.database != ":memory:") fmt::print(out, " To ask for such a page again: argiope project ask {} URL --force, then a run with it", printable(one.project.name));
+      if (arguments_.database != ":memory:")
+        fmt::print(out, " To ask for such a page again: argiope project ask {} URL --force, then a run with it",
+                   printable(one.project.name));
       fmt::print(out, "\n");
     }
   }
 
   static void write_news(JsonWriter& out, const ResultNewsCounts& news) {
     out.object("results", [&] {
-      for (const ResultNews one : {ResultNews::added, ResultNews::changed, ResultNews::gone}) out.member(to_string(one), news.of(one));
+      for (const ResultNews one : {ResultNews::added, ResultNews::changed, ResultNews::gone})
+        out.member(to_string(one), news.of(one));
     });
   }
 
   void print_json() const {
-    const std::uint64_t visits = engine_ != nullptr ? engine_->visits() : 0, failed = engine_ != nullptr ? engine_->visits_failed() : 0;
+    const std::uint64_t visits = engine_ != nullptr ? engine_->visits() : 0,
+                        failed = engine_ != nullptr ? engine_->visits_failed() : 0;
     std::uint64_t rounds = 0;
     ResultNewsCounts news;
     for (const Run& one : runs_) {
@@ -548,7 +586,8 @@ class ProjectRun {
 };
 
 int run_project_run(ProjectRunArguments& arguments, CLI::App& command) {
-  if (const auto read = arguments.hosts.read_file(command, read_crawl_file); !read) return complain_of_project(read.error(), kExitUsage);
+  if (const auto read = arguments.hosts.read_file(command, read_crawl_file); !read)
+    return complain_of_project(read.error(), kExitUsage);
   return ProjectRun(arguments).run();
 }
 
@@ -556,9 +595,12 @@ int run_project_run(ProjectRunArguments& arguments, CLI::App& command) {
 
 std::function<int()> add_project_run(CLI::App& project) {
   auto arguments = std::make_shared<ProjectRunArguments>();
-  CLI::App* command = project.add_subcommand("run", "Visit the pages of projects: once, or again and again as their files say.");
+  CLI::App* command =
+      project.add_subcommand("run", "Visit the pages of projects: once, or again and again as their files say.");
   arguments->add_to(*command);
-  refuse_daemon(*command, "this command runs projects itself; argiope serve runs those of its configuration and of its API, and argiope project start has one run there");
+  refuse_daemon(*command,
+                "this command runs projects itself; argiope serve runs those of its configuration and of its API, and "
+                "argiope project start has one run there");
   return [arguments, command] { return run_project_run(*arguments, *command); };
 }
 

@@ -44,10 +44,11 @@ struct ShownStatus {
   std::uint32_t burst = 1, weight = 1;
   std::int64_t pages = 0, version = 0;
   std::uint64_t results = 0;
-  std::array<std::array<std::int64_t, std::size(kSpansShown)>, std::size(kCountsShown)> counts{};  // visits that ended, and those that are pending
+  std::array<std::array<std::int64_t, std::size(kSpansShown)>, std::size(kCountsShown)>
+      counts{};                                             // visits that ended, and those that are pending
   std::array<std::int64_t, std::size(kCountsShown)> all{};  // pages as they are now; of retries none
-  std::optional<WallTime> until;      // of a pause after failures
-  std::optional<RoundRecord> round;  // the newest
+  std::optional<WallTime> until;                            // of a pause after failures
+  std::optional<RoundRecord> round;                         // the newest
   WallTime made_at{}, changed_at{};
   std::optional<WallTime> deleted_at;
   bool is_whole = true;  // of one that was deleted a daemon tells no more than its name and when
@@ -56,7 +57,8 @@ struct ShownStatus {
 // --- from a database
 
 // As far as what is stored tells.
-std::string doing_of(const ProjectRecord& record, const FailurePause& pause, const std::optional<RoundRecord>& round, bool has_owner, WallTime now) {
+std::string doing_of(const ProjectRecord& record, const FailurePause& pause, const std::optional<RoundRecord>& round,
+                     bool has_owner, WallTime now) {
   const ProjectStatus said = status_of(record);
   if (record.deleted_at) return "deleted";
   if (said != ProjectStatus::running && said != ProjectStatus::debug) return "stopped";
@@ -92,7 +94,8 @@ Result<ShownStatus> read_status(PageStore& store, ProjectRecord record, bool has
   shown.burst = record.burst.value_or(definition ? definition->burst : 1);
   shown.weight = definition ? definition->weight : 1;
   for (std::size_t i = 0; i < std::size(kCountsShown); ++i) {
-    for (std::size_t k = 0; k < std::size(kSpansShown); ++k) shown.counts[i][k] = static_cast<std::int64_t>(counters.sum(kCountsShown[i], kSpansShown[k], now));
+    for (std::size_t k = 0; k < std::size(kSpansShown); ++k)
+      shown.counts[i][k] = static_cast<std::int64_t>(counters.sum(kCountsShown[i], kSpansShown[k], now));
     shown.all[i] = counters.all(kCountsShown[i]);
   }
   shown.pages = counters.all(Count::pending) + counters.all(Count::success) + counters.all(Count::failed);
@@ -166,7 +169,8 @@ struct ToldProjects {
 ToldProjects read_told_projects(const JsonValue& told) {
   ToldMembers in(told);
   ToldProjects all;
-  in.for_each("projects", [&](const JsonValue& project) { ToldMembers(project).read("name", all.names.emplace_back()); });
+  in.for_each("projects",
+              [&](const JsonValue& project) { ToldMembers(project).read("name", all.names.emplace_back()); });
   in.for_each("deleted", [&](const JsonValue& project) {
     ShownStatus& shown = all.deleted.emplace_back(ShownStatus{.doing = "deleted", .is_whole = false});
     ToldMembers its(project);
@@ -190,16 +194,19 @@ std::string counts_of(const ShownStatus& status, std::size_t what) {
 }
 
 void print_statuses(const std::vector<ShownStatus>& statuses, WallTime now) {
-  Table table({"GROUP", "NAME", "STATUS", "DOING", "RATE/BURST", "PAGES", "RESULTS", "PENDING 5m 1h 1d all", "SUCCESS", "RETRY", "FAILED", "ROUND", "CHANGED"});
+  Table table({"GROUP", "NAME", "STATUS", "DOING", "RATE/BURST", "PAGES", "RESULTS", "PENDING 5m 1h 1d all", "SUCCESS",
+               "RETRY", "FAILED", "ROUND", "CHANGED"});
   for (const ShownStatus& status : statuses) {
     if (!status.is_whole) {
-      table.add({"-", one_line(status.name, kMostOfName), "-", status.doing, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
+      table.add(
+          {"-", one_line(status.name, kMostOfName), "-", status.doing, "-", "-", "-", "-", "-", "-", "-", "-", "-"});
       continue;
     }
     const std::string rate = status.rate ? fmt::format("{}/{}", *status.rate, status.burst) : "-";
-    table.add({status.group.empty() ? "-" : one_line(status.group, kMostOfName), one_line(status.name, kMostOfName), status.status, status.doing, rate,
-               fmt::to_string(status.pages), fmt::to_string(status.results), counts_of(status, 0), counts_of(status, 1), counts_of(status, 2),
-               counts_of(status, 3), round_of(status), to_rfc3339(status.changed_at)});
+    table.add({status.group.empty() ? "-" : one_line(status.group, kMostOfName), one_line(status.name, kMostOfName),
+               status.status, status.doing, rate, fmt::to_string(status.pages), fmt::to_string(status.results),
+               counts_of(status, 0), counts_of(status, 1), counts_of(status, 2), counts_of(status, 3), round_of(status),
+               to_rfc3339(status.changed_at)});
   }
   table.print();
   for (const ShownStatus& status : statuses) {
@@ -208,8 +215,8 @@ void print_statuses(const std::vector<ShownStatus>& statuses, WallTime now) {
       fmt::print("{}: its visits kept failing: until {}\n", printable(status.name), to_rfc3339(*status.until));
     }
     if (status.deleted_at) {
-      fmt::print("{}: deleted {}; argiope project restore {} brings it back within 24 h\n", printable(status.name), to_rfc3339(*status.deleted_at),
-                 printable(status.name));
+      fmt::print("{}: deleted {}; argiope project restore {} brings it back within 24 h\n", printable(status.name),
+                 to_rfc3339(*status.deleted_at), printable(status.name));
     }
   }
 }
@@ -233,7 +240,8 @@ void write_status(JsonWriter& out, const ShownStatus& status) {
   out.object("counters", [&] {
     for (std::size_t i = 0; i < std::size(kCountsShown); ++i) {
       out.object(to_string(kCountsShown[i]), [&] {
-        for (std::size_t k = 0; k < std::size(kSpansShown); ++k) out.member(to_string(kSpansShown[k]), status.counts[i][k]);
+        for (std::size_t k = 0; k < std::size(kSpansShown); ++k)
+          out.member(to_string(kSpansShown[k]), status.counts[i][k]);
         if (kCountsShown[i] != Count::retry) out.member("all", status.all[i]);
       });
     }
@@ -249,7 +257,8 @@ void write_status(JsonWriter& out, const ShownStatus& status) {
   out.member("deleted_at", status.deleted_at);
 }
 
-int show_statuses(const ProjectStatusArguments& arguments, const std::vector<ShownStatus>& statuses, const std::string& owner, WallTime now) {
+int show_statuses(const ProjectStatusArguments& arguments, const std::vector<ShownStatus>& statuses,
+                  const std::string& owner, WallTime now) {
   if (!arguments.json) {
     print_statuses(statuses, now);
     return kExitFinished;
@@ -319,12 +328,14 @@ int run_project_status(const ProjectStatusArguments& arguments) {
 
 std::function<int()> add_project_status(CLI::App& project) {
   auto arguments = std::make_shared<ProjectStatusArguments>();
-  CLI::App* command = project.add_subcommand("status", "Say what each project is doing: its pages, results, rate, round and counters.");
+  CLI::App* command =
+      project.add_subcommand("status", "Say what each project is doing: its pages, results, rate, round and counters.");
   command->add_option("NAME", arguments->name, "One project (default: all)")->type_name("");
   arguments->place.add_to(*command);
   command->add_flag("--json", arguments->json, "JSON instead of a table");
   command->footer(
-      "It works beside a running owner, whose newest counters come a few seconds late. Counters are of the last 5 minutes, hour and day,\n"
+      "It works beside a running owner, whose newest counters come a few seconds late. Counters are of the last 5 "
+      "minutes, hour and day,\n"
       "and of all pages as they are now.\n"
       "Exit status: 0, 2 there is no such project, 3 the database cannot be read.\n"
       "Example: argiope project status -d pages.db");

@@ -52,7 +52,7 @@ struct ProjectTryArguments {
 struct TriedFetch {
   std::optional<FetchedPage> page;
   std::optional<Duration> took;
-  std::string why_not;           // where there is no page
+  std::string why_not;  // where there is no page
 };
 
 std::string why_not_fetched(const UrlRecord& record) {
@@ -108,7 +108,8 @@ Result<TriedFetch> fetch_by_rule(const ProjectTryArguments& arguments, const Url
     answer.fields = response.headers;
     answer.body = response.body;
   };
-  const ScriptTryArguments usual{.file = arguments.file, .url = url.href(), .requests = arguments.requests, .render = arguments.render};
+  const ScriptTryArguments usual{
+      .file = arguments.file, .url = url.href(), .requests = arguments.requests, .render = arguments.render};
   const auto made = try_by_engine(usual, std::move(projects->front()), take);
   if (!made) return std::unexpected(made.error());
   TriedFetch tried{.took = made->took, .why_not = made->not_fetched};
@@ -133,7 +134,8 @@ bool has_own_request(const ProjectDefinition& project, const ProjectMap& map, co
 using KnownPages = std::map<std::string, KnownPage, std::less<>>;
 
 // The database's knowledge of the page and of the URLs it links to.
-Result<KnownPages> known_to(const std::string& database, const ProjectDefinition& project, const Url& asked, const FetchedPage* page) {
+Result<KnownPages> known_to(const std::string& database, const ProjectDefinition& project, const Url& asked,
+                            const FetchedPage* page) {
   KnownPages known;
   if (database.empty()) return known;
   std::unordered_set<std::string_view> wanted = {asked.href()};
@@ -153,10 +155,13 @@ std::string_view rule_name_of(const ProjectDefinition& project, const TrialAsk& 
 
 // --- for people
 
-std::string would_be(const TrialAsk& ask) { return ask.decision ? in_words(*ask.decision) : in_words(ask.answer.place); }
+std::string would_be(const TrialAsk& ask) {
+  return ask.decision ? in_words(*ask.decision) : in_words(ask.answer.place);
+}
 
 std::string would_be(const TrialLink& link) {
-  if (link.ask.answer.place == ProjectMap::Place::page && !link.is_followed) return link.nofollow ? "not followed: nofollow" : "not followed";
+  if (link.ask.answer.place == ProjectMap::Place::page && !link.is_followed)
+    return link.nofollow ? "not followed: nofollow" : "not followed";
   return would_be(link.ask);
 }
 
@@ -174,19 +179,24 @@ void print_records(const ProjectDefinition& project, const PageTrial& trial) {
   fmt::print("{} by rule {}\n", counted(records.size(), "record"), printable(rule_name_of(project, trial.ask)));
   for (std::size_t i = 0; i < std::min(records.size(), kMostRecordsShown); ++i) {
     for (std::size_t field = 0; field < trial.columns.size(); ++field) {
-      fmt::print("  {}{}: {}\n", field == 0 && records.size() > 1 ? "- " : records.size() > 1 ? "  " : "", printable(trial.columns[field]),
-                 shown_value(records[i].values[field]));
+      fmt::print("  {}{}: {}\n",
+                 field == 0 && records.size() > 1 ? "- "
+                 : records.size() > 1             ? "  "
+                                                  : "",
+                 printable(trial.columns[field]), shown_value(records[i].values[field]));
     }
   }
   if (records.size() > kMostRecordsShown) fmt::print("  … {} more\n", records.size() - kMostRecordsShown);
-  if (trial.extracted.dropped > 0) fmt::print("  {} dropped: a required field was missing\n", counted(trial.extracted.dropped, "record"));
+  if (trial.extracted.dropped > 0)
+    fmt::print("  {} dropped: a required field was missing\n", counted(trial.extracted.dropped, "record"));
   for (const FieldTrouble& trouble : trial.extracted.troubles) {
     fmt::print("  {}: {}\n", printable(trial.columns[trouble.field]), printable(trouble.why));
   }
 }
 
 void print_links(const ProjectDefinition& project, const PageTrial& trial) {
-  const auto followed = std::ranges::count_if(trial.links, [](const TrialLink& link) { return link.is_followed && link.ask.decision; });
+  const auto followed =
+      std::ranges::count_if(trial.links, [](const TrialLink& link) { return link.is_followed && link.ask.decision; });
   fmt::print("{}, {} of them followed to pages\n", counted(trial.links.size(), "link"), followed);
   if (trial.links.empty()) return;
   Table table({"RULE", "URL", "WOULD BE"});
@@ -196,7 +206,8 @@ void print_links(const ProjectDefinition& project, const PageTrial& trial) {
     table.add({rule.empty() ? "-" : one_line(rule, kMostOfName), printable(link.url, kMostOfName), would_be(link)});
   }
   table.print();
-  if (trial.links.size() > kMostLinksShown) fmt::print("… {} more (--json has all)\n", trial.links.size() - kMostLinksShown);
+  if (trial.links.size() > kMostLinksShown)
+    fmt::print("… {} more (--json has all)\n", trial.links.size() - kMostLinksShown);
 }
 
 void print_trial(const ProjectDefinition& project, const Url& asked, const TriedFetch& tried, const PageTrial& trial) {
@@ -205,7 +216,8 @@ void print_trial(const ProjectDefinition& project, const Url& asked, const Tried
   fmt::print("  rule {}; asked for it would be: {}\n", rule.empty() ? "none" : printable(rule), would_be(trial.ask));
   if (!tried.page) return fmt::print("  not fetched: {}\n", printable(tried.why_not));
   if (tried.page->url.href() != asked.href()) fmt::print("  leads to {}\n", printable(tried.page->url.href()));
-  fmt::print("  answered {}, {}, {}", tried.page->status, printable(tried.page->content_type.empty() ? "no type" : tried.page->content_type),
+  fmt::print("  answered {}, {}, {}", tried.page->status,
+             printable(tried.page->content_type.empty() ? "no type" : tried.page->content_type),
              counted(tried.page->body.size(), "byte"));
   if (tried.took) fmt::print(", in {}", human_duration(to_seconds(*tried.took)));
   fmt::print("\n");
@@ -252,7 +264,8 @@ void write_records(JsonWriter& out, const PageTrial& trial) {
   });
 }
 
-std::string trial_json(const ProjectDefinition& project, const Url& asked, const TriedFetch& tried, const PageTrial& trial) {
+std::string trial_json(const ProjectDefinition& project, const Url& asked, const TriedFetch& tried,
+                       const PageTrial& trial) {
   return json_object([&](JsonWriter& out) {
     out.member("url", asked.href());
     write_ask(out, project, trial.ask);
@@ -306,11 +319,14 @@ int run_project_try(const ProjectTryArguments& arguments) {
   auto asked = Url::parse(arguments.url);
   if (!asked || (asked->scheme() != "http" && asked->scheme() != "https")) {
     const std::string why = asked ? "neither http nor https" : asked.error().message;
-    return complain_of_project({Errc::invalid_input, fmt::format("URL {}: {}", in_quotes(arguments.url), why)}, kExitUsage);
+    return complain_of_project({Errc::invalid_input, fmt::format("URL {}: {}", in_quotes(arguments.url), why)},
+                               kExitUsage);
   }
   asked->strip_fragment();
-  const auto tried = has_own_request(*project, *map, *asked) ? fetch_by_rule(arguments, *asked) : fetch_one(arguments, *asked);
-  if (!tried) return complain_of_project(tried.error(), tried.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
+  const auto tried =
+      has_own_request(*project, *map, *asked) ? fetch_by_rule(arguments, *asked) : fetch_one(arguments, *asked);
+  if (!tried)
+    return complain_of_project(tried.error(), tried.error().code == Errc::invalid_input ? kExitUsage : kExitNothing);
   const FetchedPage* const page = tried->page ? &*tried->page : nullptr;
   const auto known = known_to(arguments.database, *project, *asked, page);
   if (!known) return complain_of_project(known.error(), kExitNothing);
@@ -332,7 +348,8 @@ int run_project_try(const ProjectTryArguments& arguments) {
 
 std::function<int()> add_project_try(CLI::App& project) {
   auto arguments = std::make_shared<ProjectTryArguments>();
-  CLI::App* command = project.add_subcommand("try", "Fetch one page, and say which rule it gets, its fields, and what would become of its links.");
+  CLI::App* command = project.add_subcommand(
+      "try", "Fetch one page, and say which rule it gets, its fields, and what would become of its links.");
   command->add_option("FILE", arguments->file, "The project, in TOML")->required()->type_name("");
   command->add_option("URL", arguments->url, "The page")->required()->type_name("");
   // One option, two lines: no formatter sees that.

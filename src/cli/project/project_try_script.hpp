@@ -17,7 +17,7 @@ struct ScriptTryArguments {
   std::string data;  // JSON; empty: null
   std::string page;  // JSON: what else is said of it, as asks have it; empty: nothing
   std::string sandbox = "strict";
-  std::string database;  // which knows pages of the project; empty: none is known
+  std::string database;       // which knows pages of the project; empty: none is known
   RequestArguments requests;  // of them the guard alone
   RenderArguments render;
   bool json = false;
@@ -27,7 +27,8 @@ struct ScriptTryArguments {
 Result<AskedPage> read_tried_page(const ScriptTryArguments& arguments);
 // The same of any project, without a word. `on_answer`: as PageTryOrder has it.
 // Errors: those of read_tried_page() and PageEngine::try_page(), and of what it works with.
-Result<TriedPage> try_by_engine(const ScriptTryArguments& arguments, RunProject project, std::function<void(const PageResponse&)> on_answer = {});
+Result<TriedPage> try_by_engine(const ScriptTryArguments& arguments, RunProject project,
+                                std::function<void(const PageResponse&)> on_answer = {});
 // Prints what came of it. The exit status.
 int run_script_try(const ScriptTryArguments& arguments);
 

@@ -1,4 +1,5 @@
-// `argiope project versions`: what a project's file and script were, what has changed between two of them, and the way back.
+// `argiope project versions`: what a project's file and script were, what has changed between two of them, and the way
+// back.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -61,10 +62,16 @@ class VersionsOfProject {
 // --- of a database
 
 // As it was written; of one that came as JSON, that.
-std::string source_of(ProjectVersion& version) { return std::move(version.source.empty() ? version.text : version.source); }
+std::string source_of(ProjectVersion& version) {
+  return std::move(version.source.empty() ? version.text : version.source);
+}
 
 ShownVersion as_shown(ProjectVersion version) {
-  ShownVersion shown{.number = version.number, .made_at = version.made_at, .note = std::move(version.note), .source = source_of(version), .script = std::move(version.script)};
+  ShownVersion shown{.number = version.number,
+                     .made_at = version.made_at,
+                     .note = std::move(version.note),
+                     .source = source_of(version),
+                     .script = std::move(version.script)};
   shown.source_bytes = shown.source.size();
   shown.script_bytes = shown.script.size();
   return shown;
@@ -72,7 +79,8 @@ ShownVersion as_shown(ProjectVersion version) {
 
 class StoredVersions final : public VersionsOfProject {
  public:
-  StoredVersions(std::unique_ptr<PageStore> store, ProjectRecord project) : store_(std::move(store)), project_(std::move(project)) {}
+  StoredVersions(std::unique_ptr<PageStore> store, ProjectRecord project)
+      : store_(std::move(store)), project_(std::move(project)) {}
 
   Result<std::vector<ShownVersion>> list() override {
     auto versions = store_->versions(project_.id, kMostVersionsShown);
@@ -108,8 +116,10 @@ class StoredVersions final : public VersionsOfProject {
   }
 
   std::string then_say(std::int64_t number) const override {
-    return fmt::format("argiope project run without the file runs it; with the file, the file counts:\nargiope project versions {} --show {} prints it.",
-                       printable(project_.name), number);
+    return fmt::format(
+        "argiope project run without the file runs it; with the file, the file counts:\nargiope project versions {} "
+        "--show {} prints it.",
+        printable(project_.name), number);
   }
 
   int complain(const Error& error) const override { return complain_of_project(error, status_for(error)); }
@@ -139,7 +149,8 @@ ShownVersion read_told_version(const JsonValue& told) {
 
 std::vector<ShownVersion> read_told_versions(const JsonValue& told) {
   std::vector<ShownVersion> versions;
-  ToldMembers(told).for_each("versions", [&](const JsonValue& version) { versions.push_back(read_told_version(version)); });
+  ToldMembers(told).for_each("versions",
+                             [&](const JsonValue& version) { versions.push_back(read_told_version(version)); });
   return versions;
 }
 
@@ -151,16 +162,19 @@ std::int64_t read_told_number(const JsonValue& told) {
 
 class ToldVersions final : public VersionsOfProject {
  public:
-  ToldVersions(std::unique_ptr<ProjectDaemon> daemon, std::string name) : daemon_(std::move(daemon)), name_(std::move(name)) {}
+  ToldVersions(std::unique_ptr<ProjectDaemon> daemon, std::string name)
+      : daemon_(std::move(daemon)), name_(std::move(name)) {}
 
   Result<std::vector<ShownVersion>> list() override {
-    return daemon_->get(path_of_project(name_, fmt::format("versions?limit={}", kMostVersionsShown)), read_told_versions);
+    return daemon_->get(path_of_project(name_, fmt::format("versions?limit={}", kMostVersionsShown)),
+                        read_told_versions);
   }
   Result<ShownVersion> one(std::int64_t number) override {
     return daemon_->get(path_of_project(name_, fmt::format("versions/{}", number)), read_told_version);
   }
   Result<std::int64_t> roll_back(std::int64_t number) override {
-    const auto body = daemon_->ask(HttpMethod::post, path_of_project(name_, "roll-back"), fmt::format(R"({{"version":{}}})", number));
+    const auto body =
+        daemon_->ask(HttpMethod::post, path_of_project(name_, "roll-back"), fmt::format(R"({{"version":{}}})", number));
     if (!body) return std::unexpected(body.error());
     return read_answer(*body, read_told_number);
   }
@@ -177,8 +191,10 @@ class ToldVersions final : public VersionsOfProject {
 void print_versions(const std::vector<ShownVersion>& versions) {
   Table table({"VERSION", "MADE AT", "FILE", "SCRIPT", "NOTE"});
   for (const ShownVersion& version : versions) {
-    table.add({fmt::to_string(version.number), to_rfc3339(version.made_at), fmt::format("{} bytes", version.source_bytes),
-               version.script_bytes == 0 ? "-" : fmt::format("{} bytes", version.script_bytes), one_line(version.note, kMostOfName)});
+    table.add({fmt::to_string(version.number), to_rfc3339(version.made_at),
+               fmt::format("{} bytes", version.source_bytes),
+               version.script_bytes == 0 ? "-" : fmt::format("{} bytes", version.script_bytes),
+               one_line(version.note, kMostOfName)});
   }
   table.print();
 }
@@ -244,7 +260,9 @@ int roll_back(VersionsOfProject& project, const std::string& name, std::int64_t 
   const auto versions = project.list();
   if (!versions) return project.complain(versions.error());
   if (!versions->empty() && versions->front().number == number) {
-    return complain_of_project({Errc::invalid_input, fmt::format("project {}: {} is the newest version already", in_quotes(name), number)}, kExitUsage);
+    return complain_of_project(
+        {Errc::invalid_input, fmt::format("project {}: {} is the newest version already", in_quotes(name), number)},
+        kExitUsage);
   }
   const auto made = project.roll_back(number);
   if (!made) return project.complain(made.error());
@@ -282,17 +300,34 @@ int run_project_versions(const ProjectVersionsArguments& arguments) {
 
 std::function<int()> add_project_versions(CLI::App& project) {
   auto arguments = std::make_shared<ProjectVersionsArguments>();
-  CLI::App* command = project.add_subcommand("versions", "List what a project's file and script were, compare two versions, or go back to one.");
+  CLI::App* command = project.add_subcommand(
+      "versions", "List what a project's file and script were, compare two versions, or go back to one.");
   command->add_option("NAME", arguments->name, "The project")->required()->type_name("");
   arguments->place.add_to(*command);
   const CLI::Validator number = whole_number(1, 1'000'000'000);
-  CLI::Option* const diff = command->add_option("--diff", arguments->diff, "Changes from version A to version B, in file and script")
-      ->expected(2)->check(number)->type_name("A B");
-  CLI::Option* const show = command->add_option("--show", arguments->show, "Print the file of this version")->check(number)->type_name("N")->excludes(diff);
-  CLI::Option* const script = command->add_option("--show-script", arguments->show_script, "Print the script of this version")
-      ->check(number)->type_name("N")->excludes(diff)->excludes(show);
-  command->add_option("--roll-back", arguments->roll_back, "Make a new version that is as this one was; of a database only while nobody runs it")
-      ->check(number)->type_name("N")->excludes(diff)->excludes(show)->excludes(script);
+  CLI::Option* const diff =
+      command->add_option("--diff", arguments->diff, "Changes from version A to version B, in file and script")
+          ->expected(2)
+          ->check(number)
+          ->type_name("A B");
+  CLI::Option* const show = command->add_option("--show", arguments->show, "Print the file of this version")
+                                ->check(number)
+                                ->type_name("N")
+                                ->excludes(diff);
+  CLI::Option* const script =
+      command->add_option("--show-script", arguments->show_script, "Print the script of this version")
+          ->check(number)
+          ->type_name("N")
+          ->excludes(diff)
+          ->excludes(show);
+  command
+      ->add_option("--roll-back", arguments->roll_back,
+                   "Make a new version that is as this one was; of a database only while nobody runs it")
+      ->check(number)
+      ->type_name("N")
+      ->excludes(diff)
+      ->excludes(show)
+      ->excludes(script);
   command->add_flag("--json", arguments->json, "The list as JSON, with files and scripts")->excludes(diff);
   command->footer(
       "Exit status: 0, 2 there is no such project or version, 3 the database or the daemon cannot be used.\n"

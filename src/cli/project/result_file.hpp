@@ -13,6 +13,7 @@ namespace argiope {
 // By the name's end; JSON Lines where it says nothing.
 ExportFormat export_format_of(std::string_view file) noexcept;
 // With the columns of the project's rules. "-": standard output. Errors: those of export_results().
-Result<ResultExportReport> write_results(PageStore& store, const ProjectRecord& project, ResultExportOptions options, const std::string& file);
+Result<ResultExportReport> write_results(PageStore& store, const ProjectRecord& project, ResultExportOptions options,
+                                         const std::string& file);
 
 }  // namespace argiope

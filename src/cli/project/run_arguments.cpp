@@ -68,10 +68,13 @@ void ProjectRunArguments::add_to(CLI::App& command) {
 
 Result<void> ProjectRunArguments::check() const {
   if (results.empty()) return {};
-  if (files.size() != 1) return fail(Errc::invalid_input, "--results: give one project's FILE; argiope project results writes those of others");
+  if (files.size() != 1)
+    return fail(Errc::invalid_input,
+                "--results: give one project's FILE; argiope project results writes those of others");
   const auto ends = [&](std::string_view suffix) { return results.ends_with(suffix); };
   if (results != "-" && !ends(".csv") && !ends(".json") && !ends(".jsonl")) {
-    return fail(Errc::invalid_input, fmt::format("--results {}: the name must end with .csv, .json or .jsonl, or be -", in_quotes(results)));
+    return fail(Errc::invalid_input,
+                fmt::format("--results {}: the name must end with .csv, .json or .jsonl, or be -", in_quotes(results)));
   }
   if (results == "-" && summary == "json") {
     return fail(Errc::invalid_input, "--summary json: results go to standard output; --results names a file for them");
@@ -88,13 +91,15 @@ void ProjectRunArguments::name_files(CommandFiles& into) const {
   into.writes("--results", results);
 }
 
-Result<void> ProjectRunArguments::apply(CrawlOptions& options, CrawlSetup& setup, const ProxySettings::Variable& environment) const {
+Result<void> ProjectRunArguments::apply(CrawlOptions& options, CrawlSetup& setup,
+                                        const ProxySettings::Variable& environment) const {
   if (auto applied = requests.apply(options); !applied) return applied;
   requests.apply(setup);
   if (auto applied = wire.apply(options, setup, environment); !applied) return applied;
   hosts.apply(options);
   options.concurrency = concurrency;
-  if (const auto browser = render.browser_options(options.user_agent); !browser && browser.error().code == Errc::invalid_input) {
+  if (const auto browser = render.browser_options(options.user_agent);
+      !browser && browser.error().code == Errc::invalid_input) {
     return std::unexpected(browser.error());
   }
   // Of robots.txt and the like; pages may take `requests.timeout`.

@@ -63,11 +63,13 @@ Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>
     if (!source) return std::unexpected(std::move(source.error()));
     const std::string& name = source->definition.name;
     if (std::ranges::find(projects, name, &RunProject::name) != projects.end()) {
-      return fail(Errc::invalid_input, fmt::format("{}: project {} is in another file already", printable(file), in_quotes(name)));
+      return fail(Errc::invalid_input,
+                  fmt::format("{}: project {} is in another file already", printable(file), in_quotes(name)));
     }
     RunProject project{.name = name, .folder = absolute_folder(file), .definition = source->definition};
     if (const std::string pipe = pipe_of_command(project.definition.processor.command, project.folder); !pipe.empty()) {
-      return fail(Errc::refused, fmt::format("{}: processor: {} is not a plain file: it cannot be read again", printable(file), printable(pipe)));
+      return fail(Errc::refused, fmt::format("{}: processor: {} is not a plain file: it cannot be read again",
+                                             printable(file), printable(pipe)));
     }
     std::string script = script_of(project.definition, project.folder);
     project.draft = PageEngine::Draft{.definition = std::move(source->definition),
@@ -89,15 +91,22 @@ Result<std::vector<RunProject>> stored_run_projects(PageStore& store) {
     const auto version = version_of(store, record);
     if (!version) return std::unexpected(version.error());
     auto definition = definition_of(*version);
-    if (!definition) return fail(definition.error().code, fmt::format("project {}: {}", in_quotes(record.name), definition.error().message));
+    if (!definition)
+      return fail(definition.error().code,
+                  fmt::format("project {}: {}", in_quotes(record.name), definition.error().message));
     // A version that was gone back to, or that another folder's file made.
-    if (const std::string script = script_of(*definition, absolute_folder(".")); !version->script.empty() && script != version->script) {
+    if (const std::string script = script_of(*definition, absolute_folder("."));
+        !version->script.empty() && script != version->script) {
       const std::string name = printable(record.name);
-      return fail(Errc::invalid_input, fmt::format("project {}: its script here is not that of version {}; argiope project versions {} --show-script {} prints that one, "
+      return fail(Errc::invalid_input, fmt::format("project {}: its script here is not that of version {}; argiope "
+                                                   "project versions {} --show-script {} prints that one, "
                                                    "and with the project's FILE the script here becomes a new version",
                                                    in_quotes(record.name), record.version, name, record.version));
     }
-    projects.push_back({.name = record.name, .folder = absolute_folder("."), .definition = std::move(*definition), .draft = std::nullopt});
+    projects.push_back({.name = record.name,
+                        .folder = absolute_folder("."),
+                        .definition = std::move(*definition),
+                        .draft = std::nullopt});
   }
   if (projects.empty()) return fail(Errc::not_found, "FILE: give a project's file; the database has no projects yet");
   return projects;

@@ -24,8 +24,10 @@ std::optional<std::string> text_of_script(const std::string& path);
 // The text of the first file that the project's processor names, of those that are text. Empty: there is none.
 std::string script_of(const ProjectDefinition& definition, const std::string& folder);
 
-// Errors: those of read_project_source(), invalid_input for two files of one project, and refused for a script that is a pipe.
-Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files, FileReading reading = FileReading::first);
+// Errors: those of read_project_source(), invalid_input for two files of one project, and refused for a script that is
+// a pipe.
+Result<std::vector<RunProject>> read_run_projects(const std::vector<std::string>& files,
+                                                  FileReading reading = FileReading::first);
 // Their scripts, secrets and the files that their results go to.
 void name_project_files(const std::vector<RunProject>& projects, CommandFiles& files);
 // The database's projects, in our own folder. Errors: not_found where there is none; those of the store.

@@ -222,8 +222,8 @@ std::string without_braces(std::string_view json) {
   return out;
 }
 
-// A form whose environment says which run it is, by what is filled in for each; the user's own words are hidden from that,
-// unless --fill-in asks for it.
+// A form whose environment says which run it is, by what is filled in for each; the user's own words are hidden from
+// that, unless --fill-in asks for it.
 std::string command_payload(const AddArguments& add) {
   return json_object(
       [&](JsonWriter& out) {
@@ -302,7 +302,8 @@ Result<JobTemplate> job_of(const AddArguments& add) {
   }
   if (is_http && add.payload) return fail(Errc::invalid_input, "--payload: what a request sends is its --body");
   if (!add.directory.empty() && !is_command) return fail(Errc::invalid_input, "--directory: is for commands");
-  if (!add.ok_status.empty() && !is_command) return fail(Errc::invalid_input, "--ok-status: is for commands; a request has --expect");
+  if (!add.ok_status.empty() && !is_command)
+    return fail(Errc::invalid_input, "--ok-status: is for commands; a request has --expect");
   if (!add.timeout.empty() && !is_command && !is_http) {
     return fail(Errc::invalid_input, "--timeout: is for commands and requests");
   }
@@ -422,7 +423,8 @@ class LineAdder {
       const auto read = file_.read(buffer);
       if (!read) co_return fail(read.error().code, fmt::format("{}: {}", printable(source_), read.error().message));
       count = *read;
-      (void)(count > 0 ? splitter_.take(std::string_view(buffer).substr(0, count), take_each) : splitter_.end(take_each));
+      (void)(count > 0 ? splitter_.take(std::string_view(buffer).substr(0, count), take_each)
+                       : splitter_.end(take_each));
       if (auto done = co_await flush(); !done) co_return std::unexpected(std::move(done.error()));
     }
     co_return status_;
@@ -491,17 +493,17 @@ int run_add(const AddArguments& add) {
   if (!file) return complain(file.error().message, kExitUsage);
   if (add.file.empty()) {
     const auto good = rehearse(add.store, [&](Book& book) -> Coro<Result<int>> {
-      co_await or_return(book.schedules().add(co_await or_return(schedule_of(add, EventLoop::current().clock().wall_now())), add.conflict()));
+      co_await or_return(book.schedules().add(
+          co_await or_return(schedule_of(add, EventLoop::current().clock().wall_now())), add.conflict()));
       co_return kExitFinished;
     });
     if (!good) return complain(good.error());
   }
-  return run_on_book(add.store, StoreAccess::share, IfMissing::make,
-                     [&](Book& book) -> Coro<Result<int>> {
-                       if (add.file.empty()) co_return co_await add_one(add, book.schedules());
-                       LineAdder adder(add, book.schedules(), std::move(*file));
-                       co_return co_await adder.run();
-                     });
+  return run_on_book(add.store, StoreAccess::share, IfMissing::make, [&](Book& book) -> Coro<Result<int>> {
+    if (add.file.empty()) co_return co_await add_one(add, book.schedules());
+    LineAdder adder(add, book.schedules(), std::move(*file));
+    co_return co_await adder.run();
+  });
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "argiope/async/or_return.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
@@ -95,13 +94,12 @@ Arguments add_common(CLI::App& command) {
 
 std::function<int()> changing(Arguments arguments, ChangeWith& change) {
   return [arguments, &change] {
-    return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain,
-                       [&](Book& book) -> Coro<Result<int>> {
-                         const ChangeOne one = [&](ScheduleBook& opened, const std::string& name) {
-                           return change(*arguments, opened, name);
-                         };
-                         co_return co_await change_each(*arguments, book.schedules(), one);
-                       });
+    return run_on_book(arguments->store, StoreAccess::share, IfMissing::complain, [&](Book& book) -> Coro<Result<int>> {
+      const ChangeOne one = [&](ScheduleBook& opened, const std::string& name) {
+        return change(*arguments, opened, name);
+      };
+      co_return co_await change_each(*arguments, book.schedules(), one);
+    });
   };
 }
 

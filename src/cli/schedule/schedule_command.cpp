@@ -16,8 +16,7 @@ Result<void> check_call(const JobTemplate& job) {
 
 std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::string>& command) {
   CLI::App* schedule = app.add_subcommand(
-      "schedule",
-      "Durable schedules: run commands, HTTP calls and jobs at their times; each planned time fires once.");
+      "schedule", "Durable schedules: run commands, HTTP calls and jobs at their times; each planned time fires once.");
   schedule->require_subcommand(1);
   schedule->footer(
       "Try:\n"
@@ -35,8 +34,9 @@ std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::
   };
   add(add_schedule_add(*schedule, command));
   for (ScheduleSubcommand* const subcommand :
-       {&add_schedule_list, &add_schedule_show, &add_schedule_history, &add_schedule_output, &add_schedule_explain, &add_schedule_pause,
-        &add_schedule_resume, &add_schedule_remove, &add_schedule_run_now, &add_schedule_export, &add_schedule_import}) {
+       {&add_schedule_list, &add_schedule_show, &add_schedule_history, &add_schedule_output, &add_schedule_explain,
+        &add_schedule_pause, &add_schedule_resume, &add_schedule_remove, &add_schedule_run_now, &add_schedule_export,
+        &add_schedule_import}) {
     add(subcommand(*schedule));
   }
   add(add_schedule_run(*schedule, command));

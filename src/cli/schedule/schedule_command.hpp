@@ -19,7 +19,8 @@ Result<void> check_call(const JobTemplate& job);
 // "argiope schedule NAME": registers it, and says how to run it.
 using ScheduleSubcommand = std::function<int()>(CLI::App& schedule);
 ScheduleSubcommand add_schedule_list, add_schedule_show, add_schedule_history, add_schedule_explain, add_schedule_pause,
-    add_schedule_resume, add_schedule_remove, add_schedule_run_now, add_schedule_output, add_schedule_export, add_schedule_import;
+    add_schedule_resume, add_schedule_remove, add_schedule_run_now, add_schedule_output, add_schedule_export,
+    add_schedule_import;
 // `command`: what comes after "--".
 std::function<int()> add_schedule_add(CLI::App& schedule, const std::vector<std::string>& command);
 std::function<int()> add_schedule_run(CLI::App& schedule, const std::vector<std::string>& command);

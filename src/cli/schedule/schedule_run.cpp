@@ -204,7 +204,8 @@ class RunCommand {
     if (auto read = read_arguments(); !read) return complain(read.error());
     const auto where = arguments_.store.where();
     if (!where) return complain(where.error());
-    if (auto good = rehearse(arguments_.store, [this](Book& book) { return make_queues(book); }); !good) return complain(good.error());
+    if (auto good = rehearse(arguments_.store, [this](Book& book) { return make_queues(book); }); !good)
+      return complain(good.error());
     if (arguments_.quiet) spdlog::set_level(spdlog::level::err);
     AsioBackend backend(clock_);
     EventLoop loop(backend);
@@ -258,8 +259,10 @@ class RunCommand {
 
   // In an empty store.
   Coro<Result<int>> make_queues(Book& book) const {
-    for (const ExecutorSpec& executor : executors_) co_await or_return(book.configure(executor.name, default_queue_policy()));
-    for (const std::string& queue : arguments_.queues) co_await or_return(book.configure(queue, default_queue_policy()));
+    for (const ExecutorSpec& executor : executors_)
+      co_await or_return(book.configure(executor.name, default_queue_policy()));
+    for (const std::string& queue : arguments_.queues)
+      co_await or_return(book.configure(queue, default_queue_policy()));
     co_return kExitFinished;
   }
 
@@ -272,7 +275,9 @@ class RunCommand {
       if (added)
         added = scheduler.add_function(spec.name, std::string(kCommandFunction),
                                        watched(as_command_call(scheduler, kGrace)));
-      if (added) added = scheduler.add_function(spec.name, std::string(kHttpFunction), as_http_call(transport, {.refused_waits = !arguments_.until_idle}));
+      if (added)
+        added = scheduler.add_function(spec.name, std::string(kHttpFunction),
+                                       as_http_call(transport, {.refused_waits = !arguments_.until_idle}));
       if (!added) co_return added;
     }
     for (const std::string& queue : arguments_.queues) {
@@ -288,7 +293,8 @@ class RunCommand {
                            .concurrency = arguments_.concurrency,
                            .drain_limit = kDrain});
     if (!arguments_.queues.empty())
-      worker.add_default(watched(as_command({.args = arguments_.command, .grace = kGrace, .ok_status = arguments_.ok_status})));
+      worker.add_default(
+          watched(as_command({.args = arguments_.command, .grace = kGrace, .ok_status = arguments_.ok_status})));
 
     EventLoop& loop = EventLoop::current();
     Task<Result<void>> working;

@@ -115,7 +115,8 @@ class Reader {
     }
     if (auto good = check_call(schedule->job); !good) return refuse(where, good.error().message);
     const auto [known, is_new] = places_.emplace(schedule->name, where);
-    if (!is_new) return refuse(where, fmt::format("schedule {} is there already: {}", in_quotes(schedule->name), known->second));
+    if (!is_new)
+      return refuse(where, fmt::format("schedule {} is there already: {}", in_quotes(schedule->name), known->second));
     entries_.push_back({std::move(where), std::move(*schedule)});
   }
 
@@ -127,7 +128,8 @@ class Reader {
 };
 
 Result<std::string> read_import(const std::string& file) {
-  auto text = file == "-" ? read_standard_input(kMostImportBytes) : read_file_text(file, kMostImportBytes, FileReading::first);
+  auto text =
+      file == "-" ? read_standard_input(kMostImportBytes) : read_file_text(file, kMostImportBytes, FileReading::first);
   if (!text) return fail(text.error().code, fmt::format("{}: {}", printable(file), text.error().message));
   return text;
 }
@@ -139,8 +141,9 @@ Coro<Result<void>> refuse_known(Reader& reader, ScheduleBook& book) {
   for (const ScheduleStatus& there : co_await or_return(all_schedules(book))) names.insert(there.name);
   for (const Entry& entry : reader.entries()) {
     if (!names.contains(entry.schedule.name)) continue;
-    reader.refuse(entry.where, fmt::format("schedule {}: there is one of that name; --replace or --keep says what to do then",
-                                           in_quotes(entry.schedule.name)));
+    reader.refuse(entry.where,
+                  fmt::format("schedule {}: there is one of that name; --replace or --keep says what to do then",
+                              in_quotes(entry.schedule.name)));
   }
   co_return Result<void>{};
 }

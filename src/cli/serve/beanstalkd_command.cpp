@@ -1,5 +1,5 @@
-// `argiope beanstalkd`: beanstalkd's own flags, for those who put this in its place. Its help and docs/from-beanstalkd.md
-// say what each of them means here.
+// `argiope beanstalkd`: beanstalkd's own flags, for those who put this in its place. Its help and
+// docs/from-beanstalkd.md say what each of them means here.
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
@@ -73,7 +73,15 @@ void add_options(CLI::App& command, BeanstalkdArguments& beanstalkd) {
 }
 // clang-format on
 
-const PlaceNames kPlaces{.file = {}, .store = "-b", .pages = {}, .tokens = {}, .certificate = {}, .key = {}, .audit = "-b", .listen = {}, .beanstalkd = "-l"};
+const PlaceNames kPlaces{.file = {},
+                         .store = "-b",
+                         .pages = {},
+                         .tokens = {},
+                         .certificate = {},
+                         .key = {},
+                         .audit = "-b",
+                         .listen = {},
+                         .beanstalkd = "-l"};
 
 bool is_binlog(std::string_view name) {
   constexpr std::string_view kPrefix = "binlog.";

@@ -100,7 +100,8 @@ Coro<Result<void>> Configured::put_back(const Configuration& before) {
   const Replaced replaced = std::exchange(replaced_, {});
   for (const auto& [name, config] : replaced.queues) {
     if (config) {
-      if (auto set = co_await engine_.book().configure(name, *config); !set) co_return naming("queue", name, set.error());
+      if (auto set = co_await engine_.book().configure(name, *config); !set)
+        co_return naming("queue", name, set.error());
     } else {
       (void)co_await engine_.book().erase_queue(name);
     }
@@ -111,7 +112,8 @@ Coro<Result<void>> Configured::put_back(const Configuration& before) {
     } else if (auto added = co_await engine_.book().schedules().add(*schedule, ConflictPolicy::replace); !added) {
       co_return naming("schedule", name, std::move(added.error()));
     } else if (!schedule->paused) {
-      (void)co_await engine_.book().schedules().resume(name);  // whatever stands in its place may be paused, which it would keep
+      (void)co_await engine_.book().schedules().resume(
+          name);  // whatever stands in its place may be paused, which it would keep
     }
   }
   schedules_.clear();
@@ -152,7 +154,8 @@ std::optional<std::size_t> Configured::workers_of(std::string_view queue) const 
   return std::nullopt;
 }
 
-JobFunction Configured::target_of(const std::optional<CommandOptions>& command, const std::optional<HttpPush>& push) const {
+JobFunction Configured::target_of(const std::optional<CommandOptions>& command,
+                                  const std::optional<HttpPush>& push) const {
   if (command) return as_command(*command);
   return as_http_push(push->allow_private ? private_too_ : transport_, *push);
 }
@@ -171,8 +174,10 @@ Result<std::vector<QueueTarget>> Configured::targets(const Configuration& config
     }
     for (const NotifyRule& rule : configuration.notify) {
       about = fmt::format("notify {}", in_quotes(rule.name));
-      targets.push_back(
-          {.queue = rule.queue(), .workers = 1, .run = target_of(rule.command, rule.push), .made_from = rule.target_text});
+      targets.push_back({.queue = rule.queue(),
+                         .workers = 1,
+                         .run = target_of(rule.command, rule.push),
+                         .made_from = rule.target_text});
     }
   } catch (const std::exception& error) {
     return fail(Errc::invalid_input, fmt::format("{}: {}", about, error.what()));

@@ -14,25 +14,25 @@
 
 namespace argiope {
 
-// The queues whose jobs name commands or requests, and how many run at once: "default", and those whose workers the file counts. Where
-// beanstalkd's protocol is spoken, "default" is the tube of its clients, and they run what is in it.
+// The queues whose jobs name commands or requests, and how many run at once: "default", and those whose workers the
+// file counts. Where beanstalkd's protocol is spoken, "default" is the tube of its clients, and they run what is in it.
 std::map<std::string, std::size_t> executors_of(const Configuration& configuration, bool speaks_beanstalkd);
 
 // Lifetime: what it is given outlives it.
 class Configured {
  public:
-  // `private_too`: a transport for pushes that may go to private addresses. `speaks_beanstalkd`: the queue "default" is the tube of
-  // beanstalkd's clients.
+  // `private_too`: a transport for pushes that may go to private addresses. `speaks_beanstalkd`: the queue "default" is
+  // the tube of beanstalkd's clients.
   Configured(Engine& engine, HttpTransport& transport, HttpTransport& private_too, bool speaks_beanstalkd)
       : engine_(engine), transport_(transport), private_too_(private_too), speaks_beanstalkd_(speaks_beanstalkd) {}
 
-  // Queues get their policy, schedules are added or replaced (where one stands stays, unless its trigger is another), and
-  // those that the configuration before named, and this one does not, are removed. Others stay as they are.
+  // Queues get their policy, schedules are added or replaced (where one stands stays, unless its trigger is another),
+  // and those that the configuration before named, and this one does not, are removed. Others stay as they are.
   // Errors: of the store, naming the queue or schedule. The changes until then stay, and all that either configuration
   //         names is locked, until put_back().
   Coro<Result<void>> apply(const Configuration& configuration);
-  // After an apply() that has failed: to `before`, which was applied before that; what neither of them names is again as it was, too.
-  // A queue that was made stays where jobs are in it. Errors: as above.
+  // After an apply() that has failed: to `before`, which was applied before that; what neither of them names is again
+  // as it was, too. A queue that was made stays where jobs are in it. Errors: as above.
   Coro<Result<void>> put_back(const Configuration& before);
   // Those that this process runs, as commands or as requests; messages to who is told of trouble are among them.
   // Needs no apply(). Errors: of a command whose program cannot be run, naming its queue.

@@ -30,7 +30,8 @@ std::string file_of_store(const std::string& store) {
 Result<void> check_socket(std::string_view what, const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
-    return fail(Errc::refused, fmt::format("{} unix:{}: there is another file, which is no socket", what, printable(path)));
+    return fail(Errc::refused,
+                fmt::format("{} unix:{}: there is another file, which is no socket", what, printable(path)));
   }
   if (!may_access(folder_holding(path), W_OK | X_OK)) return place_trouble(what, "unix:" + path, errno);
   return {};
@@ -63,29 +64,33 @@ bool is_answered(const std::string& path) {
   return is_there;
 }
 
-// Names are not looked up: who listens says at which address. One that is taken, or for others to open, is no trouble: the daemon that
-// runs may have it, and sockets may be handed over.
+// Names are not looked up: who listens says at which address. One that is taken, or for others to open, is no trouble:
+// the daemon that runs may have it, and sockets may be handed over.
 Result<void> check_host(std::string_view what, const ListenAddress& address) {
   const addrinfo numeric{.ai_flags = AI_NUMERICHOST};
   addrinfo* found = nullptr;
-  const bool is_one = address.host == "localhost" || ::getaddrinfo(address.host.c_str(), nullptr, &numeric, &found) == 0;
+  const bool is_one =
+      address.host == "localhost" || ::getaddrinfo(address.host.c_str(), nullptr, &numeric, &found) == 0;
   if (found != nullptr) ::freeaddrinfo(found);
   if (is_one && !address.host.empty()) {
     const bool is_elsewhere = why_not_bound(address) == EADDRNOTAVAIL && ::getenv("LISTEN_FDS") == nullptr;
     return is_elsewhere ? place_trouble(what, to_string(address), EADDRNOTAVAIL) : Result<void>{};
   }
-  return fail(Errc::invalid_input, fmt::format("{} {}: {} is no address to listen at; all there are: \"0.0.0.0\", \"::\"", what, to_string(address),
-                                               in_quotes(address.host)));
+  return fail(Errc::invalid_input,
+              fmt::format("{} {}: {} is no address to listen at; all there are: \"0.0.0.0\", \"::\"", what,
+                          to_string(address), in_quotes(address.host)));
 }
 
 Result<void> check_sockets(const std::vector<ListenAddress>& addresses, std::string_view what) {
   for (const ListenAddress& address : addresses) {
-    if (auto good = address.is_unix() ? check_socket(what, address.unix_path) : check_host(what, address); !good) return good;
+    if (auto good = address.is_unix() ? check_socket(what, address.unix_path) : check_host(what, address); !good)
+      return good;
   }
   return {};
 }
 
-CommandFiles files_of_daemon(const ServeOptions& options, const std::vector<RunProject>& projects, const PlaceNames& names) {
+CommandFiles files_of_daemon(const ServeOptions& options, const std::vector<RunProject>& projects,
+                             const PlaceNames& names) {
   CommandFiles files;
   files.reads("FILE", names.file);
   files.reads(names.tokens, options.token_file);
@@ -96,7 +101,8 @@ CommandFiles files_of_daemon(const ServeOptions& options, const std::vector<RunP
   files.keeps(names.audit, options.audit_file());
   files.keeps(names.store + ", its history", options.history_file());
   files.keeps(names.store + ", whom it has told", options.notify_file());
-  for (const auto& [addresses, name] : {std::pair{&options.http, &names.listen}, {&options.beanstalkd, &names.beanstalkd}}) {
+  for (const auto& [addresses, name] :
+       {std::pair{&options.http, &names.listen}, {&options.beanstalkd, &names.beanstalkd}}) {
     for (const ListenAddress& address : *addresses) files.keeps(*name, address.unix_path);
   }
   name_project_files(projects, files);
@@ -107,7 +113,8 @@ CommandFiles files_of_daemon(const ServeOptions& options, const std::vector<RunP
 
 std::vector<std::string> addresses_not_free(const ServeOptions& options, const PlaceNames& names) {
   std::vector<std::string> found;
-  for (const auto& [addresses, name] : {std::pair{&options.http, &names.listen}, {&options.beanstalkd, &names.beanstalkd}}) {
+  for (const auto& [addresses, name] :
+       {std::pair{&options.http, &names.listen}, {&options.beanstalkd, &names.beanstalkd}}) {
     for (const ListenAddress& address : *addresses) {
       const int answered = address.is_unix() && is_answered(address.unix_path) ? EADDRINUSE : 0;
       const int trouble = address.is_unix() ? answered : why_not_bound(address);
@@ -117,7 +124,8 @@ std::vector<std::string> addresses_not_free(const ServeOptions& options, const P
   return found;
 }
 
-Result<void> check_places(const ServeOptions& options, const std::vector<RunProject>& projects, const PlaceNames& names) {
+Result<void> check_places(const ServeOptions& options, const std::vector<RunProject>& projects,
+                          const PlaceNames& names) {
   if (auto good = files_of_daemon(options, projects, names).check(); !good) return good;
   if (const std::string audit = options.audit_file(); !audit.empty() && !is_null_device(audit)) {
     if (auto good = check_kept_file(names.audit, audit); !good) return good;

@@ -47,8 +47,11 @@ SessionSecret random_secret() {
 class DaemonRun {
  public:
   DaemonRun(DaemonSettings settings, const DaemonRunOptions& options)
-      : options_(options), configuration_(std::move(settings.configuration)), tokens_(std::move(settings.tokens)),
-        hosts_(configuration_.serve.hosts), tls_(std::move(settings.tls)),
+      : options_(options),
+        configuration_(std::move(settings.configuration)),
+        tokens_(std::move(settings.tokens)),
+        hosts_(configuration_.serve.hosts),
+        tls_(std::move(settings.tls)),
         project_files_(std::move(settings.projects)),
         visits_(std::move(settings.visits)) {}
 
@@ -61,7 +64,8 @@ class DaemonRun {
                              "allow_private = true of the push or of [serve], or --allow-private would connect to it");
     const AddressGuard no_guard(true);
     CaresResolver resolver({}, backend);
-    const HttpClientOptions asked_as{.user_agent = options_.user_agent, .accept = "*/*", .extra_ca_file = options_.ca_file};
+    const HttpClientOptions asked_as{
+        .user_agent = options_.user_agent, .accept = "*/*", .extra_ca_file = options_.ca_file};
     HttpClient client(asked_as, backend, resolver, guard);
     HttpClient private_too(asked_as, backend, resolver, no_guard);
     EngineOptions options = owner_options();
@@ -74,7 +78,9 @@ class DaemonRun {
         run_as_owner(loop, configuration_.serve.store,
                      "one process at a time owns a store. Stop that one; other commands can use it beside "
                      "its owner",
-                     std::move(options), [&](Engine& engine) { return work(engine, {client, private_too}, backend); });
+                     std::move(options), [&](Engine& engine) {
+                       return work(engine, {client, private_too}, backend);
+                     });
     client.close_idle();
     private_too.close_idle();
     if (status != kExitFinished) return status;
@@ -136,7 +142,8 @@ class DaemonRun {
   ServedProjectsOptions projects_options() const {
     const ServeOptions& serve = configuration_.serve;
     ServedProjectsOptions options{.pages = serve.pages, .visits = visits_, .hidden = {}};
-    if (constexpr std::string_view kSqlite = "sqlite:"; serve.store.starts_with(kSqlite)) options.hidden.push_back(serve.store.substr(kSqlite.size()));
+    if (constexpr std::string_view kSqlite = "sqlite:"; serve.store.starts_with(kSqlite))
+      options.hidden.push_back(serve.store.substr(kSqlite.size()));
     for (const std::string& file : {serve.token_file, serve.tls.certificate, serve.tls.key, serve.audit_file()}) {
       if (!file.empty()) options.hidden.push_back(file);
     }
@@ -151,8 +158,7 @@ class DaemonRun {
   // As many connections as there are descriptors for.
   ServeOptions fitted(const std::vector<InheritedSocket>& sockets) const {
     ServeOptions options = configuration_.serve;
-    const auto beanstalkd =
-        static_cast<std::size_t>(std::ranges::count(sockets, "beanstalkd", &InheritedSocket::name));
+    const auto beanstalkd = static_cast<std::size_t>(std::ranges::count(sockets, "beanstalkd", &InheritedSocket::name));
     const SpokenAt spoken{.http = std::max(options.http.size(), sockets.size() - beanstalkd),
                           .beanstalkd = std::max(options.beanstalkd.size(), beanstalkd)};
     const std::size_t descriptors = raise_open_files_limit();
@@ -284,7 +290,8 @@ class DaemonRun {
     hosts_ = asked.hosts;
     if (tls_ != nullptr && settings->tls != nullptr) *tls_ = std::move(*settings->tls);
     tell_taken_at_start(asked);
-    if (configuration.visits.text != configuration_.visits.text) spdlog::warn("needs a restart, and stays as it was: [projects]");
+    if (configuration.visits.text != configuration_.visits.text)
+      spdlog::warn("needs a restart, and stays as it was: [projects]");
     configuration.visits = configuration_.visits;
     configuration_ = std::move(configuration);
     daemon.note_reload(changes, true);
@@ -300,8 +307,9 @@ class DaemonRun {
   std::string changes_by(const DaemonSettings& settings, const std::vector<std::string>& hosts) const {
     const auto expiry = [](const std::shared_ptr<TlsIdentity>& tls) { return tls ? tls->expires_at() : WallTime{}; };
     const bool takes_certificate = tls_ != nullptr && settings.tls != nullptr;
-    return changes_between({configuration_, tokens_, hosts_, expiry(tls_)},
-                           {settings.configuration, settings.tokens, hosts, expiry(takes_certificate ? settings.tls : tls_)});
+    return changes_between(
+        {configuration_, tokens_, hosts_, expiry(tls_)},
+        {settings.configuration, settings.tokens, hosts, expiry(takes_certificate ? settings.tls : tls_)});
   }
   // After a reload that the store has ended in its middle.
   Coro<Result<void>> put_back(Configured& configured, Daemon& daemon, Error why, const std::string& changes) {
@@ -327,7 +335,7 @@ class DaemonRun {
   Configuration configuration_;
   std::vector<Token> tokens_;
   std::set<std::string, std::less<>> file_queues_;  // that a configuration of this run names, or puts jobs into
-  std::vector<std::string> hosts_;  // by which it may be asked for
+  std::vector<std::string> hosts_;                  // by which it may be asked for
   std::shared_ptr<TlsIdentity> tls_;
   std::vector<RunProject> project_files_;  // as read, until they are in force
   const ProjectRunArguments visits_;

@@ -35,9 +35,9 @@ struct DaemonRunOptions {
   std::string ca_file;
 };
 
-// Runs a daemon until a signal ends it, or its store cannot be written any more; says what went wrong. SIGTERM and SIGINT
-// stop it, and a second one hurries it; SIGHUP reads the settings again; SIGUSR1 refuses puts by the beanstalkd protocol.
-// The exit status.
+// Runs a daemon until a signal ends it, or its store cannot be written any more; says what went wrong. SIGTERM and
+// SIGINT stop it, and a second one hurries it; SIGHUP reads the settings again; SIGUSR1 refuses puts by the beanstalkd
+// protocol. The exit status.
 int run_daemon(DaemonSettings settings, const DaemonRunOptions& options);
 
 }  // namespace argiope

@@ -110,8 +110,10 @@ Result<std::vector<ListenAddress>> parse_addresses(const std::vector<std::string
   return addresses;
 }
 
-// Options of `argiope project run` that say nothing of a daemon, are [serve]'s, or go by the starts of one run (--header).
-constexpr const char* kOfOneRun[] = {"--header",  "FILE", "--database", "--sync", "--results", "--once", "--retry-wait", "--quiet", "--summary", "--debug", "--config"};
+// Options of `argiope project run` that say nothing of a daemon, are [serve]'s, or go by the starts of one run
+// (--header).
+constexpr const char* kOfOneRun[] = {"--header",     "FILE",    "--database", "--sync",  "--results", "--once",
+                                     "--retry-wait", "--quiet", "--summary",  "--debug", "--config"};
 
 class ServeCommand {
  public:
@@ -150,7 +152,8 @@ class ServeCommand {
     if (!places) return std::unexpected(places.error());
     auto visits = read_visits(configuration->visits);
     if (!visits) return std::unexpected(std::move(visits.error()));
-    return DaemonSettings{*std::move(configuration), *std::move(tokens), *std::move(identity), *std::move(projects), *std::move(visits)};
+    return DaemonSettings{*std::move(configuration), *std::move(tokens), *std::move(identity), *std::move(projects),
+                          *std::move(visits)};
   }
   PlaceNames place_names() const {
     const auto said = [this](bool is_option, std::string_view option, std::string_view member) {
@@ -182,19 +185,23 @@ class ServeCommand {
       const CLI::Option* const ours = command_.get_option_no_throw("--" + option.get_lnames().front());
       return ours != nullptr && ours->count() > 0;
     };
-    if (auto given = give_options(run, said.options, {arguments_.file, "projects", "argiope project run --help"}, is_given); !given) {
+    if (auto given =
+            give_options(run, said.options, {arguments_.file, "projects", "argiope project run --help"}, is_given);
+        !given) {
       return std::unexpected(std::move(given.error()));
     }
     visits.hosts.hosts = said.hosts;
     CrawlOptions hosts;
     CrawlSetup setup;
-    if (auto good = visits.apply(hosts, setup, environment_variable); !good) return std::unexpected(std::move(good.error()));
+    if (auto good = visits.apply(hosts, setup, environment_variable); !good)
+      return std::unexpected(std::move(good.error()));
     return visits;
   }
   Result<Configuration> read_configuration(FileReading reading) const {
     Configuration configuration;
     if (!arguments_.file.empty()) {
-      auto from_file = or_other_kind(argiope::read_configuration(arguments_.file, reading), arguments_.file, FileKind::configuration);
+      auto from_file = or_other_kind(argiope::read_configuration(arguments_.file, reading), arguments_.file,
+                                     FileKind::configuration);
       if (!from_file) return from_file;
       configuration = *std::move(from_file);
     }
@@ -266,7 +273,8 @@ class ServeCommand {
     if (!identity) {
       const PlaceNames names = place_names();
       const bool is_key = identity.error().message.starts_with(in_quotes(options.tls.key));
-      return fail(identity.error().code, fmt::format("{}: {}", is_key ? names.key : names.certificate, identity.error().message));
+      return fail(identity.error().code,
+                  fmt::format("{}: {}", is_key ? names.key : names.certificate, identity.error().message));
     }
     if ((*identity)->expires_at() <= SystemClock().wall_now()) {
       spdlog::warn("the certificate {} expired at {}", in_quotes(options.tls.certificate),
@@ -286,7 +294,8 @@ class ServeCommand {
       spdlog::warn("{}: a start would not get it now; where the daemon runs, it is the one that has it", address);
     }
     const std::string projects = settings.projects.empty() ? "" : ", " + counted(settings.projects.size(), "project");
-    fmt::print("{}: {}, {}{}, {}: nothing is wrong with it\n", arguments_.file.empty() ? "no file" : printable(arguments_.file),
+    fmt::print("{}: {}, {}{}, {}: nothing is wrong with it\n",
+               arguments_.file.empty() ? "no file" : printable(arguments_.file),
                counted(settings.configuration.queues.size(), "queue"),
                counted(settings.configuration.schedules.size(), "schedule"), projects,
                counted(settings.tokens.size(), "token"));
@@ -301,7 +310,8 @@ class ServeCommand {
 
 std::function<int()> add_serve_command(CLI::App& app) {
   auto arguments = std::make_shared<ServeArguments>();
-  CLI::App* command = app.add_subcommand("serve", "The daemon: jobs, schedules and projects over HTTP, and beanstalkd's protocol");
+  CLI::App* command =
+      app.add_subcommand("serve", "The daemon: jobs, schedules and projects over HTTP, and beanstalkd's protocol");
   add_options(*command, *arguments);
   return [arguments, command] { return ServeCommand(*arguments, *command).run(); };
 }

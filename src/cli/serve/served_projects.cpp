@@ -45,13 +45,15 @@ Result<void> make_folder(const std::string& folder) {
 
 Result<std::string> file_of_script(const ProjectDefinition& project) {
   if (const std::string* const named = script_named_in(project.processor.command)) return *named;
-  return fail(Errc::invalid_input, R"(script: processor names no file for it, such as shop.py in ["python3", "shop.py"])");
+  return fail(Errc::invalid_input,
+              R"(script: processor names no file for it, such as shop.py in ["python3", "shop.py"])");
 }
 
 // The folder may be one that an earlier version of the script has written to: no link that it has left is followed.
 Result<void> write_script(const std::string& path, const std::string& script) {
   std::error_code ignored;
-  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored))) std::filesystem::remove(path, ignored);
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)))
+    std::filesystem::remove(path, ignored);
   OutputFile file("script", path);
   file.write(script);
   return file.finish();
@@ -94,17 +96,26 @@ class ProcessorInFolder final : public Processor {
 Result<PageEngine::Draft> read_sent_source(const std::string& text) {
   auto source = parse_project_source(text, kSourceName);
   if (!source) return std::unexpected(std::move(source.error()));
-  return PageEngine::Draft{.definition = std::move(source->definition), .text = std::move(source->json), .source = text, .script = {}, .note = {}};
+  return PageEngine::Draft{.definition = std::move(source->definition),
+                           .text = std::move(source->json),
+                           .source = text,
+                           .script = {},
+                           .note = {}};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ServedProjects>> ServedProjects::open(ServedProjectsOptions options, AsioBackend& backend, Engine& jobs) {
-  auto store = open_page_store(options.pages, {.is_private = true});  // what scripts say of pages may hold cookies and passwords
+Result<std::unique_ptr<ServedProjects>> ServedProjects::open(ServedProjectsOptions options, AsioBackend& backend,
+                                                             Engine& jobs) {
+  auto store =
+      open_page_store(options.pages, {.is_private = true});  // what scripts say of pages may hold cookies and passwords
   if (!store) {
     Error error = std::move(store.error());
-    if (!error.message.contains(options.pages)) error.message = fmt::format("{}: {}", printable(options.pages), error.message);
-    if (const std::string owner = error.code == Errc::busy ? owner_of_pages(options.pages) : std::string{}; !owner.empty()) error.message += ", " + owner;
+    if (!error.message.contains(options.pages))
+      error.message = fmt::format("{}: {}", printable(options.pages), error.message);
+    if (const std::string owner = error.code == Errc::busy ? owner_of_pages(options.pages) : std::string{};
+        !owner.empty())
+      error.message += ", " + owner;
     return std::unexpected(std::move(error));
   }
   std::unique_ptr<ServedProjects> projects(new ServedProjects(std::move(options), backend, jobs, std::move(*store)));
@@ -112,17 +123,22 @@ Result<std::unique_ptr<ServedProjects>> ServedProjects::open(ServedProjectsOptio
   return projects;
 }
 
-ServedProjects::ServedProjects(ServedProjectsOptions options, AsioBackend& backend, Engine& jobs, std::unique_ptr<PageStore> store)
-    : options_(std::move(options)), backend_(backend), jobs_(jobs.book(), random_number),
+ServedProjects::ServedProjects(ServedProjectsOptions options, AsioBackend& backend, Engine& jobs,
+                               std::unique_ptr<PageStore> store)
+    : options_(std::move(options)),
+      backend_(backend),
+      jobs_(jobs.book(), random_number),
       guard_(options_.visits.requests.allow_private, kAllowPrivateAdvice),
-      others_addresses_(options_.visits.requests.allow_private, kAllowPrivateAdvice), store_(std::move(store)) {}
+      others_addresses_(options_.visits.requests.allow_private, kAllowPrivateAdvice),
+      store_(std::move(store)) {}
 
 ServedProjects::~ServedProjects() = default;
 
 // Removes the folders that tries have left where the daemon was killed.
 void ServedProjects::forget_tried() const {
   std::error_code ignored;
-  for (auto entry = std::filesystem::directory_iterator(scripts_folder(), ignored); entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
+  for (auto entry = std::filesystem::directory_iterator(scripts_folder(), ignored);
+       entry != std::filesystem::directory_iterator(); entry.increment(ignored)) {
     if (entry->path().filename().string().starts_with(kTryFolder)) std::filesystem::remove_all(entry->path(), ignored);
   }
 }
@@ -135,14 +151,16 @@ Result<void> ServedProjects::set_up() {
   http_ = wire_options(hosts, setup);
   wire_.emplace(backend_, http_, guard_);
   engine_ = std::make_unique<PageEngine>(engine_options(std::move(hosts)), *store_);
-  for_daemon_.emplace(DaemonProjects{.engine = *engine_,
-                                     .store = *store_,
-                                     .is_locked = [this](std::string_view name) { return named_.contains(name); },
-                                     .read_source = read_sent_source,
-                                     .keep_script = [this](const ProjectDefinition& project, const std::string& script) { return keep_script(project, script); },
-                                     .try_script = [this](const ProjectDefinition& project, const std::string& script,
-                                                          ProcessorWatch watch) { return try_script(project, script, std::move(watch)); },
-                                     .failure = [this] { return failure_; }});
+  for_daemon_.emplace(DaemonProjects{
+      .engine = *engine_,
+      .store = *store_,
+      .is_locked = [this](std::string_view name) { return named_.contains(name); },
+      .read_source = read_sent_source,
+      .keep_script = [this](const ProjectDefinition& project,
+                            const std::string& script) { return keep_script(project, script); },
+      .try_script = [this](const ProjectDefinition& project, const std::string& script,
+                           ProcessorWatch watch) { return try_script(project, script, std::move(watch)); },
+      .failure = [this] { return failure_; }});
   return engine_->open(backend_.clock().wall_now());
 }
 
@@ -164,9 +182,10 @@ PageEngineOptions ServedProjects::engine_options(CrawlOptions hosts) {
     return means;
   };
   options.on_log = say;
-  options.on_round_end = [this](const std::string& project, const RoundRecord& round, const std::vector<std::string>& alarms) {
-    spdlog::info("project {}: round {} has ended: {} visits, {} of them failed, {} results", printable(project), round.number, round.pages, round.failed,
-                 round.results);
+  options.on_round_end = [this](const std::string& project, const RoundRecord& round,
+                                const std::vector<std::string>& alarms) {
+    spdlog::info("project {}: round {} has ended: {} visits, {} of them failed, {} results", printable(project),
+                 round.number, round.pages, round.failed, round.results);
     if (for_daemon_->on_round_end) for_daemon_->on_round_end(project, round, alarms);
   };
   return options;
@@ -176,7 +195,9 @@ std::string ServedProjects::own_folder_of(const std::string& project) const {
   return folder_beside(options_.pages, "scripts", project);
 }
 
-std::string ServedProjects::scripts_folder() const { return std::filesystem::path(own_folder_of("any")).parent_path().string(); }
+std::string ServedProjects::scripts_folder() const {
+  return std::filesystem::path(own_folder_of("any")).parent_path().string();
+}
 
 std::string ServedProjects::results_folder_of(const std::string& project) const {
   if (const auto found = folders_.find(project); found != folders_.end()) return found->second;
@@ -229,12 +250,15 @@ void ServedProjects::keep_scripts_of_versions() const {
     if (!version || !*version || (*version)->script.empty()) continue;
     const auto definition = parse_project_json((*version)->text);
     if (!definition || definition->processor.command.empty() || is_operators(*definition)) continue;
-    if (auto kept = keep_script(*definition, (*version)->script); !kept) spdlog::warn("project {}: {}", printable(status.name), printable(kept.error().message));
+    if (auto kept = keep_script(*definition, (*version)->script); !kept)
+      spdlog::warn("project {}: {}", printable(status.name), printable(kept.error().message));
   }
 }
 
-Result<std::unique_ptr<Processor>> ServedProjects::make_processor(const ProjectDefinition& project, bool is_try, ProcessorWatch watch) {
-  if (is_operators(project)) return make_processor_in(project, folders_.at(project.name), is_try, true, std::move(watch));
+Result<std::unique_ptr<Processor>> ServedProjects::make_processor(const ProjectDefinition& project, bool is_try,
+                                                                  ProcessorWatch watch) {
+  if (is_operators(project))
+    return make_processor_in(project, folders_.at(project.name), is_try, true, std::move(watch));
   const std::string folder = own_folder_of(project.name);
   if (!project.processor.command.empty()) {
     if (auto made = make_folder(folder); !made) return std::unexpected(std::move(made.error()));
@@ -242,9 +266,13 @@ Result<std::unique_ptr<Processor>> ServedProjects::make_processor(const ProjectD
   return make_processor_in(project, folder, is_try, false, std::move(watch));
 }
 
-Result<std::unique_ptr<Processor>> ServedProjects::make_processor_in(const ProjectDefinition& project, const std::string& folder, bool is_try,
+Result<std::unique_ptr<Processor>> ServedProjects::make_processor_in(const ProjectDefinition& project,
+                                                                     const std::string& folder, bool is_try,
                                                                      bool is_operators, ProcessorWatch watch) {
-  ScriptMeans means{.workers = is_try ? 1 : options_.visits.workers, .sandbox = options_.visits.sandbox, .hidden = options_.hidden, .is_try = is_try};
+  ScriptMeans means{.workers = is_try ? 1 : options_.visits.workers,
+                    .sandbox = options_.visits.sandbox,
+                    .hidden = options_.hidden,
+                    .is_try = is_try};
   means.hidden.push_back(options_.pages);
   means.hidden.push_back(options_.pages + "-secrets");
   means.is_operators = is_operators;
@@ -254,8 +282,10 @@ Result<std::unique_ptr<Processor>> ServedProjects::make_processor_in(const Proje
   return make_script_processor(means, project, folder, std::move(watch));
 }
 
-// The operator's folder, secrets and webhooks are for the operator's own file alone, which a text that came by the API is not.
-Result<std::unique_ptr<Processor>> ServedProjects::try_script(const ProjectDefinition& project, const std::string& sent, ProcessorWatch watch) {
+// The operator's folder, secrets and webhooks are for the operator's own file alone, which a text that came by the API
+// is not.
+Result<std::unique_ptr<Processor>> ServedProjects::try_script(const ProjectDefinition& project, const std::string& sent,
+                                                              ProcessorWatch watch) {
   const bool is_as_configured = sent.empty() && is_operators(project);
   if (is_as_configured || !project.processor.webhook.empty()) return make_processor(project, true, std::move(watch));
   std::string script = sent;
@@ -269,7 +299,8 @@ Result<std::unique_ptr<Processor>> ServedProjects::try_script(const ProjectDefin
   if (!script.empty()) {
     const auto name = file_of_script(project);
     if (!name) return std::unexpected(name.error());
-    if (auto written = write_script(folder->path() + "/" + *name, script); !written) return std::unexpected(std::move(written.error()));
+    if (auto written = write_script(folder->path() + "/" + *name, script); !written)
+      return std::unexpected(std::move(written.error()));
   }
   auto processor = make_processor_in(project, folder->path(), true, false, std::move(watch));
   if (!processor) return processor;
@@ -313,7 +344,8 @@ Result<void> ServedProjects::apply_one(RunProject project) {
   project.draft->note = "the configuration's";
   if (auto put = engine_->put_project(std::move(*project.draft)); !put) return named(std::move(put.error()));
   const auto status = engine_->project(project.name);
-  if (!status || status->round || (status->status != ProjectStatus::running && status->status != ProjectStatus::debug)) return {};
+  if (!status || status->round || (status->status != ProjectStatus::running && status->status != ProjectStatus::debug))
+    return {};
   const auto rounds = store_->rounds(status->id, 1);
   if (!rounds) return named(rounds.error());
   if (!rounds->empty()) return {};

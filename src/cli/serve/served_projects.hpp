@@ -26,8 +26,8 @@ namespace argiope {
 
 struct ServedProjectsOptions {
   std::string pages;  // the database
-  // As `argiope project run` has them, but for its files and what belongs to one run. Without allow_private private addresses are visited
-  // only where a project of the configuration starts at them.
+  // As `argiope project run` has them, but for its files and what belongs to one run. Without allow_private private
+  // addresses are visited only where a project of the configuration starts at them.
   ProjectRunArguments visits;
   std::vector<std::string> hidden;  // files that scripts must not see, besides the database
 };
@@ -37,15 +37,18 @@ struct ServedProjectsOptions {
 class ServedProjects {
  public:
   // Errors: those of the database, naming it.
-  static Result<std::unique_ptr<ServedProjects>> open(ServedProjectsOptions options, AsioBackend& backend, Engine& jobs);
+  static Result<std::unique_ptr<ServedProjects>> open(ServedProjectsOptions options, AsioBackend& backend,
+                                                      Engine& jobs);
   ~ServedProjects();
 
-  // Tells of the configuration's projects before apply() puts them: for what the database has of them already. Before begin().
+  // Tells of the configuration's projects before apply() puts them: for what the database has of them already. Before
+  // begin().
   void expect(const std::vector<RunProject>& projects);
   // Visits from now on. An error that ends that before stop() is failure()'s.
   void begin();
-  // The configuration's projects, as read_run_projects() read them: new ones and new versions of them. One that was deleted comes back;
-  // one that never ran starts. Those that the configuration named before and names no more go on, and are nobody's but the API's.
+  // The configuration's projects, as read_run_projects() read them: new ones and new versions of them. One that was
+  // deleted comes back; one that never ran starts. Those that the configuration named before and names no more go on,
+  // and are nobody's but the API's.
   // Errors: what is wrong with one, naming it; those before it are in force then.
   Result<void> apply(std::vector<RunProject> projects);
 
@@ -64,9 +67,11 @@ class ServedProjects {
   Result<void> apply_one(RunProject project);
   // Where the script of a project that came by the API is, with what else it may read: beside the database.
   std::string own_folder_of(const std::string& project) const;
-  // Of projects of the database, at the start: a script there is what the newest version has, whatever was under way when the daemon was killed.
+  // Of projects of the database, at the start: a script there is what the newest version has, whatever was under way
+  // when the daemon was killed.
   void keep_scripts_of_versions() const;
-  // Where its sinks' files are: of projects that came by the API a folder beside the database, which holds nothing else.
+  // Where its sinks' files are: of projects that came by the API a folder beside the database, which holds nothing
+  // else.
   std::string results_folder_of(const std::string& project) const;
   // Whether a file of the configuration names this processor, with what it may see and whom it may ask.
   bool is_operators(const ProjectDefinition& project) const;
@@ -76,10 +81,12 @@ class ServedProjects {
   std::string scripts_folder() const;
   void forget_tried() const;
   // As the configuration has it where that names this processor, else as one of the API's.
-  Result<std::unique_ptr<Processor>> make_processor(const ProjectDefinition& project, bool is_try, ProcessorWatch watch);
-  Result<std::unique_ptr<Processor>> make_processor_in(const ProjectDefinition& project, const std::string& folder, bool is_try, bool is_operators,
-                                                       ProcessorWatch watch);
-  Result<std::unique_ptr<Processor>> try_script(const ProjectDefinition& project, const std::string& sent, ProcessorWatch watch);
+  Result<std::unique_ptr<Processor>> make_processor(const ProjectDefinition& project, bool is_try,
+                                                    ProcessorWatch watch);
+  Result<std::unique_ptr<Processor>> make_processor_in(const ProjectDefinition& project, const std::string& folder,
+                                                       bool is_try, bool is_operators, ProcessorWatch watch);
+  Result<std::unique_ptr<Processor>> try_script(const ProjectDefinition& project, const std::string& sent,
+                                                ProcessorWatch watch);
   PageEngineOptions engine_options(CrawlOptions hosts);
   Coro<void> visit();
 

@@ -1,5 +1,5 @@
-// `argiope simulate`: what the schedules and queues of a configuration will do, found out by letting them do it in virtual
-// time.
+// `argiope simulate`: what the schedules and queues of a configuration will do, found out by letting them do it in
+// virtual time.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -110,7 +110,8 @@ Result<SimulationOptions> options_of(const SimulateArguments& arguments) {
   return options;
 }
 
-// The queues and schedules of a store, without the daemon's own queues. Schedules that are paused, or cannot be read, fire nothing.
+// The queues and schedules of a store, without the daemon's own queues. Schedules that are paused, or cannot be read,
+// fire nothing.
 Coro<Result<int>> take_from(Book& book, Configuration& into) {
   for (StoredQueue& queue : co_await or_return(book.queues())) {
     if (is_own_queue(queue.name)) continue;
@@ -131,7 +132,8 @@ std::optional<Configuration> configuration_of(const SimulateArguments& arguments
   const bool of_store = !arguments.store.store.empty();
   status = kExitUsage;
   Result<Configuration> read = Configuration{};
-  if (!arguments.file.empty()) read = or_other_kind(read_configuration(arguments.file), arguments.file, FileKind::configuration);
+  if (!arguments.file.empty())
+    read = or_other_kind(read_configuration(arguments.file), arguments.file, FileKind::configuration);
   if (!read) return complain_of(read.error(), status), std::nullopt;
   if (of_store) {
     read->queues.clear();

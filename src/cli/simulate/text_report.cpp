@@ -153,8 +153,8 @@ std::string findings(const SimulationReport& report) {
     out += fmt::format("\nTogether in one second, {} in all\n", count_of(report.seconds_shared, "time"));
     for (std::size_t i = 0; i < std::min(report.collisions.size(), kLinesShown); ++i) {
       const Collision& collision = report.collisions[i];
-      out += fmt::format("  {:>9}  {}, first at {}\n", grouped(collision.seconds), printable(names_of(collision, report, 4)),
-                         short_time(collision.first, report.zone));
+      out += fmt::format("  {:>9}  {}, first at {}\n", grouped(collision.seconds),
+                         printable(names_of(collision, report, 4)), short_time(collision.first, report.zone));
     }
   }
   if (!report.daylight.empty()) out += "\nDaylight saving\n";

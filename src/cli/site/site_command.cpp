@@ -62,8 +62,8 @@ int run_site(SiteArguments& arguments) {
   auto server = SiteServer::listen(backend, arguments.web, arguments.server);
   if (!server) return complain(server.error().message, kExitNothing);
   EventLoop loop(backend);
-  fmt::print("site: {}, {} pages each, {}/ …\n", counted(arguments.web.hosts, "host"),
-             arguments.web.pages, (*server)->origins().front());
+  fmt::print("site: {}, {} pages each, {}/ …\n", counted(arguments.web.hosts, "host"), arguments.web.pages,
+             (*server)->origins().front());
   for (const std::string& origin : (*server)->origins()) fmt::print("  {}/\n", origin);
   fmt::print("Ctrl-C ends it.\n");
   std::fflush(stdout);
@@ -108,10 +108,15 @@ std::function<int()> add_site_command(CLI::App& app) {
       ->check(whole_number(0, 65'535))
       ->capture_default_str();
   CLI::Option* const certificate =
-      command->add_option("--tls-certificate", arguments->server.certificate, "Speak TLS, and HTTP/2 to who offers it, with this certificate (PEM)")
-          ->check(CLI::ExistingFile)->type_name("FILE");
+      command
+          ->add_option("--tls-certificate", arguments->server.certificate,
+                       "Speak TLS, and HTTP/2 to who offers it, with this certificate (PEM)")
+          ->check(CLI::ExistingFile)
+          ->type_name("FILE");
   CLI::Option* const key = command->add_option("--tls-key", arguments->server.key, "Its private key (PEM)")
-                               ->check(CLI::ExistingFile)->type_name("FILE")->needs(certificate);
+                               ->check(CLI::ExistingFile)
+                               ->type_name("FILE")
+                               ->needs(certificate);
   certificate->needs(key);
   command->add_flag("--by-address", arguments->server.by_address, "Hosts at 127.0.0.1, 127.0.0.2 … on one port");
   command

@@ -1,5 +1,5 @@
-// Configuration: what a TOML file says of a daemon, of queues, schedules and a simulation of them (docs/configuration.md). One
-// format for all who read one: `argiope serve` and `argiope simulate`.
+// Configuration: what a TOML file says of a daemon, of queues, schedules and a simulation of them
+// (docs/configuration.md). One format for all who read one: `argiope serve` and `argiope simulate`.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ struct ConfiguredQueue {
   // The command that the daemon runs for its jobs; neither: it waits for workers.
   std::optional<CommandOptions> command;
   std::optional<HttpPush> push;
-  std::string target_text;  // the same as the file says it: equal texts are equal targets
+  std::string target_text;   // the same as the file says it: equal texts are equal targets
   std::string target_place;  // where the file says it, for errors: `argiope.toml:4: queue "mail"`
 };
 
@@ -77,7 +77,8 @@ struct ConfiguredProject {
   std::string text;  // what is in it, once it has been read: equal texts are equal projects
 };
 
-// How a daemon visits the pages of its projects: options of `argiope project run`, which only the command knows, and settings of hosts.
+// How a daemon visits the pages of its projects: options of `argiope project run`, which only the command knows, and
+// settings of hosts.
 struct ConfiguredVisits {
   std::vector<CrawlFileOption> options;
   std::vector<HostSettings> hosts;
@@ -89,7 +90,8 @@ struct Configuration {
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
   std::vector<std::string> schedule_lines;  // as ConfiguredQueue::line, for each of them
-  std::vector<std::string> schedule_places;  // where the file says what each of them puts: `argiope.toml:4: schedule "ping"`
+  std::vector<std::string>
+      schedule_places;  // where the file says what each of them puts: `argiope.toml:4: schedule "ping"`
   std::vector<NotifyRule> notify;
   std::vector<std::string> notify_places;  // as ConfiguredQueue::target_place, for each of them
   std::vector<ConfiguredProject> projects;
@@ -101,19 +103,22 @@ struct Configuration {
 inline constexpr std::size_t kMostConfigurationBytes = 64 * 1024 * 1024;
 
 // Strict: what is unknown, of the wrong type or out of range is an error, as is a name that comes twice.
-// Errors: invalid_input, too_large; `name:LINE: schedule "backup": minute "61": 0 to 59`, one line. read_configuration also
-// those of read_file_text(), naming the file.
+// Errors: invalid_input, too_large; `name:LINE: schedule "backup": minute "61": 0 to 59`, one line. read_configuration
+// also those of read_file_text(), naming the file.
 Result<Configuration> parse_configuration(std::string_view text, std::string_view name);
 Result<Configuration> read_configuration(const std::string& path, FileReading reading = FileReading::first);
 
-// Whether the machine has what the targets of queues and notifications need, as a daemon's start looks for it: a command's program.
+// Whether the machine has what the targets of queues and notifications need, as a daemon's start looks for it: a
+// command's program.
 // Errors: invalid_input, naming file, line and member.
 Result<void> check_targets(const Configuration& configuration);
-// Whether the calls that schedules put into queues can be run there. `executes`: whether the daemon runs what jobs of that queue name.
+// Whether the calls that schedules put into queues can be run there. `executes`: whether the daemon runs what jobs of
+// that queue name.
 // Errors: invalid_input, naming file, line and member.
-Result<void> check_calls(const Configuration& configuration, const std::function<bool(std::string_view queue)>& executes);
-// The schedules whose command or request nobody runs, each with its place: their queue has no target and no workers, and the file does not say
-// `workers = 0` either, which is that others run it. `executes`: as above.
+Result<void> check_calls(const Configuration& configuration,
+                         const std::function<bool(std::string_view queue)>& executes);
+// The schedules whose command or request nobody runs, each with its place: their queue has no target and no workers,
+// and the file does not say `workers = 0` either, which is that others run it. `executes`: as above.
 std::vector<std::string> calls_without_workers(const Configuration& configuration,
                                                const std::function<bool(std::string_view queue)>& executes);
 // Pushes that need `allow_private`: URLs with private addresses, each with its place. Names are not looked up.

@@ -1,5 +1,5 @@
-// Files of `argiope crawl --config FILE.toml`: the crawl's own options under [crawl], and what is otherwise at some hosts under
-// [[host]] (docs/crawl.md).
+// Files of `argiope crawl --config FILE.toml`: the crawl's own options under [crawl], and what is otherwise at some
+// hosts under [[host]] (docs/crawl.md).
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,14 @@ struct CrawlFile {
 
 // Of a table that has options of a command, and settings of hosts as "host". The options have no lines yet. Mistakes go
 // to the errors of `table`.
-void read_options_and_hosts(const JsonValue& table, std::vector<CrawlFileOption>& options, std::vector<HostSettings>& hosts);
+void read_options_and_hosts(const JsonValue& table, std::vector<CrawlFileOption>& options,
+                            std::vector<HostSettings>& hosts);
 
 inline constexpr std::size_t kMostCrawlFileBytes = 4 * 1024 * 1024;
 
 // Strict: what is unknown, of the wrong type or out of range is an error, and so are patterns that are none.
-// Errors: invalid_input, too_large; `name:LINE: host[0].rate "fast": …`, one line. read_crawl_file() also not_found and io.
+// Errors: invalid_input, too_large; `name:LINE: host[0].rate "fast": …`, one line. read_crawl_file() also not_found and
+// io.
 Result<CrawlFile> parse_crawl_file(std::string_view text, std::string_view name);
 Result<CrawlFile> read_crawl_file(const std::string& path);
 

@@ -18,8 +18,8 @@ struct SettingsInForce {
   WallTime certificate_expires_at{};  // the epoch: there is none
 };
 
-// {"queues":{"added":["a"],"changed":["b"],"removed":["c"]},"schedules":{…},"notify":{…},"tokens":{…},"hosts":["jobs.example"],
-// "certificate_expires_at":"…"}, without what is the same. Names alone: nothing of it is secret.
+// {"queues":{"added":["a"],"changed":["b"],"removed":["c"]},"schedules":{…},"notify":{…},"tokens":{…},
+// "hosts":["jobs.example"],"certificate_expires_at":"…"}, without what is the same. Names alone, no secrets.
 std::string changes_between(const SettingsInForce& before, const SettingsInForce& after);
 
 }  // namespace argiope

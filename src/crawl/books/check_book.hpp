@@ -1,5 +1,6 @@
 // The shards' common knowledge of URLs that are only checked, as long as more may be asked of one than was at
-// first: an asset to which a link leads is a page after all, and a page elsewhere to which a fragment leads must be read.
+// first: an asset to which a link leads is a page after all, and a page elsewhere to which a fragment leads must be
+// read.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Redirects that set cookies and come back to where they began: "not without a cookie", says the page, and is another with it.
-// A crawl asks each URL once, so it has to know such a chain from a circle.
+// Redirects that set cookies and come back to where they began: "not without a cookie", says the page, and is another
+// with it. A crawl asks each URL once, so it has to know such a chain from a circle.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// Where chains of redirects under way began, by where each of them leads next. Few are under way at a time; of two whose
-// places are the same, one is forgotten, and then its page counts as the redirect that it was.
+// Where chains of redirects under way began, by where each of them leads next. Few are under way at a time; of two
+// whose places are the same, one is forgotten, and then its page counts as the redirect that it was.
 //
 // Threads: any.
 class CookieDetours {

@@ -85,7 +85,8 @@ void DemandBook::note_left(const UrlRecord& record) {
     if (demand.is_kept || !demand.misses(record)) continue;
     const std::string kind = demand.name.substr(0, demand.name.find('/'));
     // An archive lacks redirects and errors as well: without them a replay does not find what is behind.
-    const bool is_archived = record.status_code != 0 && record.reason != UrlReason::checked && record.reason != UrlReason::asset;
+    const bool is_archived =
+        record.status_code != 0 && record.reason != UrlReason::checked && record.reason != UrlReason::asset;
     if (is_page_answer(record) || (kind == kArchiveDemand && is_archived)) ++left_[kind];
   }
 }

@@ -8,7 +8,8 @@
 
 namespace argiope {
 
-// Memory: an eighth of a byte for each id between those that are near each other; at most 600 bytes an id. Threads: one at a time.
+// Memory: an eighth of a byte for each id between those that are near each other; at most 600 bytes an id. Threads: one
+// at a time.
 class IdSet {
  public:
   void insert(std::int64_t id) {

@@ -11,7 +11,8 @@
 
 namespace argiope {
 
-// So many files may lead, one to the next, from what a page is shown with to another: style sheets that import one another.
+// So many files may lead, one to the next, from what a page is shown with to another: style sheets that import one
+// another.
 inline constexpr std::uint8_t kMostNestedRequisites = 20;
 
 // Empty, and nothing but one load, in a crawl that saves no assets.

@@ -10,8 +10,8 @@
 
 namespace argiope {
 
-// Memory: some 40 bytes for each file, each host asked for one, each answer that is no HTML, and each page that is asked again
-// because of one.
+// Memory: some 40 bytes for each file, each host asked for one, each answer that is no HTML, and each page that is
+// asked again because of one.
 // Threads: any.
 class SitemapBook {
  public:
@@ -26,8 +26,8 @@ class SitemapBook {
     return taken_.contains(fingerprint);
   }
 
-  // The URL is known as that of a page: whoever gets its answer reads it as a sitemap. True: that was answered in this run already,
-  // and must be asked again.
+  // The URL is known as that of a page: whoever gets its answer reads it as a sitemap. True: that was answered in this
+  // run already, and must be asked again.
   bool want(std::uint64_t fingerprint) {
     std::lock_guard lock(mutex_);
     wanted_.insert(fingerprint);
@@ -48,8 +48,8 @@ class SitemapBook {
   Counts counts;
 
   SitemapTotals totals() const noexcept {
-    return {counts.files.load(),   counts.unchanged.load(), counts.links.load(), counts.dropped.load(),
-            counts.cut.load(),     counts.unreadable.load(), counts.news.load()};
+    return {counts.files.load(), counts.unchanged.load(),  counts.links.load(), counts.dropped.load(),
+            counts.cut.load(),   counts.unreadable.load(), counts.news.load()};
   }
 
  private:

@@ -21,7 +21,8 @@ std::string class_of(std::string_view url) {
 }
 
 void open_case(OutputFile& file, std::string_view url, std::string_view ending) {
-  file.write(fmt::format("<testcase classname=\"{}\" name=\"{}\"{}", xml_escaped(class_of(url)), xml_escaped(url), ending));
+  file.write(
+      fmt::format("<testcase classname=\"{}\" name=\"{}\"{}", xml_escaped(class_of(url)), xml_escaped(url), ending));
 }
 
 // The fault, and where it is, in lines.
@@ -84,11 +85,12 @@ class JUnitCases {
 
 Result<void> write_check_junit(UrlStore& store, const CheckResult& result, OutputFile& file) {
   const JUnitCases found(result.findings);
-  // A URL that was asked and has no finding is a case that has passed. Broken URLs to which nothing leads any more have none,
-  // and are no cases. Counted first, because the numbers stand in front.
+  // A URL that was asked and has no finding is a case that has passed. Broken URLs to which nothing leads any more have
+  // none, and are no cases. Counted first, because the numbers stand in front.
   const auto for_each_good = [&](auto visit) {
     return store.scan(1, [&](const UrlRecord& record) {
-      const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
+      const bool asked =
+          record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
       if (asked && !found.has(record.url) && !result.untold.contains(record.url_id)) visit(record);
       return true;
     });
@@ -98,8 +100,10 @@ Result<void> write_check_junit(UrlStore& store, const CheckResult& result, Outpu
   const std::size_t unread = result.unread > 0 ? 1 : 0;
   const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
                                          good + found.all().size() + unread, found.failures(), unread);
-  file.write(fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"argiope\" {0}>\n"
-                         "<testsuite name=\"links\" {0}>\n", counts));
+  file.write(
+      fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"argiope\" {0}>\n"
+                  "<testsuite name=\"links\" {0}>\n",
+                  counts));
   for (const JUnitCases::Findings& findings : found.all()) {
     open_case(file, findings.front()->url, ">");
     if (auto written = write_findings(store, findings, file); !written) return written;
@@ -109,7 +113,8 @@ Result<void> write_check_junit(UrlStore& store, const CheckResult& result, Outpu
     open_case(file, "pages whose links are not known", ">");
     file.write(fmt::format("<error message=\"{}\"/></testcase>\n", xml_escaped(words_on_unread(result))));
   }
-  if (auto written = for_each_good([&](const UrlRecord& record) { open_case(file, record.url, "/>\n"); }); !written) return written;
+  if (auto written = for_each_good([&](const UrlRecord& record) { open_case(file, record.url, "/>\n"); }); !written)
+    return written;
   file.write("</testsuite>\n</testsuites>\n");
   return {};
 }

@@ -101,8 +101,8 @@ std::string silent_hosts_in_json(const CheckResult& result) {
 }
 
 Result<void> write_json(UrlStore& store, const CheckResult& result, OutputFile& file) {
-  file.write(fmt::format("{{\"urls\":{},\"links\":{},\"unread\":{},\"errors\":{},\"warnings\":{},\"findings\":[", result.urls,
-                         result.links, result.unread, result.errors(), result.warnings()));
+  file.write(fmt::format("{{\"urls\":{},\"links\":{},\"unread\":{},\"errors\":{},\"warnings\":{},\"findings\":[",
+                         result.urls, result.links, result.unread, result.errors(), result.warnings()));
   bool is_first = true;
   for (const LinkFinding& finding : result.findings) {
     Result<void> visited;
@@ -144,11 +144,12 @@ Result<void> write_csv(UrlStore& store, const CheckResult& result, OutputFile& f
     end_csv_line(line);
     file.write(line);
   };
-  write_line({"severity", "kind", "url", "status", "message", "suggestion", "page", "line", "link_kind", "text", "rel"});
+  write_line(
+      {"severity", "kind", "url", "status", "message", "suggestion", "page", "line", "link_kind", "text", "rel"});
   for (const LinkFinding& finding : result.findings) {
     auto visited = for_each_place(store, finding, [&](const std::string& page, const KeptLink& link) {
-      write_line({severity_of(finding), to_string(finding.kind), finding.url, std::to_string(finding.status), finding.message,
-                  finding.advice, page, std::to_string(link.line), link.kind, link.text, link.rel});
+      write_line({severity_of(finding), to_string(finding.kind), finding.url, std::to_string(finding.status),
+                  finding.message, finding.advice, page, std::to_string(link.line), link.kind, link.text, link.rel});
     });
     if (!visited) return visited;
   }
@@ -185,8 +186,9 @@ std::optional<CheckFormat> check_format_of(std::string_view file) noexcept {
 }
 
 std::string words_on_check(const CheckResult& result) {
-  std::string words = fmt::format("{} and {} in {} to {}", counted(result.errors(), "error"), counted(result.warnings(), "warning"),
-                                  counted(result.links, "link"), counted(result.urls, "URL"));
+  std::string words =
+      fmt::format("{} and {} in {} to {}", counted(result.errors(), "error"), counted(result.warnings(), "warning"),
+                  counted(result.links, "link"), counted(result.urls, "URL"));
   if (const std::uint64_t elsewhere = result.errors_elsewhere(); elsewhere > 0) {
     words += fmt::format("; {} at other sites", counted(elsewhere, "error"));
   }

@@ -21,15 +21,16 @@ struct SarifRule {
 constexpr SarifRule kSarifRules[kFindingKinds] = {
     {FindingKind::broken, "argiope/broken-link", "BrokenLink", "A link or asset leads to an error, or to no answer.",
      "Correct the link, or bring back what it leads to."},
-    {FindingKind::fragment, "argiope/missing-fragment", "MissingFragment", "A link names a part of a page that the page does not have.",
+    {FindingKind::fragment, "argiope/missing-fragment", "MissingFragment",
+     "A link names a part of a page that the page does not have.",
      "Correct what stands behind the #, or give the part that id."},
     {FindingKind::invalid, "argiope/invalid-url", "InvalidUrl", "The text of a link is no URL.", "Correct the URL."},
     {FindingKind::mail, "argiope/mail-address", "MailAddress", "A mailto: link has an address that can be none.",
      "Correct the address."},
     {FindingKind::mixed_content, "argiope/mixed-content", "MixedContent", "A page by https needs something by http.",
      "Name it by https: browsers block it, or warn."},
-    {FindingKind::redirect, "argiope/permanent-redirect", "PermanentRedirect", "A link leads to a URL that has moved for good.",
-     "Link to where it leads."},
+    {FindingKind::redirect, "argiope/permanent-redirect", "PermanentRedirect",
+     "A link leads to a URL that has moved for good.", "Link to where it leads."},
 };
 
 void write_driver(JsonWriter& json, std::string_view version) {
@@ -53,8 +54,9 @@ void write_driver(JsonWriter& json, std::string_view version) {
   });
 }
 
-// 3.27. GitHub takes a place of a result only as a path in a repository, and refuses a whole file for one URL with a scheme
-// (3.4.4 allows both): the scheme is left out of the place, and the page's whole URL is in the message. The same finding in two runs has the same fingerprint, whatever its line.
+// 3.27. GitHub takes a place of a result only as a path in a repository, and refuses a whole file for one URL with a
+// scheme (3.4.4 allows both): the scheme is left out of the place, and the page's whole URL is in the message. The same
+// finding in two runs has the same fingerprint, whatever its line.
 std::string sarif_result(const LinkFinding& finding, const std::string& page, const KeptLink& link) {
   const SarifRule& rule = kSarifRules[static_cast<std::size_t>(finding.kind)];
   const std::string& where = page.empty() ? finding.url : page;
@@ -102,7 +104,8 @@ Result<void> write_check_sarif(UrlStore& store, const CheckResult& result, std::
     invocation.member("executionSuccessful", true);
     std::vector<std::string> notes;
     if (count > kMostResults) {
-      notes.push_back(fmt::format("{} more results are left out; the JSON output has all of them", count - kMostResults));
+      notes.push_back(
+          fmt::format("{} more results are left out; the JSON output has all of them", count - kMostResults));
     }
     if (result.unread > 0) notes.push_back(words_on_unread(result));
     if (notes.empty()) return;

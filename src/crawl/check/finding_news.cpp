@@ -42,15 +42,18 @@ Result<std::string> where_it_is(UrlStore& store, const LinkFinding& finding) {
     auto record = store.get(finding.places.front().page);
     if (!record) return std::unexpected(std::move(record.error()));
     if (*record) page = std::move((*record)->url);
-    for (std::size_t i = 1; i < finding.places.size(); ++i) more += finding.places[i].page != finding.places[i - 1].page;
+    for (std::size_t i = 1; i < finding.places.size(); ++i)
+      more += finding.places[i].page != finding.places[i - 1].page;
   }
   if (page.empty()) return fmt::format("{}, which was given", finding.url);
-  return fmt::format("{} on {}{}", finding.url, page, more > 0 ? fmt::format(" and {}", counted(more, "more page")) : "");
+  return fmt::format("{} on {}{}", finding.url, page,
+                     more > 0 ? fmt::format(" and {}", counted(more, "more page")) : "");
 }
 
 }  // namespace
 
-Result<FindingNews> note_findings(UrlStore& store, std::span<const LinkFinding> findings, std::uint32_t kinds, bool is_whole) {
+Result<FindingNews> note_findings(UrlStore& store, std::span<const LinkFinding> findings, std::uint32_t kinds,
+                                  bool is_whole) {
   const std::string name = fmt::format("findings/{:x}", kinds);
   const auto before = find_note(store, name);
   if (!before) return std::unexpected(before.error());

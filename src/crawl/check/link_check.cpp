@@ -113,7 +113,8 @@ class LinkChecker {
   }
 
   void read_url(const UrlRecord& record) {
-    const bool asked = record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
+    const bool asked =
+        record.state == UrlState::done || (record.state == UrlState::failed && record.reason != UrlReason::host_down);
     result_.urls += asked;
     own_.add(record);
     if (asked && record.status_code != 0) note_answer(record);
@@ -204,13 +205,15 @@ class LinkChecker {
       return;
     }
     if (flags_.has(link.target, UrlFlags::kPermanent)) add_at(FindingKind::redirect, moved_, place, link);
-    const bool names_part = !link.fragment.empty() && rules_.wants(FindingKind::fragment) && !is_led_to_part(link.target);
+    const bool names_part =
+        !link.fragment.empty() && rules_.wants(FindingKind::fragment) && !is_led_to_part(link.target);
     if (names_part) add_place(fragments_[end][link.fragment], FindingKind::fragment, place, link);
   }
 
   // A link to a URL that the store does not know.
   void judge_unknown(LinkPlace place, const KeptLink& link) {
-    const bool is_mixed = starts_with_lower(link.href, "http:") && flags_.has(place.page, UrlFlags::kHttps) && is_asset_or_frame(link.kind);
+    const bool is_mixed = starts_with_lower(link.href, "http:") && flags_.has(place.page, UrlFlags::kHttps) &&
+                          is_asset_or_frame(link.kind);
     if (is_mixed) add_as(FindingKind::mixed_content, place, link);
   }
 
@@ -298,7 +301,8 @@ class LinkChecker {
     return {};
   }
 
-  // A finding, and where it stands among the others: of a silent host by what is said of that, those with most links first.
+  // A finding, and where it stands among the others: of a silent host by what is said of that, those with most links
+  // first.
   struct Ranked {
     std::string host, trouble;  // empty: it stands by itself
     std::int64_t links = 0;     // to all of the host
@@ -399,15 +403,17 @@ std::string_view to_string(FindingKind kind) noexcept { return kFindingNames[sta
 Result<std::uint32_t> parse_finding_kinds(std::string_view words) {
   std::uint32_t kinds = 0;
   std::optional<Error> wrong;
-  for_each_token(words, [](char c) { return c == ',' || is_space(c); }, [&](std::string_view word) {
-    const auto found = std::ranges::find(kFindingNames, word);
-    if (found != std::end(kFindingNames)) {
-      kinds |= 1u << (found - std::begin(kFindingNames));
-    } else {
-      wrong = Error{Errc::invalid_input,
-                    fmt::format("{}: not one of {}", in_quotes(word), fmt::join(kFindingNames, ", "))};
-    }
-  });
+  for_each_token(
+      words, [](char c) { return c == ',' || is_space(c); },
+      [&](std::string_view word) {
+        const auto found = std::ranges::find(kFindingNames, word);
+        if (found != std::end(kFindingNames)) {
+          kinds |= 1u << (found - std::begin(kFindingNames));
+        } else {
+          wrong = Error{Errc::invalid_input,
+                        fmt::format("{}: not one of {}", in_quotes(word), fmt::join(kFindingNames, ", "))};
+        }
+      });
   if (wrong) return std::unexpected(std::move(*wrong));
   if (kinds == 0) return fail(Errc::invalid_input, fmt::format("give some of {}", fmt::join(kFindingNames, ", ")));
   return kinds;
@@ -422,8 +428,9 @@ std::string words_on(const SilentHost& host) {
 }
 
 std::string words_on_unread(const CheckResult& result) {
-  return fmt::format("Not judged: the links of {}, which no run with --check-links has read as {} now. Such a run asks {} again",
-                     counted(result.unread, "page"), result.unread == 1 ? "it is" : "they are", result.unread == 1 ? "it" : "them");
+  return fmt::format(
+      "Not judged: the links of {}, which no run with --check-links has read as {} now. Such a run asks {} again",
+      counted(result.unread, "page"), result.unread == 1 ? "it is" : "they are", result.unread == 1 ? "it" : "them");
 }
 
 Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules) { return LinkChecker(store, rules).run(); }

@@ -16,7 +16,8 @@ namespace {
 constexpr int kDepthBits = 20;
 constexpr std::uint64_t kDeepest = (std::uint64_t{1} << kDepthBits) - 1;
 constexpr int kMostAliasHops = 20;
-constexpr std::string_view kParameterNote = DuplicateBook::kNotePrefixes[0], kTrapNote = DuplicateBook::kNotePrefixes[1];
+constexpr std::string_view kParameterNote = DuplicateBook::kNotePrefixes[0],
+                           kTrapNote = DuplicateBook::kNotePrefixes[1];
 
 ParameterNames names_or_throw(std::span<const std::string> words) {
   auto names = ParameterNames::parse(words);
@@ -68,7 +69,8 @@ bool DuplicateBook::strip(const Url& url, Url& rest) {
   if (url.href().find_first_of("?;") == std::string::npos) return false;
   std::string text;
   if (!has_lessons_.load(std::memory_order_relaxed)) {
-    text = without_parameters(url.href(), [&](std::string_view name) { return takes_out(name, [](std::string_view) { return false; }); });
+    text = without_parameters(
+        url.href(), [&](std::string_view name) { return takes_out(name, [](std::string_view) { return false; }); });
   } else {
     const std::string_view site = site_at_front(url.href());
     std::lock_guard lock(mutex_);
@@ -92,11 +94,13 @@ std::vector<UrlNote> DuplicateBook::learn(std::string_view href, std::string_vie
   std::lock_guard lock(mutex_);
   for (ParameterLessons::News& news : lessons_->observe(href, site, words)) {
     if (news.learned) {
-      spdlog::info("{}: the parameter {} changes no page: {} said the same without it, or with another value; links are followed without it",
-                   printable(site), printable(news.name), ParameterLessons::kPagesToLearn);
+      spdlog::info(
+          "{}: the parameter {} changes no page: {} said the same without it, or with another value; links are "
+          "followed without it",
+          printable(site), printable(news.name), ParameterLessons::kPagesToLearn);
     } else {
-      spdlog::info("{}: the parameter {} changes a page after all, {}; links are followed with it again", printable(site),
-                   printable(news.name), printable(href));
+      spdlog::info("{}: the parameter {} changes a page after all, {}; links are followed with it again",
+                   printable(site), printable(news.name), printable(href));
     }
     notes.push_back({fmt::format("{}{}/{}", kParameterNote, site, news.name), news.learned ? "learned" : "matters"});
   }
@@ -121,7 +125,8 @@ DuplicateBook::Copy DuplicateBook::find_copy(const Content& content, std::string
   found->second = word;
   if (!words_ || !content.simhash) return {};
   const auto group = static_cast<std::uint32_t>(fingerprint(site));
-  if (const auto match = words_->find(*content.simhash, group, counts)) return {UrlReason::near_duplicate, id_in(match->value)};
+  if (const auto match = words_->find(*content.simhash, group, counts))
+    return {UrlReason::near_duplicate, id_in(match->value)};
   const auto is_own = [&](std::uint64_t other) { return id_in(other) == content.page.id; };
   // A page that is fetched again and again is there once, as long as it says nearly the same.
   if (!words_->find(*content.simhash, group, is_own)) words_->add(*content.simhash, group, word);
@@ -150,7 +155,8 @@ std::optional<UrlNote> DuplicateBook::watch(std::string_view href, bool is_copy)
   if (!traps_.note(href, is_copy)) return std::nullopt;
   has_traps_.store(true, std::memory_order_relaxed);
   const std::string shape = shape_of(href);
-  spdlog::info("{}: the last {} pages of this shape were copies of others; no more of them are followed", printable(shape), options_.trap_pages);
+  spdlog::info("{}: the last {} pages of this shape were copies of others; no more of them are followed",
+               printable(shape), options_.trap_pages);
   return UrlNote{fmt::format("{}{}", kTrapNote, shape), fmt::format("{} {}", options_.trap_pages, href)};
 }
 
@@ -183,7 +189,8 @@ void DuplicateBook::restore(const UrlNote& note) {
     const std::size_t space = std::min(text.find(' '), text.size());
     std::uint64_t pages = 0;
     std::from_chars(text.data(), text.data() + space, pages);
-    traps_.restore(std::string(name.substr(kTrapNote.size())), pages, std::string(text.substr(std::min(space + 1, text.size()))));
+    traps_.restore(std::string(name.substr(kTrapNote.size())), pages,
+                   std::string(text.substr(std::min(space + 1, text.size()))));
     has_traps_.store(true);
   }
 }

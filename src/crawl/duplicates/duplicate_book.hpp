@@ -1,5 +1,6 @@
 // The shards' common knowledge of pages that are there in several places: which contents were met, which pages are
-// aliases of others, which parameters say nothing, and which URLs are of a trap. Made where DuplicateOptions asks for something.
+// aliases of others, which parameters say nothing, and which URLs are of a trap. Made where DuplicateOptions asks for
+// something.
 #pragma once
 
 #include <atomic>
@@ -24,8 +25,8 @@
 
 namespace argiope {
 
-// Memory:  some 30 bytes for each page whose content is compared, each alias, and each URL that links lost parameters to come to;
-//          for nearly equal pages SimhashIndex, for what is learned ParameterLessons and TrapWatch.
+// Memory:  some 30 bytes for each page whose content is compared, each alias, and each URL that links lost parameters
+//          to come to; for nearly equal pages SimhashIndex, for what is learned ParameterLessons and TrapWatch.
 // Threads: any.
 class DuplicateBook {
  public:
@@ -61,12 +62,13 @@ class DuplicateBook {
     UrlReason reason = UrlReason::none;  // duplicate or near_duplicate; none: it is no copy
     std::int64_t of = 0;
   };
-  // The page of `site` with this content that was met first; else this one is the first from now on. With a depth limit a page
-  // that is farther from a seed does not count: links on this one lead farther.
+  // The page of `site` with this content that was met first; else this one is the first from now on. With a depth limit
+  // a page that is farther from a seed does not count: links on this one lead farther.
   Copy find_copy(const Content& content, std::string_view site);
 
   // --- aliases
-  // The URL `id` names `canonical` as its canonical one. False: that one, or one that it leads to, names `id`; then it is no alias.
+  // The URL `id` names `canonical` as its canonical one. False: that one, or one that it leads to, names `id`; then it
+  // is no alias.
   bool add_alias(std::int64_t id, std::int64_t canonical);
 
   // --- traps

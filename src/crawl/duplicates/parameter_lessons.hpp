@@ -1,4 +1,5 @@
-// Which parameters of a site's URLs never change what a page says: learned from pages whose URLs differ in nothing else.
+// Which parameters of a site's URLs never change what a page says: learned from pages whose URLs differ in nothing
+// else.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -12,8 +13,8 @@
 
 namespace argiope {
 
-// A parameter is learned when kPagesToLearn pages were met under two URLs that differ in it alone, by its value or by whether it
-// is there, and said the same words each time. One page that says something else ends that for good.
+// A parameter is learned when kPagesToLearn pages were met under two URLs that differ in it alone, by its value or by
+// whether it is there, and said the same words each time. One page that says something else ends that for good.
 //
 // The memory of pages is bounded: where there are many, the oldest are forgotten, and less is learned.
 //

@@ -6,7 +6,8 @@
 
 namespace argiope {
 
-SimhashIndex::SimhashIndex(unsigned most_distance) : most_(static_cast<int>(most_distance)), blocks_(most_distance + 1) {
+SimhashIndex::SimhashIndex(unsigned most_distance)
+    : most_(static_cast<int>(most_distance)), blocks_(most_distance + 1) {
   if (most_distance > kMostDistance) throw std::invalid_argument("simhashes are compared by at most 7 bits");
   for (unsigned block = 0; block < blocks_; ++block) heads_[block].assign(kSlots, kNone);
 }

@@ -1,6 +1,6 @@
-// Which of many simhashes differ in few bits from one: two that differ in at most k bits are equal in one of k + 1 blocks, so those
-// with an equal block are looked at (Manku, Jain and Das Sarma 2007, "Detecting near-duplicates for web crawling", with as
-// many tables as blocks).
+// Which of many simhashes differ in few bits from one: two that differ in at most k bits are equal in one of k + 1
+// blocks, so those with an equal block are looked at (Manku, Jain and Das Sarma 2007, "Detecting near-duplicates for
+// web crawling", with as many tables as blocks).
 #pragma once
 
 #include <array>
@@ -33,7 +33,8 @@ class SimhashIndex {
   std::optional<Match> find(std::uint64_t hash, std::uint32_t group, Accepts&& accepts) const {
     std::optional<Match> best;
     for (unsigned block = 0; block < blocks_; ++block) {
-      for (std::uint32_t at = heads_[block][slot(hash, block)]; at != kNone; at = next_[std::size_t{at} * blocks_ + block]) {
+      for (std::uint32_t at = heads_[block][slot(hash, block)]; at != kNone;
+           at = next_[std::size_t{at} * blocks_ + block]) {
         const Entry& entry = entries_[at];
         const int distance = __builtin_popcountll(entry.hash ^ hash);
         if (distance > most_ || entry.group != group) continue;

@@ -41,7 +41,9 @@ std::string shape_of(std::string_view href) {
     if (segments.size() < kMostSegmentsOfShape) segments.push_back(std::move(segment));
   }
   std::vector<std::string> names;
-  for_each_parameter(href.substr(end), [&](std::size_t, std::size_t, std::string_view name) { append_without_numbers(names.emplace_back(), name); });
+  for_each_parameter(href.substr(end), [&](std::size_t, std::size_t, std::string_view name) {
+    append_without_numbers(names.emplace_back(), name);
+  });
   std::ranges::sort(names);
   const auto repeated = std::ranges::unique(names);
   names.erase(repeated.begin(), repeated.end());
@@ -61,7 +63,9 @@ bool TrapWatch::note(std::string_view href, bool is_copy) {
   return true;
 }
 
-bool TrapWatch::is_trap(std::string_view href) const { return !is_empty() && traps_.contains(fingerprint(shape_of(href))); }
+bool TrapWatch::is_trap(std::string_view href) const {
+  return !is_empty() && traps_.contains(fingerprint(shape_of(href)));
+}
 
 bool TrapWatch::leave_out(std::string_view href) {
   if (is_empty()) return false;

@@ -15,8 +15,8 @@ namespace argiope {
 // parameters, sorted and each once. "http://h/a/2026-05/a/7?y=1&x=2&y=3" is of the shape "http://h/a/#-#/#?x&y".
 std::string shape_of(std::string_view href);
 
-// Counts, for each shape, how many of its pages in a row were copies of pages met before. When it is `most`, the shape is a trap
-// from then on.
+// Counts, for each shape, how many of its pages in a row were copies of pages met before. When it is `most`, the shape
+// is a trap from then on.
 //
 // Memory:  some 30 bytes a shape, at most kMostShapes of them; others are never traps.
 // Threads: one at a time.

@@ -101,7 +101,8 @@ bool may_be_torn_csv(std::string_view front) {
 
 }  // namespace
 
-// --- records -------------------------------------------------------------------------------------------------------------
+// --- records
+// -------------------------------------------------------------------------------------------------------------
 
 RecordWriter::RecordWriter(const Extractor& extractor, bool as_csv)
     : extractor_(extractor), as_csv_(as_csv), names_rule_(extractor.rules() > 1) {
@@ -145,7 +146,8 @@ void RecordWriter::append_csv(std::string& out, const ExtractedPage& page, std::
   out += "\r\n";
 }
 
-// --- the file ------------------------------------------------------------------------------------------------------------
+// --- the file
+// ------------------------------------------------------------------------------------------------------------
 
 ExtractionOutput::ExtractionOutput(std::string path) : path_(std::move(path)) {}
 
@@ -177,7 +179,8 @@ std::unexpected<Error> ExtractionOutput::trouble(std::string_view what) const {
 }
 
 std::unexpected<Error> ExtractionOutput::not_ours(std::string_view why) const {
-  return fail(Errc::wrong_format, fmt::format("{} is there, and {}; name another file, or move it away", printable(path_), why));
+  return fail(Errc::wrong_format,
+              fmt::format("{} is there, and {}; name another file, or move it away", printable(path_), why));
 }
 
 Result<std::unique_ptr<ExtractionOutput>> ExtractionOutput::open(const std::string& path, const RecordWriter& writer) {
@@ -224,8 +227,8 @@ Result<void> ExtractionOutput::check(const RecordWriter& writer) {
   return writer.is_csv() ? check_csv(writer) : check_jsonl();
 }
 
-// A mark that no record is before is known by the file alone; any other by what is before it, too, as files are copied and
-// moved with their databases.
+// A mark that no record is before is known by the file alone; any other by what is before it, too, as files are copied
+// and moved with their databases.
 std::optional<OutputMark> ExtractionOutput::find_mark(std::span<const OutputMark> marks) const {
   std::optional<OutputMark> found;
   bool failed = false;
@@ -322,7 +325,8 @@ bool ExtractionOutput::note_hole_in_front(std::string_view front, std::string_vi
   return true;
 }
 
-// From the end to the front, line by line. Behind the last line break is a torn line, or one that has lost its end alone.
+// From the end to the front, line by line. Behind the last line break is a torn line, or one that has lost its end
+// alone.
 Result<void> ExtractionOutput::check_jsonl() {
   bool failed = false;
   const std::string front = read_at(0, std::min<std::uint64_t>(size_, kJsonFront.size()), failed);
@@ -368,7 +372,8 @@ Result<void> ExtractionOutput::check_torn_json(std::string_view line, std::uint6
   const std::size_t quote = line.starts_with(kJsonFront) ? line.find('"', kJsonFront.size()) : line.size();
   const std::string_view rest = line.substr(std::min(quote, line.size()));
   const bool may_be_ours = kJsonFront.starts_with(line) || line.starts_with(kJsonFront);
-  if (!may_be_ours || !(rest.starts_with(kJsonTime) || kJsonTime.starts_with(rest))) return not_ours("its last line is no record of a crawl");
+  if (!may_be_ours || !(rest.starts_with(kJsonTime) || kJsonTime.starts_with(rest)))
+    return not_ours("its last line is no record of a crawl");
   end_ = begin;
   return {};
 }
@@ -393,8 +398,8 @@ Result<void> ExtractionOutput::note_json(std::string_view line, std::uint64_t be
   return {};
 }
 
-// From the front to the end: nobody can tell from the end whether a line break is within quotes. Where the last records begin is
-// kept in a ring.
+// From the front to the end: nobody can tell from the end whether a line break is within quotes. Where the last records
+// begin is kept in a ring.
 Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
   bool failed = false;
   const std::string& header = writer.header();
@@ -414,7 +419,8 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
   constexpr std::string_view kTold("\"\n\0", 3);
   starts[0] = end;
   for (std::uint64_t at = end; at < size_ && !failed;) {
-    const std::string block = read_at(at, static_cast<std::size_t>(std::min<std::uint64_t>(size_ - at, kBlockBytes)), failed);
+    const std::string block =
+        read_at(at, static_cast<std::size_t>(std::min<std::uint64_t>(size_ - at, kBlockBytes)), failed);
     for (std::size_t i = block.find_first_of(kTold); i != std::string::npos; i = block.find_first_of(kTold, i + 1)) {
       if (block[i] == '"') {
         quoted = !quoted;
@@ -444,7 +450,8 @@ Result<void> ExtractionOutput::check_csv(const RecordWriter& writer) {
     const std::uint64_t begin = starts[(records - 1 - i) % kMostLastPages];
     if (begin >= damage_) continue;
     // The first two cells are at the front, and an URL has at most 64 KiB.
-    const std::uint64_t size = std::min<std::uint64_t>(starts[(records - i) % kMostLastPages] - begin, 2 * 64 * 1024 + 100);
+    const std::uint64_t size =
+        std::min<std::uint64_t>(starts[(records - i) % kMostLastPages] - begin, 2 * 64 * 1024 + 100);
     const std::string bytes = read_at(begin, static_cast<std::size_t>(size), failed);
     std::string_view record = bytes;
     const std::string url = take_csv_cell(record);
@@ -473,8 +480,9 @@ Result<void> ExtractionOutput::write_locked(std::string_view bytes) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
     if (!is_file_ && !wait_for_reader()) {
-      failed_ = Error{Errc::cancelled, fmt::format("writing to {}: nobody reads it; the pages of the records that are left are not done",
-                                                   path_ == "-" ? "standard output" : printable(path_))};
+      failed_ = Error{Errc::cancelled,
+                      fmt::format("writing to {}: nobody reads it; the pages of the records that are left are not done",
+                                  path_ == "-" ? "standard output" : printable(path_))};
       return std::unexpected(*failed_);
     }
     // A pipe that takes some takes so much at least.

@@ -53,9 +53,9 @@ using DonePages = std::unordered_map<std::string, std::int64_t>;
 inline constexpr std::int64_t kNotDone =
     std::numeric_limits<std::int64_t>::min();  // it waits, waits again, or was given up
 
-// A page is what a run writes whole or not at all. While the file is written, notes in the database say how far it has whole
-// pages (mark()). After a crash what is behind is cut off, and its pages, which the database cannot have as done, are
-// fetched again:
+// A page is what a run writes whole or not at all. While the file is written, notes in the database say how far it has
+// whole pages (mark()). After a crash what is behind is cut off, and its pages, which the database cannot have as done,
+// are fetched again:
 //
 //   │ pages that are done, and some that are not │ whole pages, half a page, holes of a power cut │
 //   0                                           mark                                             end
@@ -83,12 +83,12 @@ class ExtractionOutput {
 
   // The one among `marks` that is of this file and ends last in it.
   std::optional<OutputMark> find_mark(std::span<const OutputMark> marks) const;
-  // Nothing else speaks against the file: cuts off what may be torn, and writes the header where there is none. Returns the
-  // pages whose records are there, whole, and which the database does not know as done.
+  // Nothing else speaks against the file: cuts off what may be torn, and writes the header where there is none. Returns
+  // the pages whose records are there, whole, and which the database does not know as done.
   // Errors: wrong_format, and nothing is changed; io, disk_full.
   Result<std::unordered_set<std::string>> go_on(const std::optional<OutputMark>& mark, const DonePages& done);
-  // Appends the records of whole pages in one piece. After a failure nothing more is written. Without go_on() a line that is
-  // torn is cut off first, and nothing else. Any thread.
+  // Appends the records of whole pages in one piece. After a failure nothing more is written. Without go_on() a line
+  // that is torn is cut off first, and nothing else. Any thread.
   Result<void> write(std::string_view records);
   // Output to a pipe or a device waits for its reader no longer than so from now on; then writing fails. Any thread.
   void give_up(Duration after) noexcept;

@@ -33,17 +33,30 @@ constexpr std::size_t kMostFieldNameBytes = 200;
 // Members and entries that all pointers together look at on one page.
 constexpr std::size_t kMostPointerSteps = 50'000'000;
 
-constexpr std::string_view kTypeNames[] = {"text",   "lines",   "raw",     "html", "inner_html", "number",
+constexpr std::string_view kTypeNames[] = {"text",    "lines",   "raw",  "html", "inner_html", "number",
                                            "integer", "boolean", "date", "url",  "json"};
 
 // Where a value comes from.
 enum class SourceKind : std::uint8_t { selector, pattern, meta, linked_data, json, readable, page };
 
 enum class PagePart : std::uint8_t {
-  url, status, depth, content_type, size, fetched_at, title, canonical, language, description, headings, text, html
+  url,
+  status,
+  depth,
+  content_type,
+  size,
+  fetched_at,
+  title,
+  canonical,
+  language,
+  description,
+  headings,
+  text,
+  html
 };
-constexpr std::string_view kPageParts[] = {"url",   "status",    "depth",    "content_type", "size",     "fetched_at", "title",
-                                           "canonical", "language", "description", "headings", "text", "html"};
+constexpr std::string_view kPageParts[] = {"url",        "status", "depth",     "content_type", "size",
+                                           "fetched_at", "title",  "canonical", "language",     "description",
+                                           "headings",   "text",   "html"};
 enum class ReadablePart : std::uint8_t { text, html, title, author, date, excerpt };
 constexpr std::string_view kReadableParts[] = {"text", "html", "title", "author", "date", "excerpt"};
 
@@ -91,14 +104,16 @@ std::string listed(const std::string_view (&names)[N]) {
   return list;
 }
 
-// --- compiling -----------------------------------------------------------------------------------------------------------
+// --- compiling
+// -----------------------------------------------------------------------------------------------------------
 
 Result<std::shared_ptr<const RE2>> compile_pattern(std::string_view text) {
   RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(16 << 20);
   auto pattern = std::make_shared<const RE2>(text, options);
-  if (!pattern->ok()) return fail(Errc::invalid_input, fmt::format("re {}: {}", in_quotes(text), printable(pattern->error())));
+  if (!pattern->ok())
+    return fail(Errc::invalid_input, fmt::format("re {}: {}", in_quotes(text), printable(pattern->error())));
   return pattern;
 }
 
@@ -151,8 +166,10 @@ Result<FieldSource> compile_source(std::string_view notation) {
     if (!part) return unknown(listed(kPageParts));
     source.part = *part;
   } else {
-    return fail(Errc::invalid_input,
-                fmt::format("{}: begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, json:, readable: or page:", in_quotes(notation)));
+    return fail(
+        Errc::invalid_input,
+        fmt::format("{}: begin it with css:, xpath:, re:, meta:, og:, twitter:, jsonld:, json:, readable: or page:",
+                    in_quotes(notation)));
   }
   return source;
 }
@@ -173,7 +190,9 @@ bool is_known_without_tree(const FieldSource& source) {
 }
 
 // Whether a source finds anything in a page that is JSON.
-bool is_found_in_json(const FieldSource& source) { return source.kind == SourceKind::pattern || is_known_without_tree(source); }
+bool is_found_in_json(const FieldSource& source) {
+  return source.kind == SourceKind::pattern || is_known_without_tree(source);
+}
 
 bool has_tree(std::string_view content_type, std::string_view body) {
   if (is_html_page(content_type, body)) return true;
@@ -195,7 +214,8 @@ bool is_json_body(std::string_view content_type, std::string_view body) {
   return first != std::string_view::npos && (body[first] == '{' || body[first] == '[');
 }
 
-// --- one value -----------------------------------------------------------------------------------------------------------
+// --- one value
+// -----------------------------------------------------------------------------------------------------------
 
 // The find of a source that is no selector, before the field says what it wants of it.
 struct FoundPiece {
@@ -220,7 +240,8 @@ std::optional<std::string_view> machine_value(const Match& match, FieldType type
 std::string text_of_match(const Match& match, const FieldRule& rule) {
   if (!rule.attribute.empty()) return std::string(match.attribute(rule.attribute).value_or(std::string_view{}));
   if (match.kind() == Match::Kind::element) {
-    if (const auto value = machine_value(match, rule.type); value && rule.type != FieldType::html) return std::string(*value);
+    if (const auto value = machine_value(match, rule.type); value && rule.type != FieldType::html)
+      return std::string(*value);
   }
   switch (rule.type) {
     case FieldType::lines: return match.lines();
@@ -249,7 +270,8 @@ Result<FieldValue> convert(std::string text, const FieldRule& rule, const Url& b
       const bool whole = rule.type == FieldType::integer;
       auto number = whole ? integer_in(text, rule.decimal) : number_in(text, rule.decimal);
       // A price in the other notation: the text is well, and the rule is not.
-      if (!number && !number_in(text, rule.decimal) && number_in(text)) return wrong(fmt::format("no number whose decimal sign is \"{}\"", rule.decimal));
+      if (!number && !number_in(text, rule.decimal) && number_in(text))
+        return wrong(fmt::format("no number whose decimal sign is \"{}\"", rule.decimal));
       if (!number) return wrong(whole ? "there is no whole number in it" : "there is no number in it");
       return FieldValue{Kind::number, std::move(*number), {}};
     }
@@ -294,7 +316,8 @@ std::string headings_json(const Document& document) {
   return out;
 }
 
-// --- one page ------------------------------------------------------------------------------------------------------------
+// --- one page
+// ------------------------------------------------------------------------------------------------------------
 
 // Applies a rule to a page. Data that several fields may ask for are found once.
 class PageExtraction {
@@ -335,12 +358,14 @@ class PageExtraction {
   Result<void> read_json() {
     constexpr std::size_t kMost = DocumentLimits{}.most_bytes;
     if (page_.body.size() > kMost) {
-      return fail(Errc::too_large, fmt::format("a page of {} bytes: at most {} are read as JSON", page_.body.size(), kMost));
+      return fail(Errc::too_large,
+                  fmt::format("a page of {} bytes: at most {} are read as JSON", page_.body.size(), kMost));
     }
     // JSON is in UTF-8 (RFC 8259, 8.1), whatever its type says; what is not may still be what that says.
     json_text_ = page_.body;
     if (json_text_.starts_with(kUtf8Mark)) json_text_.remove_prefix(kUtf8Mark.size());
-    if (!is_utf8(json_text_)) json_text_ = page_in_utf8(page_.body, detect_charset(page_.body, page_.content_type), transcoded_);
+    if (!is_utf8(json_text_))
+      json_text_ = page_in_utf8(page_.body, detect_charset(page_.body, page_.content_type), transcoded_);
     auto json = parse_lenient_json(json_text_);
     if (!json) return std::unexpected(std::move(json.error()));
     json_.emplace(std::move(*json));
@@ -370,7 +395,8 @@ class PageExtraction {
   }
   bool wants_more() const noexcept { return out_.records.size() < Extractor::kMostRecords && !too_long_; }
   void follow(const JsonPointer& pointer, const JsonValue& from, const std::function<bool(const JsonValue&)>& visit) {
-    if (!pointer.find(from, steps_left_, visit)) too_long_ = Error{Errc::too_large, "json: the pointers take too long on this page"};
+    if (!pointer.find(from, steps_left_, visit))
+      too_long_ = Error{Errc::too_large, "json: the pointers take too long on this page"};
   }
 
   void add_record(const Within& within) {
@@ -464,7 +490,8 @@ class PageExtraction {
     const FieldRule& rule = field.rule;
     if (piece.value && !field.re) return std::move(piece.value);
     if (piece.is_json && !field.re && stays_json(rule.type)) {
-      if (piece.text.size() <= Extractor::kMostValueBytes) return FieldValue{FieldValue::Kind::json, std::move(piece.text), {}};
+      if (piece.text.size() <= Extractor::kMostValueBytes)
+        return FieldValue{FieldValue::Kind::json, std::move(piece.text), {}};
       out_.troubles.push_back({field.column, fmt::format("JSON of {} bytes is too long", piece.text.size())});
       return std::nullopt;
     }
@@ -487,7 +514,8 @@ class PageExtraction {
     } else if (trimmed.size() < text.size() && !keeps_space(rule.type)) {
       text = std::string(trimmed);
     }
-    if (text.size() > Extractor::kMostValueBytes) text.resize(cut_between_characters(text, Extractor::kMostValueBytes).size());
+    if (text.size() > Extractor::kMostValueBytes)
+      text.resize(cut_between_characters(text, Extractor::kMostValueBytes).size());
     auto value = convert(std::move(text), rule, base_);
     if (value) return std::move(*value);
     out_.troubles.push_back({field.column, std::move(value.error().message)});
@@ -512,7 +540,8 @@ class PageExtraction {
       case SourceKind::linked_data: return find_linked(source.path);
       case SourceKind::json: return find_json(source.pointer, rule, within.json);
       case SourceKind::readable:
-        if (source.readable == ReadablePart::text || source.readable == ReadablePart::html) return lines_of(part_of_article(source.readable));
+        if (source.readable == ReadablePart::text || source.readable == ReadablePart::html)
+          return lines_of(part_of_article(source.readable));
         return pieces({part_of_article(source.readable)});
       case SourceKind::page:
         if (source.part == PagePart::text || source.part == PagePart::html) return lines_of(part_of_page(source.part));
@@ -536,7 +565,8 @@ class PageExtraction {
     const std::string_view text = document_ ? std::string_view(document_->text()) : json_text_;
     const int group = pattern.NumberOfCapturingGroups() > 0 ? 1 : 0;
     re2::StringPiece parts[2];
-    for (std::size_t at = 0; at <= text.size() && pattern.Match(text, at, text.size(), RE2::UNANCHORED, parts, group + 1);) {
+    for (std::size_t at = 0;
+         at <= text.size() && pattern.Match(text, at, text.size(), RE2::UNANCHORED, parts, group + 1);) {
       if (parts[group].data() != nullptr) found.push_back({std::string(parts[group]), false});
       if (!rule.all || found.size() >= Extractor::kMostValues) break;
       const auto end = static_cast<std::size_t>(parts[0].data() + parts[0].size() - text.data());
@@ -654,9 +684,12 @@ std::string_view to_string(FieldType type) noexcept { return kTypeNames[static_c
 std::optional<FieldType> field_type_named(std::string_view name) noexcept { return among<FieldType>(name, kTypeNames); }
 
 Result<FieldRule> parse_field(std::string_view text) {
-  const auto wrong = [&](std::string_view why) { return fail(Errc::invalid_input, fmt::format("{}: {}", in_quotes(text), why)); };
+  const auto wrong = [&](std::string_view why) {
+    return fail(Errc::invalid_input, fmt::format("{}: {}", in_quotes(text), why));
+  };
   const std::size_t sign = text.find('=');
-  if (sign == std::string_view::npos || sign == 0) return wrong("write it as NAME=css:SELECTOR, NAME:TYPE=… or NAME[]=…");
+  if (sign == std::string_view::npos || sign == 0)
+    return wrong("write it as NAME=css:SELECTOR, NAME:TYPE=… or NAME[]=…");
   FieldRule rule;
   std::string_view name = text.substr(0, sign);
   if (name.ends_with("[]")) {
@@ -674,7 +707,8 @@ Result<FieldRule> parse_field(std::string_view text) {
   return rule;
 }
 
-// --- Extractor -----------------------------------------------------------------------------------------------------------
+// --- Extractor
+// -----------------------------------------------------------------------------------------------------------
 
 struct Extractor::Compiled {
   std::vector<CompiledRule> rules;
@@ -689,7 +723,8 @@ struct Extractor::Compiled {
   Result<CompiledField> compile(const FieldRule& rule);
   Result<CompiledRule> compile(const ExtractionRule& rule, std::size_t place);
   const CompiledRule* rule_of(std::string_view href) const {
-    const auto found = std::ranges::find_if(rules, [&](const CompiledRule& rule) { return !rule.match || rule.match->match(href); });
+    const auto found =
+        std::ranges::find_if(rules, [&](const CompiledRule& rule) { return !rule.match || rule.match->match(href); });
     return found == rules.end() ? nullptr : &*found;
   }
 };
@@ -702,13 +737,15 @@ Result<CompiledField> Extractor::Compiled::compile(const FieldRule& rule) {
   if (rule.name == "url" || rule.name == "fetched_at" || rule.name == "rule") {
     return wrong("every record has a member of this name; call the field something else");
   }
-  if (rule.sources.empty()) return wrong("where does it come from? Give css, xpath, re, meta, og, twitter, jsonld, json, readable or page");
+  if (rule.sources.empty())
+    return wrong("where does it come from? Give css, xpath, re, meta, og, twitter, jsonld, json, readable or page");
   CompiledField field;
   field.rule = rule;
   for (const std::string& notation : rule.sources) {
     auto source = compile_source(notation);
     if (!source) return std::unexpected(std::move(source.error()));
-    if (!rule.attribute.empty() && source->kind != SourceKind::selector) return wrong("attribute is for css and xpath alone");
+    if (!rule.attribute.empty() && source->kind != SourceKind::selector)
+      return wrong("attribute is for css and xpath alone");
     field.sources.push_back(std::move(*source));
   }
   if (!rule.re.empty()) {
@@ -756,15 +793,17 @@ Result<CompiledRule> Extractor::Compiled::compile(const ExtractionRule& rule, st
   }
   for (const FieldRule& field_rule : rule.fields) {
     const auto same = [&](const CompiledField& other) { return other.rule.name == field_rule.name; };
-    if (std::ranges::any_of(compiled.fields, same)) return in_rule(field_rule.name, {Errc::invalid_input, "it is there twice"});
+    if (std::ranges::any_of(compiled.fields, same))
+      return in_rule(field_rule.name, {Errc::invalid_input, "it is there twice"});
     auto field = compile(field_rule);
     if (!field) return in_rule(field_rule.name, field.error());
     for (std::size_t i = 0; i < field->sources.size(); ++i) {
       const FieldSource& source = field->sources[i];
       if (compiled.each_json ? !is_found_in_json(source) : compiled.each && source.kind == SourceKind::json) {
-        return in_rule(field_rule.name, {Errc::invalid_input, fmt::format("{}: there is no such thing within each record, which is {}",
-                                                                          in_quotes(field_rule.sources[i]),
-                                                                          compiled.each_json ? "JSON" : "an element of a page")});
+        return in_rule(field_rule.name,
+                       {Errc::invalid_input, fmt::format("{}: there is no such thing within each record, which is {}",
+                                                         in_quotes(field_rule.sources[i]),
+                                                         compiled.each_json ? "JSON" : "an element of a page")});
       }
       compiled.reads_json = compiled.reads_json || source.kind == SourceKind::json;
     }
@@ -792,7 +831,8 @@ const std::vector<std::string>& Extractor::columns() const noexcept { return com
 const std::string& Extractor::rule_name(std::size_t rule) const noexcept { return compiled_->rules[rule].name; }
 std::size_t Extractor::rules() const noexcept { return compiled_->rules.size(); }
 bool Extractor::has_field(std::size_t rule, std::size_t column) const noexcept {
-  return std::ranges::any_of(compiled_->rules[rule].fields, [&](const CompiledField& field) { return field.column == column; });
+  return std::ranges::any_of(compiled_->rules[rule].fields,
+                             [&](const CompiledField& field) { return field.column == column; });
 }
 bool Extractor::matches(std::string_view href) const { return compiled_->rule_of(href) != nullptr; }
 bool Extractor::reads(std::string_view href, std::string_view content_type, std::string_view body) const {

@@ -1,4 +1,5 @@
-// The extraction's side of a crawl: shards put copies of pages into a queue, threads read them and append what they find to one file.
+// The extraction's side of a crawl: shards put copies of pages into a queue, threads read them and append what they
+// find to one file.
 #include "argiope/crawl/extraction_sink.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +61,8 @@ std::string text_of(const ExtractionRules& rules) {
       add(to_string(field.type));
       add(field.attribute);
       add(field.re);
-      add(fmt::format("{}{}{}", field.all ? 'a' : '-', field.required ? 'r' : '-', field.decimal == '\0' ? '-' : field.decimal));
+      add(fmt::format("{}{}{}", field.all ? 'a' : '-', field.required ? 'r' : '-',
+                      field.decimal == '\0' ? '-' : field.decimal));
       add(field.fallback ? "=" + *field.fallback : "");
       add(!field.day_first ? "" : *field.day_first ? "day" : "month");
     }
@@ -155,8 +157,8 @@ class ExtractionSink::Impl {
   std::mutex mutex_;
   std::condition_variable wake_, progressed_;
   std::deque<QueuedPage> queue_;
-  std::uint64_t taken_ = 0;             // pages that have come; each has the number of those before it
-  std::vector<std::uint64_t> reading_;  // by thread, the number of the page it reads
+  std::uint64_t taken_ = 0;                // pages that have come; each has the number of those before it
+  std::vector<std::uint64_t> reading_;     // by thread, the number of the page it reads
   std::uint64_t least_wanted_ = kNothing;  // of those who wait in keep()
   std::atomic<std::size_t> backlog_{0};
   std::optional<Error> failure_;
@@ -168,7 +170,8 @@ class ExtractionSink::Impl {
   std::vector<std::thread> threads_;
 };
 
-// --- what comes ----------------------------------------------------------------------------------------------------------
+// --- what comes
+// ----------------------------------------------------------------------------------------------------------
 
 bool ExtractionSink::Impl::concerns_us(const Exchange& exchange) const {
   const HttpResponse& response = exchange.page();
@@ -263,15 +266,16 @@ Result<void> ExtractionSink::Impl::expect_file_of_crawl(UrlStore& store) const {
   auto first = store.get(1);
   if (!first) return std::unexpected(std::move(first.error()));
   if (!*first || in_milliseconds((*first)->ctime) > output_->last_fetch()) {
-    return fail(Errc::wrong_format,
-                fmt::format("{} is there, and of an earlier crawl than the database; name another file, or move it away",
-                            printable(output_->path())));
+    return fail(
+        Errc::wrong_format,
+        fmt::format("{} is there, and of an earlier crawl than the database; name another file, or move it away",
+                    printable(output_->path())));
   }
   return {};
 }
 
-// A page whose outcome is stored was settled after it was asked for, so its time there is not before that of its records. One that
-// waits again has a time, too: that of an answer after which it is asked again.
+// A page whose outcome is stored was settled after it was asked for, so its time there is not before that of its
+// records. One that waits again has a time, too: that of an answer after which it is asked again.
 Result<DonePages> ExtractionSink::Impl::read_states(UrlStore& store) const {
   DonePages done;
   std::unordered_set<std::string_view> unseen;
@@ -287,7 +291,8 @@ Result<DonePages> ExtractionSink::Impl::read_states(UrlStore& store) const {
   return done;
 }
 
-// --- threads -------------------------------------------------------------------------------------------------------------
+// --- threads
+// -------------------------------------------------------------------------------------------------------------
 
 void ExtractionSink::Impl::work(std::size_t thread) {
   std::vector<QueuedPage> pages;
@@ -368,7 +373,8 @@ void ExtractionSink::Impl::note_refused(const ExtractedPage& page, const Error& 
   told_.refused_example = fmt::format("{} ({})", why.message.substr(0, kMostExampleBytes), page.url.href());
 }
 
-// --- the sink ------------------------------------------------------------------------------------------------------------
+// --- the sink
+// ------------------------------------------------------------------------------------------------------------
 
 ExtractionSink::ExtractionSink(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ExtractionSink::~ExtractionSink() = default;

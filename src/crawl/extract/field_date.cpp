@@ -22,8 +22,9 @@ namespace {
 constexpr std::size_t kMostDateBytes = 100;
 constexpr std::string_view kMinusSign = "−";
 
-// The months, in lower case: English, German, the Romance and Nordic languages, Dutch; Russian, Ukrainian, Polish, Czech, Slovak,
-// Finnish, Turkish, Hungarian, Greek, Arabic. Of "listopada", which is October in Croatia and November in Poland, nothing is known.
+// The months, in lower case: English, German, the Romance and Nordic languages, Dutch; Russian, Ukrainian, Polish,
+// Czech, Slovak, Finnish, Turkish, Hungarian, Greek, Arabic. Of "listopada", which is October in Croatia and November
+// in Poland, nothing is known.
 constexpr std::string_view kMonthNames[] = {
     "january januar jänner janvier enero gennaio janeiro januari jan jän janv ene gen января январь янв "
     "січня січень stycznia styczeń ledna leden januára január tammikuuta tammikuu ocak oca ιανουαρίου "
@@ -56,40 +57,92 @@ constexpr std::string_view kMonthNames[] = {
     "δεκέμβριος decembrie ديسمبر",
 };
 // Words that may stand beside the parts of a date and say nothing of it.
-constexpr std::string_view kFillers[] = {
-    "t",  "at", "on",  "of", "the", "um", "uhr", "am", "den", "der", "le", "du", "à",   "de",    "del", "el", "a", "las",
-    "il", "alle", "ore", "om", "op", "st", "nd", "rd", "th", "er", "h", "o", "às", "feira", "kl", "klo", "г", "года", "р",
-    "published", "posted", "updated", "modified", "created", "last", "date", "datum", "stand", "veröffentlicht",
-    "aktualisiert", "publié", "publicado", "pubblicato"};
+constexpr std::string_view kFillers[] = {"t",
+                                         "at",
+                                         "on",
+                                         "of",
+                                         "the",
+                                         "um",
+                                         "uhr",
+                                         "am",
+                                         "den",
+                                         "der",
+                                         "le",
+                                         "du",
+                                         "à",
+                                         "de",
+                                         "del",
+                                         "el",
+                                         "a",
+                                         "las",
+                                         "il",
+                                         "alle",
+                                         "ore",
+                                         "om",
+                                         "op",
+                                         "st",
+                                         "nd",
+                                         "rd",
+                                         "th",
+                                         "er",
+                                         "h",
+                                         "o",
+                                         "às",
+                                         "feira",
+                                         "kl",
+                                         "klo",
+                                         "г",
+                                         "года",
+                                         "р",
+                                         "published",
+                                         "posted",
+                                         "updated",
+                                         "modified",
+                                         "created",
+                                         "last",
+                                         "date",
+                                         "datum",
+                                         "stand",
+                                         "veröffentlicht",
+                                         "aktualisiert",
+                                         "publié",
+                                         "publicado",
+                                         "pubblicato"};
 constexpr std::string_view kWeekdays[] = {
-    "mon", "tue", "wed", "thu", "fri", "sat", "sun", "mo", "di", "mi", "do", "fr", "sa", "so", "dienstag", "mittwoch",
-    "freitag", "sonntag", "sonnabend", "lun", "mar", "mer", "jeu", "ven", "sam", "dim", "mié", "jue", "vie", "sáb",
-    "dom", "gio", "sab", "seg", "ter", "qua", "qui", "sex", "maa", "din", "woe", "don", "vri", "zat", "zon", "mandag",
-    "måndag", "tisdag", "tirsdag", "onsdag", "torsdag", "fredag", "lördag", "lørdag", "söndag", "søndag",
-    "понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье", "пн", "вт", "ср", "чт", "пт",
-    "сб", "вс", "нд", "poniedziałek", "wtorek", "środa", "czwartek", "piątek", "sobota", "niedziela", "pondělí", "úterý",
-    "středa", "čtvrtek", "pátek", "neděle", "tiistai", "keskiviikko", "torstai", "perjantai", "lauantai", "sunnuntai",
-    "pazartesi", "salı", "çarşamba", "perşembe", "cuma", "cumartesi", "pazar"};
+    "mon",         "tue",       "wed",       "thu",     "fri",      "sat",         "sun",         "mo",
+    "di",          "mi",        "do",        "fr",      "sa",       "so",          "dienstag",    "mittwoch",
+    "freitag",     "sonntag",   "sonnabend", "lun",     "mar",      "mer",         "jeu",         "ven",
+    "sam",         "dim",       "mié",       "jue",     "vie",      "sáb",         "dom",         "gio",
+    "sab",         "seg",       "ter",       "qua",     "qui",      "sex",         "maa",         "din",
+    "woe",         "don",       "vri",       "zat",     "zon",      "mandag",      "måndag",      "tisdag",
+    "tirsdag",     "onsdag",    "torsdag",   "fredag",  "lördag",   "lørdag",      "söndag",      "søndag",
+    "понедельник", "вторник",   "среда",     "четверг", "пятница",  "суббота",     "воскресенье", "пн",
+    "вт",          "ср",        "чт",        "пт",      "сб",       "вс",          "нд",          "poniedziałek",
+    "wtorek",      "środa",     "czwartek",  "piątek",  "sobota",   "niedziela",   "pondělí",     "úterý",
+    "středa",      "čtvrtek",   "pátek",     "neděle",  "tiistai",  "keskiviikko", "torstai",     "perjantai",
+    "lauantai",    "sunnuntai", "pazartesi", "salı",    "çarşamba", "perşembe",    "cuma",        "cumartesi",
+    "pazar"};
 
 struct NamedZone {
   std::string_view name;
   int minutes;
 };
 // RFC 2822, 4.3, and the European ones.
-constexpr NamedZone kZones[] = {{"z", 0},      {"ut", 0},     {"utc", 0},    {"gmt", 0},   {"est", -300}, {"edt", -240},
-                                {"cst", -360}, {"cdt", -300}, {"mst", -420}, {"mdt", -360}, {"pst", -480}, {"pdt", -420},
-                                {"wet", 0},    {"west", 60},  {"cet", 60},   {"cest", 120}, {"mez", 60},   {"mesz", 120},
-                                {"eet", 120},  {"eest", 180}, {"msk", 180},  {"jst", 540},  {"kst", 540},  {"bst", 60},
-                                {"hkt", 480},  {"sgt", 480},  {"wib", 420},  {"sast", 120}, {"brt", -180}, {"akst", -540},
-                                {"akdt", -480}, {"hst", -600}, {"aest", 600}, {"aedt", 660}, {"nzst", 720}, {"nzdt", 780}};
+constexpr NamedZone kZones[] = {
+    {"z", 0},       {"ut", 0},     {"utc", 0},    {"gmt", 0},    {"est", -300}, {"edt", -240},
+    {"cst", -360},  {"cdt", -300}, {"mst", -420}, {"mdt", -360}, {"pst", -480}, {"pdt", -420},
+    {"wet", 0},     {"west", 60},  {"cet", 60},   {"cest", 120}, {"mez", 60},   {"mesz", 120},
+    {"eet", 120},   {"eest", 180}, {"msk", 180},  {"jst", 540},  {"kst", 540},  {"bst", 60},
+    {"hkt", 480},   {"sgt", 480},  {"wib", 420},  {"sast", 120}, {"brt", -180}, {"akst", -540},
+    {"akdt", -480}, {"hst", -600}, {"aest", 600}, {"aedt", 660}, {"nzst", 720}, {"nzdt", 780}};
 // Those whose offset depends on the day: a time in one has none.
 constexpr std::string_view kZonesWithoutOffset[] = {"et", "ct", "mt", "pt"};
 
 struct DateToken {
   enum class Kind : std::uint8_t { number, word, sign };
   Kind kind;
-  std::string text;  // words in lower case
-  int value = 0;     // of a number, cut to nine digits
+  std::string text;     // words in lower case
+  int value = 0;        // of a number, cut to nine digits
   bool spaced = false;  // space before it
   bool is(char sign) const { return kind == Kind::sign && text[0] == sign; }
   bool is_number(std::size_t least, std::size_t most) const {
@@ -118,8 +171,8 @@ std::string lower_words(std::string_view text) {
   return lower;
 }
 
-// How many bytes of white space there are: no-break, thin and narrow spaces too, and marks of direction, which browsers put
-// between a time and its half of the day.
+// How many bytes of white space there are: no-break, thin and narrow spaces too, and marks of direction, which browsers
+// put between a time and its half of the day.
 std::size_t space_at(std::string_view text) {
   constexpr std::string_view kOthers[] = {"\xc2\xa0",     "\xe2\x80\x87", "\xe2\x80\x89", "\xe2\x80\xaf",
                                           "\xe2\x80\x8e", "\xe2\x80\x8f", "\xef\xbb\xbf"};
@@ -157,7 +210,9 @@ std::vector<DateToken> date_tokens(std::string_view text) {
     } else if (is_letter) {
       while (end < text.size() && is_letter_at(text, end)) ++end;
     }
-    DateToken token{is_digit(c) ? DateToken::Kind::number : is_letter ? DateToken::Kind::word : DateToken::Kind::sign,
+    DateToken token{is_digit(c) ? DateToken::Kind::number
+                    : is_letter ? DateToken::Kind::word
+                                : DateToken::Kind::sign,
                     lower_words(text.substr(at, end - at))};
     token.spaced = std::exchange(spaced, false);
     if (token.kind == DateToken::Kind::number) token.value = std::stoi(token.text.substr(0, 9));
@@ -183,7 +238,8 @@ int month_named(std::string_view word) {
 }
 
 bool is_weekday(std::string_view word) {
-  return std::ranges::any_of(kWeekdays, [&](std::string_view day) { return word == day || (day.size() > 2 && word.starts_with(day)); });
+  return std::ranges::any_of(
+      kWeekdays, [&](std::string_view day) { return word == day || (day.size() > 2 && word.starts_with(day)); });
 }
 
 // "2026年11月28日(土) 10時20分", "2026년 11월 28일" as "2026-11-28 10:20". Empty: the text has no such signs.
@@ -192,14 +248,18 @@ std::string from_date_signs(std::string_view text) {
     std::string_view sign, as;
   };
   // The number before a sign is what the sign says; names of weekdays say nothing.
-  constexpr DateSign kDateSigns[] = {{"日曜日", ""}, {"月曜日", ""}, {"火曜日", ""}, {"水曜日", ""}, {"木曜日", ""}, {"金曜日", ""}, {"土曜日", ""},
-                                     {"星期一", ""}, {"星期二", ""}, {"星期三", ""}, {"星期四", ""}, {"星期五", ""}, {"星期六", ""}, {"星期日", ""},
-                                     {"星期天", ""}, {"周一", ""},   {"周二", ""},   {"周三", ""},   {"周四", ""},   {"周五", ""},   {"周六", ""},
-                                     {"周日", ""},   {"월요일", ""}, {"화요일", ""}, {"수요일", ""}, {"목요일", ""}, {"금요일", ""}, {"토요일", ""},
-                                     {"일요일", ""}, {"上午", " am "}, {"午前", " am "}, {"오전", " am "}, {"下午", " pm "}, {"午後", " pm "},
-                                     {"오후", " pm "}, {"年", "-"}, {"년", "-"}, {"月", "-"}, {"월", "-"}, {"日", " "}, {"일", " "}, {"時", ":"},
-                                     {"时", ":"},  {"시", ":"}, {"分", ":"}, {"분", ":"}, {"秒", " "}, {"초", " "}};
-  const auto is_of_them = [](char c) { return static_cast<unsigned char>(c) >= 0xe3 && static_cast<unsigned char>(c) <= 0xed; };
+  constexpr DateSign kDateSigns[] = {
+      {"日曜日", ""},   {"月曜日", ""},   {"火曜日", ""},   {"水曜日", ""},   {"木曜日", ""},   {"金曜日", ""},
+      {"土曜日", ""},   {"星期一", ""},   {"星期二", ""},   {"星期三", ""},   {"星期四", ""},   {"星期五", ""},
+      {"星期六", ""},   {"星期日", ""},   {"星期天", ""},   {"周一", ""},     {"周二", ""},     {"周三", ""},
+      {"周四", ""},     {"周五", ""},     {"周六", ""},     {"周日", ""},     {"월요일", ""},   {"화요일", ""},
+      {"수요일", ""},   {"목요일", ""},   {"금요일", ""},   {"토요일", ""},   {"일요일", ""},   {"上午", " am "},
+      {"午前", " am "}, {"오전", " am "}, {"下午", " pm "}, {"午後", " pm "}, {"오후", " pm "}, {"年", "-"},
+      {"년", "-"},      {"月", "-"},      {"월", "-"},      {"日", " "},      {"일", " "},      {"時", ":"},
+      {"时", ":"},      {"시", ":"},      {"分", ":"},      {"분", ":"},      {"秒", " "},      {"초", " "}};
+  const auto is_of_them = [](char c) {
+    return static_cast<unsigned char>(c) >= 0xe3 && static_cast<unsigned char>(c) <= 0xed;
+  };
   if (std::ranges::none_of(text, is_of_them)) return {};
   const std::string numerals = in_ascii_numerals(text, '\0');
   std::string out;
@@ -208,7 +268,8 @@ std::string from_date_signs(std::string_view text) {
       rest.remove_prefix(std::min(rest.find(')'), rest.size() - 1) + 1);
       continue;
     }
-    const auto found = std::ranges::find_if(kDateSigns, [rest](const DateSign& one) { return rest.starts_with(one.sign); });
+    const auto found =
+        std::ranges::find_if(kDateSigns, [rest](const DateSign& one) { return rest.starts_with(one.sign); });
     const bool is_sign = found != std::end(kDateSigns);
     const bool is_needless = !is_sign && is_space(rest.front()) && (out.ends_with('-') || out.ends_with(':'));
     if (!is_needless) out += is_sign ? found->as : rest.substr(0, 1);
@@ -240,7 +301,8 @@ class DateReader {
     if (auto taken = take_date(); !taken) return std::unexpected(std::move(taken.error()));
     if (month_ < 1 || month_ > 12 || year_ < 1 || year_ > 9999) return wrong("there is no such date");
     const auto date = std::chrono::year{year_} / month_ / std::max(day_, 1);
-    if (!date.ok() || (has_day_ && day_ < 1) || hour_ > 23 || minute_ > 59 || second_ > 60) return wrong("there is no such date");
+    if (!date.ok() || (has_day_ && day_ < 1) || hour_ > 23 || minute_ > 59 || second_ > 60)
+      return wrong("there is no such date");
     return written();
   }
 
@@ -325,7 +387,8 @@ class DateReader {
       end += take_zone(end);
       if (i > 0 && is_half_of_day(i - 1)) take_half_of_day(--i);
       if (i > 0 && is_between_date_and_time(tokens_[i - 1])) --i;
-      tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(i), tokens_.begin() + static_cast<std::ptrdiff_t>(end));
+      tokens_.erase(tokens_.begin() + static_cast<std::ptrdiff_t>(i),
+                    tokens_.begin() + static_cast<std::ptrdiff_t>(end));
     }
     return hour_ >= 0;
   }
@@ -348,8 +411,8 @@ class DateReader {
   std::size_t take_half_of_day(std::size_t place) {
     const DateToken* const word = at(place);
     if (word == nullptr || word->kind != DateToken::Kind::word) return 0;
-    const bool dotted = (word->text == "a" || word->text == "p") && is_sign(place + 1, '.') && at(place + 2) != nullptr &&
-                        at(place + 2)->text == "m";
+    const bool dotted = (word->text == "a" || word->text == "p") && is_sign(place + 1, '.') &&
+                        at(place + 2) != nullptr && at(place + 2)->text == "m";
     if (!dotted && word->text != "am" && word->text != "pm") return 0;
     const bool afternoon = word->text[0] == 'p';
     if (hour_ < 1 || hour_ > 12) hour_ = -1;
@@ -404,7 +467,8 @@ class DateReader {
     if ((!is_sign(place, '+') && !is_sign(place, '-')) || !is_number(place + 1, 1, 4)) return false;
     const DateToken& number = tokens_[place + 1];
     if (!tokens_[place].spaced || number.text.size() == 4) return true;
-    return is_sign(place, '+') && !number.spaced && number.text.size() == 2 && is_sign(place + 2, ':') && is_number(place + 3, 2, 2);
+    return is_sign(place, '+') && !number.spaced && number.text.size() == 2 && is_sign(place + 2, ':') &&
+           is_number(place + 3, 2, 2);
   }
 
   // A month's name is noted, words that say nothing are taken out; any other word makes it no date.
@@ -412,7 +476,8 @@ class DateReader {
     std::vector<DateToken> rest;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       // "(Sunday)"
-      const bool is_in_brackets = is_sign(i, '(') && is_sign(i + 2, ')') && tokens_[i + 1].kind == DateToken::Kind::word && is_weekday(tokens_[i + 1].text);
+      const bool is_in_brackets = is_sign(i, '(') && is_sign(i + 2, ')') &&
+                                  tokens_[i + 1].kind == DateToken::Kind::word && is_weekday(tokens_[i + 1].text);
       if (is_in_brackets) {
         i += 2;
         continue;
@@ -489,7 +554,8 @@ class DateReader {
     if (!is_short(numbers[0]) || !is_short(numbers[1])) return wrong("this is no date");
     if (numbers[2].text.size() != 4 && numbers[2].text.size() != 2) return wrong("this is no date");
     year_ = full_year(numbers[2]);
-    const bool either = sign != '.' && numbers[0].value <= 12 && numbers[1].value <= 12 && numbers[0].value != numbers[1].value;
+    const bool either =
+        sign != '.' && numbers[0].value <= 12 && numbers[1].value <= 12 && numbers[0].value != numbers[1].value;
     if (either && !day_first_) return wrong("day or month first? Set day_first");
     const bool day_is_first = sign == '.' || (either ? *day_first_ : numbers[1].value <= 12);
     day_ = numbers[day_is_first ? 0 : 1].value;
@@ -530,12 +596,18 @@ class DateReader {
 
 Result<std::string> date_in(std::string_view text, std::optional<bool> day_first) {
   text = trim_space(text);
-  if (text.size() > kMostDateBytes) return fail(Errc::invalid_input, fmt::format("{}: this is no date", in_quotes(text, 60)));
+  if (text.size() > kMostDateBytes)
+    return fail(Errc::invalid_input, fmt::format("{}: this is no date", in_quotes(text, 60)));
   const std::string of_script = milliseconds_of_json(text);
   if (!of_script.empty()) return DateReader(text, of_script, day_first).read();
   const std::string of_signs = from_date_signs(text);
   const bool is_ascii = std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  return DateReader(text, !of_signs.empty() ? of_signs : is_ascii ? std::string(text) : in_ascii_numerals(text, '\0'), day_first).read();
+  return DateReader(text,
+                    !of_signs.empty() ? of_signs
+                    : is_ascii        ? std::string(text)
+                                      : in_ascii_numerals(text, '\0'),
+                    day_first)
+      .read();
 }
 
 }  // namespace argiope

@@ -27,7 +27,7 @@ std::optional<Separator> separator_at(std::string_view text) {
     char kind;
   };
   // The raised point; apostrophes, and the accents and the prime that take their place.
-  constexpr Spelled kSpelled[] = {{".", '.'},   {"·", '.'},   {",", ','},   {"'", '\''},  {"’", '\''}, {"‘", '\''},
+  constexpr Spelled kSpelled[] = {{".", '.'},  {"·", '.'},  {",", ','},  {"'", '\''}, {"’", '\''}, {"‘", '\''},
                                   {"ʼ", '\''}, {"´", '\''}, {"`", '\''}, {"′", '\''}, {"＇", '\''}};
   if (const std::size_t space = number_space_at(text); space > 0) return Separator{' ', space};
   for (const Spelled& spelled : kSpelled) {
@@ -45,11 +45,11 @@ std::size_t digits_at(std::string_view text) {
 // A number's groups of digits, and what separates them.
 struct Groups {
   std::vector<std::string_view> digits;
-  std::string separators;  // one kind between two groups
-  std::size_t length = 0;  // in bytes
-  bool goes_on = false;    // behind the last separator's kind come digits that are no group of thousands
+  std::string separators;   // one kind between two groups
+  std::size_t length = 0;   // in bytes
+  bool goes_on = false;     // behind the last separator's kind come digits that are no group of thousands
   bool is_typeset = false;  // with other spaces than those of a keyboard
-  bool has_dash = false;  // "1.299,-": a comma, point or colon and a dash in the place of a fraction
+  bool has_dash = false;    // "1.299,-": a comma, point or colon and a dash in the place of a fraction
 };
 
 // From the first digit on.
@@ -80,8 +80,8 @@ Groups groups_at(std::string_view text) {
   }
 }
 
-// Whether the first `count` groups are a whole number: one alone, or thousands behind up to three digits, with one kind of
-// separator between all. In India all but the last have two.
+// Whether the first `count` groups are a whole number: one alone, or thousands behind up to three digits, with one kind
+// of separator between all. In India all but the last have two.
 bool are_whole(const Groups& groups, std::size_t count) {
   if (count < 2) return true;
   const std::string_view separators = std::string_view(groups.separators).substr(0, count - 1);
@@ -104,8 +104,8 @@ bool is_list(const Groups& groups) {
   return std::ranges::is_sorted(digits, std::less_equal{}) || std::ranges::is_sorted(digits, std::greater_equal{});
 }
 
-// How many groups are before the decimal point, where all of them make one number. nullopt: they make none, as those of a date, an
-// address or a list.
+// How many groups are before the decimal point, where all of them make one number. nullopt: they make none, as those of
+// a date, an address or a list.
 std::optional<std::size_t> whole_groups(const Groups& groups, char decimal) {
   const std::size_t count = groups.digits.size();
   const std::string& separators = groups.separators;

@@ -39,7 +39,8 @@ Result<JsonPointer> JsonPointer::parse(std::string_view text) {
         continue;
       }
       const char coded = ++i < end ? text[i] : '\0';
-      if (coded != '0' && coded != '1') return wrong("behind \"~\" there is 0 or 1: \"~0\" stands for \"~\", \"~1\" for \"/\"");
+      if (coded != '0' && coded != '1')
+        return wrong("behind \"~\" there is 0 or 1: \"~0\" stands for \"~\", \"~1\" for \"/\"");
       step.name += coded == '0' ? '~' : '/';
     }
     step.place = place_named(step.name);
@@ -99,7 +100,8 @@ class JsonPointer::Search {
   bool goes_on_ = true, too_much_ = false;
 };
 
-bool JsonPointer::find(const JsonValue& from, std::size_t& steps_left, const std::function<bool(const JsonValue&)>& visit) const {
+bool JsonPointer::find(const JsonValue& from, std::size_t& steps_left,
+                       const std::function<bool(const JsonValue&)>& visit) const {
   Search search(*this, steps_left, visit);
   search.search(from, 0);
   return !search.was_too_much();

@@ -1,4 +1,5 @@
-// Ways into pages that are JSON, as rules write them: JSON pointers (RFC 6901), in which "*" stands for each entry of a list.
+// Ways into pages that are JSON, as rules write them: JSON pointers (RFC 6901), in which "*" stands for each entry of a
+// list.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +22,11 @@ class JsonPointer {
   // Errors: invalid_input, `json "items": …`; too_large.
   static Result<JsonPointer> parse(std::string_view text);
 
-  // Calls visit(value) for each value it leads to from `from`, in their order, until that gives false. A name that an object has
-  // twice is its last.
+  // Calls visit(value) for each value it leads to from `from`, in their order, until that gives false. A name that an
+  // object has twice is its last.
   //
-  // `steps_left` counts the members and entries that are looked at; false: they were too many, and some values may be missing.
+  // `steps_left` counts the members and entries that are looked at; false: they were too many, and some values may be
+  // missing.
   bool find(const JsonValue& from, std::size_t& steps_left, const std::function<bool(const JsonValue&)>& visit) const;
 
  private:

@@ -9,22 +9,25 @@
 namespace argiope {
 namespace {
 
-// Of the keyboard; and those that typesetters use: no-break, of a third to a sixth of an em, figure, punctuation, thin, hair,
-// narrow no-break.
-constexpr std::string_view kSpaces[] = {" ",      "\t",     "\n",     "\u00a0", "\u2004", "\u2005", "\u2006",
-                                        "\u2007", "\u2008", "\u2009", "\u200a", "\u202f"};
+// Of the keyboard; and those that typesetters use: no-break, of a third to a sixth of an em, figure, punctuation, thin,
+// hair, narrow no-break.
+constexpr std::string_view kSpaces[] = {" ",      "\t",     "\n",     "\u00a0", "\u2004", "\u2005",
+                                        "\u2006", "\u2007", "\u2008", "\u2009", "\u200a", "\u202f"};
 constexpr std::string_view kMinus = "−";
 constexpr std::string_view kEnDash = "–";
 constexpr std::string_view kSuperscripts[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹", "⁺", "⁻"};
 
 bool is_capital(char c) noexcept { return c >= 'A' && c <= 'Z'; }
 
-// Words behind a number that make another one of it, in lower case: English, German, the Romance and Nordic languages, Dutch,
-// Polish, Czech, Hungarian, Russian and Ukrainian, Greek, Turkish, Indonesian, Vietnamese, Thai, Arabic, Persian, Hebrew, Hindi.
+// Words behind a number that make another one of it, in lower case: English, German, the Romance and Nordic languages,
+// Dutch, Polish, Czech, Hungarian, Russian and Ukrainian, Greek, Turkish, Indonesian, Vietnamese, Thai, Arabic,
+// Persian, Hebrew, Hindi.
 constexpr std::string_view kMultipliers =
     "dozen hundred thousand million millions billion billions trillion trillions bn mn tn lakh lakhs crore crores "
-    "dutzend tsd tausend mio mia mrd milliarde milliarden millionen billionen mille millier milliers milliard milliards "
-    "mil millón millones mill mila milione milioni miliardo miliardi mln mlrd milhão milhões bilhão bilhões milioane miliarde mii "
+    "dutzend tsd tausend mio mia mrd milliarde milliarden millionen billionen mille millier milliers milliard "
+    "milliards "
+    "mil millón millones mill mila milione milioni miliardo miliardi mln mlrd milhão milhões bilhão bilhões milioane "
+    "miliarde mii "
     "duizend miljoen miljard tusen tusind miljon miljoner miljard miljarder millioner milliarder mkr mdkr tkr "
     "milj miljoonaa tuhatta miljardia ezer millió milliárd "
     "tys tis tisíc mld milion miliony milionów milionů miliardów miliard miliardy tisuća milijun milijuna "
@@ -33,7 +36,8 @@ constexpr std::string_view kMultipliers =
     "bin milyon milyar ribu rb juta jt miliar nghìn triệu tỷ พัน หมื่น แสน ล้าน "
     "ألف آلاف الف مليون ملايين مليار مليارات هزار میلیون میلیارد אלף אלפים מיליון מיליארד हजार हज़ार लाख करोड़";
 // The same in Chinese, Japanese and Korean, and fractions: what follows them may be of the same word.
-constexpr std::string_view kMultiplyingSigns = "百 千 仟 万 萬 億 亿 兆 백 천 만 억 조 ½ ⅓ ⅔ ¼ ¾ ⅕ ⅖ ⅗ ⅘ ⅙ ⅚ ⅐ ⅛ ⅜ ⅝ ⅞ ⅑ ⅒";
+constexpr std::string_view kMultiplyingSigns =
+    "百 千 仟 万 萬 億 亿 兆 백 천 만 억 조 ½ ⅓ ⅔ ¼ ¾ ⅕ ⅖ ⅗ ⅘ ⅙ ⅚ ⅐ ⅛ ⅜ ⅝ ⅞ ⅑ ⅒";
 
 template <class Fits>
 bool any_token(std::string_view list, Fits fits) {
@@ -53,7 +57,8 @@ void skip_spaces(std::string_view& text) {
   while (const std::size_t space = number_space_at(text)) text.remove_prefix(space);
 }
 void drop_spaces_behind(std::string_view& text) {
-  while (!text.empty() && number_space_at(text.substr(text.size() - last_character_of(text))) > 0) text.remove_suffix(last_character_of(text));
+  while (!text.empty() && number_space_at(text.substr(text.size() - last_character_of(text))) > 0)
+    text.remove_suffix(last_character_of(text));
 }
 
 std::string_view word_at(std::string_view text) {
@@ -67,8 +72,9 @@ std::size_t currency_sign_at(std::string_view text) {
   const std::size_t length = utf8_length(text);
   if (length == 0) return 0;
   const char32_t character = code_point_of(text.substr(0, length));
-  const bool is_one = character == U'$' || (character >= 0xa2 && character <= 0xa5) || (character >= 0x20a0 && character <= 0x20cf) ||
-                      character == 0xff04 || (character >= 0xffe0 && character <= 0xffe6);
+  const bool is_one = character == U'$' || (character >= 0xa2 && character <= 0xa5) ||
+                      (character >= 0x20a0 && character <= 0x20cf) || character == 0xff04 ||
+                      (character >= 0xffe0 && character <= 0xffe6);
   return is_one ? length : 0;
 }
 bool ends_with_currency_sign(std::string_view text) {
@@ -92,10 +98,12 @@ bool is_currency(std::string_view text) {
 }
 
 bool begins_with_letter(std::string_view text) {
-  return !text.empty() && (is_alnum(text[0]) || (static_cast<unsigned char>(text[0]) >= 0x80 && currency_sign_at(text) == 0));
+  return !text.empty() &&
+         (is_alnum(text[0]) || (static_cast<unsigned char>(text[0]) >= 0x80 && currency_sign_at(text) == 0));
 }
 bool ends_with_letter(std::string_view text) {
-  return !text.empty() && (is_alnum(text.back()) || (static_cast<unsigned char>(text.back()) >= 0x80 && !ends_with_currency_sign(text)));
+  return !text.empty() &&
+         (is_alnum(text.back()) || (static_cast<unsigned char>(text.back()) >= 0x80 && !ends_with_currency_sign(text)));
 }
 
 // "× 10^", "x10²".
@@ -125,7 +133,8 @@ bool begins_with_dash(std::string_view text) noexcept {
 
 bool is_negative(std::string_view before, std::string_view behind, bool has_cents) {
   // Accounts have the minus behind the number, or brackets in its place.
-  if (has_cents && (behind.starts_with('-') || behind.starts_with(kMinus)) && is_currency(behind.substr(behind.starts_with('-') ? 1 : kMinus.size()))) {
+  if (has_cents && (behind.starts_with('-') || behind.starts_with(kMinus)) &&
+      is_currency(behind.substr(behind.starts_with('-') ? 1 : kMinus.size()))) {
     return true;
   }
   if (has_cents && trim_space(before).starts_with('(') && trim_space(behind).ends_with(')')) {
@@ -134,7 +143,9 @@ bool is_negative(std::string_view before, std::string_view behind, bool has_cent
   }
   std::string_view left = before;
   drop_spaces_behind(left);
-  const auto ends_with_minus = [](std::string_view text) { return text.ends_with('-') || text.ends_with(kMinus) || text.ends_with(kEnDash); };
+  const auto ends_with_minus = [](std::string_view text) {
+    return text.ends_with('-') || text.ends_with(kMinus) || text.ends_with(kEnDash);
+  };
   if (!ends_with_minus(left)) {
     drop_currency_behind(left);
     drop_spaces_behind(left);
@@ -171,7 +182,9 @@ bool is_of_another_size(std::string_view before, std::string_view digits, std::s
   const std::size_t all = behind.size();
   skip_spaces(behind);
   if (behind.empty()) return false;
-  const std::string_view letters = ends_with_currency_sign(before) ? kLettersOfMoney : behind.size() < all ? kLettersBehindSpace : kLetters;
+  const std::string_view letters = ends_with_currency_sign(before) ? kLettersOfMoney
+                                   : behind.size() < all           ? kLettersBehindSpace
+                                                                   : kLetters;
   if (letters.contains(behind[0]) && !begins_with_letter(behind.substr(1))) return true;
   const std::string_view word = word_at(behind);
   return any_token(kMultipliers, [&](std::string_view one) { return equals_lower(word, one); }) ||

@@ -30,17 +30,19 @@ struct Host {
   bool loopback = false;
   bool throttled = false;  // its pace follows its latency
   bool asking = false;     // its first question is under way, or a probe: nothing else is asked meanwhile
-  // A redirect of another host's robots.txt waits for its turn here, or is being asked; and nothing else is asked meanwhile.
+  // A redirect of another host's robots.txt waits for its turn here, or is being asked; and nothing else is asked
+  // meanwhile.
   bool has_hop = false;
   bool holds_for_hop = false;
-  std::uint32_t asked = 0;  // requests to it that are under way
-  std::uint32_t pins = 0;  // who refers to it beside its URLs in memory
+  std::uint32_t asked = 0;        // requests to it that are under way
+  std::uint32_t pins = 0;         // who refers to it beside its URLs in memory
   std::uint32_t rendering = 0;    // its visits that render their page, and ask for nothing themselves
   std::uint32_t parts_asked = 0;  // requests of these pages to this host that are under way
-  std::uint32_t urls = 0;  // ever queued; stays at the largest number there is
+  std::uint32_t urls = 0;         // ever queued; stays at the largest number there is
   std::uint32_t robots_attempts = 0;
   std::uint8_t sitemap_guess = 0;  // the next of the usual places to look at for a sitemap, from 1; 0: none
-  // robots.txt: null allows everything. Valid until `robots_until`; before the first fetch that is the beginning of time.
+  // robots.txt: null allows everything. Valid until `robots_until`; before the first fetch that is the beginning of
+  // time.
   std::unique_ptr<const RobotsRules> robots;
   TimePoint robots_until = TimePoint::min();
   TimePoint rest_until = TimePoint::min();

@@ -15,8 +15,8 @@ namespace argiope {
 
 // The notes that are kept of hosts that have nothing to do, by the fingerprint of their site.
 //
-// Two sites of one fingerprint, which an attacker might make on purpose, share what is kept: a count and a verdict on both,
-// and nothing that politeness depends on.
+// Two sites of one fingerprint, which an attacker might make on purpose, share what is kept: a count and a verdict on
+// both, and nothing that politeness depends on.
 // Memory: 32 bytes a note, and a quarter to a half as much again for room. Threads: one at a time.
 class HostNotes {
  public:

@@ -13,14 +13,15 @@ namespace argiope {
 namespace {
 
 constexpr std::string_view kRestNotes = "hosts/";
-constexpr std::array kRestReasons = {RestReason::pace, RestReason::crawl_delay, RestReason::retry_after, RestReason::trouble,
-                                     RestReason::elsewhere};
+constexpr std::array kRestReasons = {RestReason::pace, RestReason::crawl_delay, RestReason::retry_after,
+                                     RestReason::trouble, RestReason::elsewhere};
 
 // "1764324000000 retry_after". nullopt: it is none.
 std::optional<HostRest> parse_rest(std::string_view text) {
   std::int64_t ms = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ms);
-  constexpr std::int64_t kMostMs = std::chrono::floor<std::chrono::milliseconds>(WallTime::max()).time_since_epoch().count();
+  constexpr std::int64_t kMostMs =
+      std::chrono::floor<std::chrono::milliseconds>(WallTime::max()).time_since_epoch().count();
   if (error != std::errc{} || ms < 0 || ms > kMostMs) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   if (!text.starts_with(' ')) return std::nullopt;
@@ -42,10 +43,8 @@ std::string_view to_string(RestReason why) noexcept {
 
 std::string_view words_of(RestReason why) noexcept {
   constexpr std::string_view kWords[] = {
-      "the crawl's pace leaves that much time between two requests",
-      "the Crawl-delay of its robots.txt asks for that",
-      "its Retry-After asks for that",
-      "it did not answer, or not with its robots.txt",
+      "the crawl's pace leaves that much time between two requests", "the Crawl-delay of its robots.txt asks for that",
+      "its Retry-After asks for that", "it did not answer, or not with its robots.txt",
       "its robots.txt is on another host, which may not be asked sooner"};
   return kWords[static_cast<std::size_t>(why)];
 }

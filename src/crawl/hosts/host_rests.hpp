@@ -1,4 +1,5 @@
-// Until when hosts rest, as the database of a crawl keeps it: the next run asks none of them sooner, whatever has ended this one.
+// Until when hosts rest, as the database of a crawl keeps it: the next run asks none of them sooner, whatever has ended
+// this one.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +36,11 @@ struct HostRest {
 // Threads: any, once it is loaded.
 class HostRests {
  public:
-  // A shorter rest is written down when a run ends in order, and not before: a host may be asked again that much too soon after
-  // the process was killed.
+  // A shorter rest is written down when a run ends in order, and not before: a host may be asked again that much too
+  // soon after the process was killed.
   static constexpr Duration kShortest = std::chrono::seconds{1};
-  // No server can ask for more; what is kept beyond was kept by a clock that was wrong. The crawl's own pace has no such bound.
+  // No server can ask for more; what is kept beyond was kept by a clock that was wrong. The crawl's own pace has no
+  // such bound.
   static constexpr Duration kLongest = std::chrono::hours{48};
 
   static UrlNote note_of(std::string_view site, const HostRest& rest);

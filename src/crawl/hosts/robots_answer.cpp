@@ -14,8 +14,8 @@ namespace argiope {
 Duration RobotsAnswer::crawl_delay(std::string_view site, Duration most) const {
   const Duration asked = rules ? rules->crawl_delay().value_or(Duration{}) : Duration{};
   if (asked <= most) return asked;
-  spdlog::info("{}: its robots.txt asks for {} between two requests; {} is the most that is heeded", site, format_roughly(asked),
-               format_roughly(most));
+  spdlog::info("{}: its robots.txt asks for {} between two requests; {} is the most that is heeded", site,
+               format_roughly(asked), format_roughly(most));
   return most;
 }
 
@@ -24,7 +24,8 @@ std::unique_ptr<const RobotsRules> RobotsAnswer::take_rules() {
   return taken && taken->rule_count() > 0 ? std::make_unique<const RobotsRules>(std::move(*taken)) : nullptr;
 }
 
-RobotsAnswer judge_robots(const Result<void>& sent, const HttpResponse& response, std::uint32_t attempts, std::string_view product_token, WallTime now) {
+RobotsAnswer judge_robots(const Result<void>& sent, const HttpResponse& response, std::uint32_t attempts,
+                          std::string_view product_token, WallTime now) {
   using Kind = RobotsAnswer::Kind;
   RobotsAnswer answer;
   if (sent && response.challenged == HttpChallenged::again && attempts < kMostRobotsChallenges) {

@@ -52,7 +52,8 @@ HostPolicy HostPolicies::made_of(const std::vector<const HostSettings*>& setting
 }
 
 bool limits_depth(const CrawlOptions& options) noexcept {
-  return options.max_depth || std::ranges::any_of(options.hosts, [](const HostSettings& one) { return one.max_depth.has_value(); });
+  return options.max_depth ||
+         std::ranges::any_of(options.hosts, [](const HostSettings& one) { return one.max_depth.has_value(); });
 }
 
 }  // namespace argiope

@@ -15,8 +15,9 @@ namespace argiope {
 namespace {
 
 std::unexpected<Error> no_place(std::string_view text) {
-  return fail(Errc::invalid_input,
-              fmt::format("{}: a host, HOST:PORT, http://HOST, *.DOMAIN for its subdomains, or * for all", in_quotes(text)));
+  return fail(
+      Errc::invalid_input,
+      fmt::format("{}: a host, HOST:PORT, http://HOST, *.DOMAIN for its subdomains, or * for all", in_quotes(text)));
 }
 
 // "example.org:8080" of "http://example.org:8080/x".
@@ -28,7 +29,8 @@ std::string_view authority_of(std::string_view site) noexcept {
 
 // Where the port begins, behind its colon; npos without one.
 std::size_t port_in(std::string_view authority) noexcept {
-  const std::size_t colon = authority.find(':', authority.starts_with('[') ? std::min(authority.find(']'), authority.size()) : 0);
+  const std::size_t colon =
+      authority.find(':', authority.starts_with('[') ? std::min(authority.find(']'), authority.size()) : 0);
   return colon == std::string_view::npos ? colon : colon + 1;
 }
 

@@ -24,7 +24,8 @@ std::string Page::text() const {
 std::vector<PageLink> Page::links() const {
   std::vector<PageLink> links;
   Url target;
-  if (find_refresh(url, response.headers.refresh, target)) links.push_back({std::string(target.href()), LinkKind::refresh, false, {}});
+  if (find_refresh(url, response.headers.refresh, target))
+    links.push_back({std::string(target.href()), LinkKind::refresh, false, {}});
   if (!is_html()) return links;
   const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
   const std::string html = in_utf8(response.body, charset);

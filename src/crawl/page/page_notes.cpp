@@ -17,7 +17,8 @@ std::string kept_text(std::string_view text, std::size_t most) {
   return to_valid_utf8(cut_between_characters(text, most));
 }
 
-// Whether `scheme` is `right` but for one letter that is missing, too much or another, or but for the order of its letters.
+// Whether `scheme` is `right` but for one letter that is missing, too much or another, or but for the order of its
+// letters.
 bool is_mistyped(std::string_view scheme, std::string_view right) {
   const auto same = [](char a, char b) { return to_lower(a) == to_lower(b); };
   const auto [typed, meant] = std::ranges::mismatch(scheme, right, same);

@@ -29,10 +29,10 @@ PageFacts facts_of(const PageSurvey& survey);
 // fingerprint() of what each fragment may name, ascending, each once.
 std::vector<std::uint64_t> anchors_of(const PageSurvey& survey);
 
-// Whether a page with these anchors has what `fragment` names, as the URL spells it (HTML standard, "find a potential indicated
-// element"): by itself, decoded, or the top of the page; or where GitHub and the like put it by a script: behind "user-content-", which
-// they set before the ids of texts that are not their own. A fragment for the page's scripts (#/…, #!…, #:~:…) names
-// nothing that could be missing.
+// Whether a page with these anchors has what `fragment` names, as the URL spells it (HTML standard, "find a potential
+// indicated element"): by itself, decoded, or the top of the page; or where GitHub and the like put it by a script:
+// behind "user-content-", which they set before the ids of texts that are not their own. A fragment for the page's
+// scripts (#/…, #!…, #:~:…) names nothing that could be missing.
 bool names_anchor(std::string_view fragment, const std::vector<std::uint64_t>& anchors);
 
 }  // namespace argiope

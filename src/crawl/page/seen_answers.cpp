@@ -81,7 +81,8 @@ bool is_answer_for(std::string_view demand, const UrlRecord& record) noexcept {
   if (is_page_answer(record)) return true;
   const bool is_of_pages = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
   const bool is_sheet = equals_lower(parse_content_type(record.content_type).type, "text/css");
-  return demand == kAssetsDemand && record.status_code == 200 && is_sheet && (is_of_pages || record.reason == UrlReason::none);
+  return demand == kAssetsDemand && record.status_code == 200 && is_sheet &&
+         (is_of_pages || record.reason == UrlReason::none);
 }
 
 Result<UnseenPages> UnseenPages::read(UrlStore& store, std::string_view demand) {

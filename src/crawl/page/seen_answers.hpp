@@ -74,7 +74,8 @@ class UnseenPages {
   static Result<UnseenPages> read(UrlStore& store, std::string_view demand);
   static Result<std::uint64_t> count(UrlStore& store, std::string_view demand);
   bool has(const UrlRecord& record) const noexcept {
-    return is_of_crawls_ && record.state == UrlState::done && is_answer_for(demand_, record) && !times_.contains(record.mtime);
+    return is_of_crawls_ && record.state == UrlState::done && is_answer_for(demand_, record) &&
+           !times_.contains(record.mtime);
   }
   // Whether any run has made the demand, and one of them was given the record's last answer.
   bool is_made() const noexcept { return times_.last() != 0; }

@@ -22,7 +22,8 @@ std::vector<std::string> words_of(std::string_view list) {
   std::vector<std::string> words;
   while (!list.empty()) {
     const std::string_view word = without_spaces(list.substr(0, list.find(',')));
-    list.remove_prefix(std::min(list.size(), list.find(',') == std::string_view::npos ? list.size() : list.find(',') + 1));
+    list.remove_prefix(
+        std::min(list.size(), list.find(',') == std::string_view::npos ? list.size() : list.find(',') + 1));
     std::string lower(word);
     std::ranges::transform(lower, lower.begin(), to_lower);
     if (!lower.empty()) words.push_back(std::move(lower));

@@ -21,20 +21,23 @@ constexpr std::size_t kMostPartBodyBytes = 1024 * 1024;
 
 // Fields that the client sends itself, that are about the connection, or that say who we are.
 constexpr std::array<std::string_view, 15> kClientFields = {
-    "accept-encoding", "connection", "content-length", "cookie", "expect",     "host",    "keep-alive", "purpose",
-    "te",              "trailer",    "upgrade",        "via",    "user-agent", "x-forwarded-for", "transfer-encoding"};
+    "accept-encoding",  "connection", "content-length", "cookie",  "expect", "host",       "keep-alive",
+    "purpose",          "te",         "trailer",        "upgrade", "via",    "user-agent", "x-forwarded-for",
+    "transfer-encoding"};
 
 bool is_pages_own_field(std::string_view name, std::string_view value) {
-  if (name.empty() || !is_header_safe(name) || !is_header_safe(value) || name.find_first_of(" \t:") != std::string_view::npos) {
+  if (name.empty() || !is_header_safe(name) || !is_header_safe(value) ||
+      name.find_first_of(" \t:") != std::string_view::npos) {
     return false;
   }
   std::string lower(name);
   std::ranges::transform(lower, lower.begin(), to_lower);
-  return std::ranges::find(kClientFields, lower) == kClientFields.end() && !lower.starts_with("sec-") && !lower.starts_with("proxy-") &&
-         lower != "upgrade-insecure-requests";
+  return std::ranges::find(kClientFields, lower) == kClientFields.end() && !lower.starts_with("sec-") &&
+         !lower.starts_with("proxy-") && lower != "upgrade-insecure-requests";
 }
 
-// Whether a part's host may be sent the page's cookies; as browsers have it, but for the scheme: they refuse http within https.
+// Whether a part's host may be sent the page's cookies; as browsers have it, but for the scheme: they refuse http
+// within https.
 bool share_domain(const Url& page, const Url& part) {
   return registrable_domain(page.host()) == registrable_domain(part.host());
 }
@@ -54,16 +57,20 @@ std::vector<std::string_view> cookie_pairs(std::string_view field) {
 
 bool is_for_host(const Cookie& cookie, std::string_view host) {
   if (host == cookie.domain) return true;
-  return !cookie.host_only && host.size() > cookie.domain.size() && host.ends_with(cookie.domain) && host[host.size() - cookie.domain.size() - 1] == '.';
+  return !cookie.host_only && host.size() > cookie.domain.size() && host.ends_with(cookie.domain) &&
+         host[host.size() - cookie.domain.size() - 1] == '.';
 }
 
 }  // namespace
 
-// --- what pages may ask for ----------------------------------------------------------------------------------------------
+// --- what pages may ask for
+// ----------------------------------------------------------------------------------------------
 
 Result<void> PartBudget::begin() {
-  if (++requests_ > limits_.requests) return fail(Errc::refused, fmt::format("the page has asked for more than {} parts", limits_.requests));
-  if (bytes_ >= limits_.bytes) return fail(Errc::too_large, fmt::format("the page's parts have more than {} bytes", limits_.bytes));
+  if (++requests_ > limits_.requests)
+    return fail(Errc::refused, fmt::format("the page has asked for more than {} parts", limits_.requests));
+  if (bytes_ >= limits_.bytes)
+    return fail(Errc::too_large, fmt::format("the page's parts have more than {} bytes", limits_.bytes));
   return {};
 }
 
@@ -91,9 +98,11 @@ Result<PartRequest> part_request(const Url& page, HttpRequest asked, PartKind ki
   const std::string_view scheme = asked.url.scheme();
   if (scheme != "http" && scheme != "https") return fail(Errc::refused, "neither http nor https");
   const bool same_site = share_domain(page, asked.url);
-  const bool reads = asked.method == HttpMethod::get || asked.method == HttpMethod::head || asked.method == HttpMethod::options;
+  const bool reads =
+      asked.method == HttpMethod::get || asked.method == HttpMethod::head || asked.method == HttpMethod::options;
   if (!reads && !(asked.method == HttpMethod::post && kind == PartKind::data && same_site)) {
-    return fail(Errc::refused, fmt::format("{} to {} site: pages send GET, and POST to their own site", to_string(asked.method), same_site ? "its own" : "another"));
+    return fail(Errc::refused, fmt::format("{} to {} site: pages send GET, and POST to their own site",
+                                           to_string(asked.method), same_site ? "its own" : "another"));
   }
   if (asked.body.size() > kMostPartBodyBytes) return fail(Errc::too_large, "a request of more than 1 MiB");
   PartRequest part;
@@ -109,20 +118,23 @@ Result<PartRequest> part_request(const Url& page, HttpRequest asked, PartKind ki
   for (auto& [name, value] : asked.headers) {
     if (same_site && equals_lower(name, "cookie") && is_header_safe(value)) part.cookies = value;
     bytes += name.size() + value.size();
-    if (request.headers.size() >= kMostPartFields || bytes > kMostPartFieldBytes || !is_pages_own_field(name, value)) continue;
+    if (request.headers.size() >= kMostPartFields || bytes > kMostPartFieldBytes || !is_pages_own_field(name, value))
+      continue;
     request.headers.emplace_back(name, value);
   }
   return part;
 }
 
-// --- cookies -------------------------------------------------------------------------------------------------------------
+// --- cookies
+// -------------------------------------------------------------------------------------------------------------
 
 std::string joined_cookies(std::string_view of_page, std::string_view of_ours) {
   std::string joined(of_page);
   const std::vector<std::string_view> known = cookie_pairs(of_page);
   for (const std::string_view pair : cookie_pairs(of_ours)) {
     const std::string_view name = pair.substr(0, pair.find('='));
-    const bool is_known = std::ranges::any_of(known, [&](std::string_view other) { return other.substr(0, other.find('=')) == name; });
+    const bool is_known =
+        std::ranges::any_of(known, [&](std::string_view other) { return other.substr(0, other.find('=')) == name; });
     if (is_known) continue;
     if (!joined.empty()) joined += "; ";
     joined += pair;
@@ -135,17 +147,20 @@ std::vector<Cookie> cookies_for_host(std::vector<Cookie> cookies, const Url& url
   return cookies;
 }
 
-std::vector<Cookie> cookies_set_since(const std::vector<Cookie>& before, std::vector<Cookie> now_there, const Url& url) {
+std::vector<Cookie> cookies_set_since(const std::vector<Cookie>& before, std::vector<Cookie> now_there,
+                                      const Url& url) {
   std::vector<Cookie> set = cookies_for_host(std::move(now_there), url);
   std::erase_if(set, [&](const Cookie& cookie) {
     return std::ranges::any_of(before, [&](const Cookie& other) {
-      return other.name == cookie.name && other.domain == cookie.domain && other.path == cookie.path && other.value == cookie.value;
+      return other.name == cookie.name && other.domain == cookie.domain && other.path == cookie.path &&
+             other.value == cookie.value;
     });
   });
   return set;
 }
 
-// --- what pages become ---------------------------------------------------------------------------------------------------
+// --- what pages become
+// ---------------------------------------------------------------------------------------------------
 
 HttpResponse rendered_response(const HttpResponse& fetched, RenderedPage& made) {
   HttpResponse page;

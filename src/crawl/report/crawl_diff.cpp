@@ -30,8 +30,12 @@ struct Net {
   std::string detail;
 };
 
-AnswerClass class_before(const Net& net) { return net.was_broken && net.status_before < 400 ? AnswerClass::broken : class_of_status(net.status_before); }
-AnswerClass class_after(const Net& net) { return net.is_broken ? AnswerClass::broken : class_of_status(net.status_after); }
+AnswerClass class_before(const Net& net) {
+  return net.was_broken && net.status_before < 400 ? AnswerClass::broken : class_of_status(net.status_before);
+}
+AnswerClass class_after(const Net& net) {
+  return net.is_broken ? AnswerClass::broken : class_of_status(net.status_after);
+}
 
 void add_to(Net& net, const UrlChange& change, bool is_first) {
   if (is_first) {
@@ -73,8 +77,9 @@ void write_entry(const DiffEntry& entry, DiffFormat format, bool is_first, Outpu
     case DiffFormat::text: {
       const bool is_new = entry.kind == DiffKind::fresh;
       file.write(fmt::format("{:<8} {}  ({}{}){}{}\n", to_string(entry.kind), printable(entry.url),
-                             is_new ? "" : status_in_words(entry.status_before) + " → ", status_in_words(entry.status_after),
-                             entry.detail.empty() ? "" : "  ", printable(entry.detail)));
+                             is_new ? "" : status_in_words(entry.status_before) + " → ",
+                             status_in_words(entry.status_after), entry.detail.empty() ? "" : "  ",
+                             printable(entry.detail)));
       return;
     }
     case DiffFormat::json:
@@ -90,8 +95,9 @@ void write_entry(const DiffEntry& entry, DiffFormat format, bool is_first, Outpu
       return;
     case DiffFormat::csv: {
       std::string line;
-      for (const std::string& field : {std::string(to_string(entry.kind)), entry.url, to_rfc3339(entry.at), std::to_string(entry.status_before),
-                                       std::to_string(entry.status_after), entry.detail}) {
+      for (const std::string& field :
+           {std::string(to_string(entry.kind)), entry.url, to_rfc3339(entry.at), std::to_string(entry.status_before),
+            std::to_string(entry.status_after), entry.detail}) {
         append_csv_field(line, field);
       }
       end_csv_line(line);
@@ -104,7 +110,8 @@ void write_entry(const DiffEntry& entry, DiffFormat format, bool is_first, Outpu
 void write_head(const CrawlDiff& diff, DiffFormat format, OutputFile& file) {
   if (format == DiffFormat::csv) file.write("kind,url,at,status_before,status_after,detail\r\n");
   if (format == DiffFormat::json) {
-    file.write(fmt::format("{{\"since\":\"{}\",\"run\":{},\"changes\":[", to_rfc3339(diff.since), diff.run_id ? std::to_string(*diff.run_id) : "null"));
+    file.write(fmt::format("{{\"since\":\"{}\",\"run\":{},\"changes\":[", to_rfc3339(diff.since),
+                           diff.run_id ? std::to_string(*diff.run_id) : "null"));
   }
 }
 
@@ -114,10 +121,12 @@ void write_end(const CrawlDiff& diff, DiffFormat format, OutputFile& file) {
   for (std::size_t i = 0; i < kDiffKinds; ++i) {
     const std::string_view name = to_string(static_cast<DiffKind>(i));
     const std::string_view between = i == 0 ? "" : format == DiffFormat::json ? "," : ", ";
-    counts += format == DiffFormat::json ? fmt::format("{}\"{}\":{}", between, name, diff.counts[i]) : fmt::format("{}{} {}", between, diff.counts[i], name);
+    counts += format == DiffFormat::json ? fmt::format("{}\"{}\":{}", between, name, diff.counts[i])
+                                         : fmt::format("{}{} {}", between, diff.counts[i], name);
   }
   if (format == DiffFormat::json) return file.write(fmt::format("\n],\"counts\":{{{}}}}}\n", counts));
-  file.write(fmt::format("Since {}{}: {}\n", to_rfc3339(diff.since), diff.run_id ? fmt::format(" (run {})", *diff.run_id) : "", counts));
+  file.write(fmt::format("Since {}{}: {}\n", to_rfc3339(diff.since),
+                         diff.run_id ? fmt::format(" (run {})", *diff.run_id) : "", counts));
 }
 
 }  // namespace
@@ -141,7 +150,8 @@ Result<CrawlDiff> parse_since(UrlStore& store, std::string_view text, WallTime n
       return true;
     });
     if (!scanned) return std::unexpected(std::move(scanned.error()));
-    if (is_run && !diff.run_id) return fail(Errc::not_found, fmt::format("--since {}: there is no such run in the database", wanted));
+    if (is_run && !diff.run_id)
+      return fail(Errc::not_found, fmt::format("--since {}: there is no such run in the database", wanted));
     return diff;
   }
   if (const auto span = parse_span(text)) {
@@ -151,7 +161,8 @@ Result<CrawlDiff> parse_since(UrlStore& store, std::string_view text, WallTime n
   const auto time = parse_timestamp(text);
   if (!time) {
     return fail(Errc::invalid_input,
-                fmt::format("--since {}: the number of a run, a time as in 2026-11-23T08:00:00Z, or a span as in 1d", in_quotes(text)));
+                fmt::format("--since {}: the number of a run, a time as in 2026-11-23T08:00:00Z, or a span as in 1d",
+                            in_quotes(text)));
   }
   diff.since = *time;
   return diff;
@@ -168,7 +179,8 @@ Result<void> diff_crawl(UrlStore& store, CrawlDiff& diff, const std::function<vo
   return store.scan(1, [&](const UrlRecord& record) {
     const auto found = changed.find(record.url_id);
     const bool is_new = record.ctime >= diff.since;
-    if ((found == changed.end() && !is_new) || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap) return true;
+    if ((found == changed.end() && !is_new) || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap)
+      return true;
     const auto kind = is_new ? kind_of_new(record) : kind_of_net(found->second);
     if (!kind) return true;
     DiffEntry entry{.kind = *kind, .url = record.url};
@@ -192,7 +204,8 @@ Result<CrawlDiff> write_diff(UrlStore& store, CrawlDiff diff, DiffFormat format,
   OutputFile file("changes to", path);
   write_head(diff, format, file);
   bool is_first = true;
-  auto done = diff_crawl(store, diff, [&](const DiffEntry& entry) { write_entry(entry, format, std::exchange(is_first, false), file); });
+  auto done = diff_crawl(
+      store, diff, [&](const DiffEntry& entry) { write_entry(entry, format, std::exchange(is_first, false), file); });
   if (!done) return std::unexpected(std::move(done.error()));
   write_end(diff, format, file);
   if (auto finished = file.finish(); !finished) return std::unexpected(std::move(finished.error()));

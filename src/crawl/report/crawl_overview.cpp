@@ -31,8 +31,9 @@ struct HostTally {
 
 // A URL that was never asked, and is not to be, says nothing about its host.
 bool is_only_linked(const UrlRecord& record) noexcept {
-  return record.state == UrlState::excluded && (record.reason == UrlReason::off_scope || record.reason == UrlReason::asset ||
-                                                 record.reason == UrlReason::requisite);
+  return record.state == UrlState::excluded &&
+         (record.reason == UrlReason::off_scope || record.reason == UrlReason::asset ||
+          record.reason == UrlReason::requisite);
 }
 
 }  // namespace

@@ -20,7 +20,9 @@
 namespace argiope {
 namespace {
 
-bool is_node(const UrlRecord& record) { return record.reason != UrlReason::asset && record.reason != UrlReason::requisite; }
+bool is_node(const UrlRecord& record) {
+  return record.reason != UrlReason::asset && record.reason != UrlReason::requisite;
+}
 
 class CsvWriter {
  public:
@@ -65,7 +67,9 @@ Result<bool> keeps_links(UrlStore& store) {
 
 // By url_id.
 using IdFlags = std::vector<bool>;
-bool has_flag(const IdFlags& flags, std::int64_t id) { return id > 0 && id < std::ssize(flags) && flags[static_cast<std::size_t>(id)]; }
+bool has_flag(const IdFlags& flags, std::int64_t id) {
+  return id > 0 && id < std::ssize(flags) && flags[static_cast<std::size_t>(id)];
+}
 
 // A sitemap is stored as if it redirected to what it lists, at the same depth.
 Result<IdFlags> read_redirecting(UrlStore& store) {
@@ -137,19 +141,22 @@ Result<void> write_pages_csv(UrlStore& store, OutputFile& file) {
   const auto graph = LinkGraph::read(store);
   if (!graph) return std::unexpected(graph.error());
   CsvWriter csv(file);
-  csv.write({"url", "state", "reason", "status", "content_type", "size", "depth", "inbound", "outbound", "pagerank", "orphan",
-             "took_ms", "title", "description", "heading", "canonical", "noindex", "redirect_to", "error"});
+  csv.write({"url", "state", "reason", "status", "content_type", "size", "depth", "inbound", "outbound", "pagerank",
+             "orphan", "took_ms", "title", "description", "heading", "canonical", "noindex", "redirect_to", "error"});
   return for_each_record(store, [&](const UrlRecord& record) -> Result<void> {
     const auto found = store.facts(record.url_id);
     if (!found) return std::unexpected(found.error());
     const PageFacts facts = found->value_or(PageFacts{});
     const GraphPage* const page = graph->find(record.url_id);
-    const auto number = [&](std::uint32_t GraphPage::* member) { return page ? std::to_string(page->*member) : std::string(); };
+    const auto number = [&](std::uint32_t GraphPage::*member) {
+      return page ? std::to_string(page->*member) : std::string();
+    };
     csv.write({record.url, to_string(record.state), to_string(record.reason), std::to_string(record.status_code),
-               record.content_type, std::to_string(record.size), std::to_string(record.depth), number(&GraphPage::inbound),
-               number(&GraphPage::outbound), page ? fmt::format("{:.9g}", page->rank) : "", page && page->is_orphan ? "1" : "",
-               *found ? fmt::format("{:.3f}", to_seconds(facts.took) * 1000) : "", facts.title, facts.description,
-               facts.heading, facts.canonical, facts.noindex ? "1" : "", record.redirect_to, record.error});
+               record.content_type, std::to_string(record.size), std::to_string(record.depth),
+               number(&GraphPage::inbound), number(&GraphPage::outbound), page ? fmt::format("{:.9g}", page->rank) : "",
+               page && page->is_orphan ? "1" : "", *found ? fmt::format("{:.3f}", to_seconds(facts.took) * 1000) : "",
+               facts.title, facts.description, facts.heading, facts.canonical, facts.noindex ? "1" : "",
+               record.redirect_to, record.error});
     return {};
   });
 }
@@ -229,7 +236,8 @@ Result<void> write_graphml(UrlStore& store, OutputFile& file) {
   auto edges = for_each_edge(store, [&](std::int64_t from, std::int64_t to, bool redirects) {
     if (!has_flag(*nodes, from) || !has_flag(*nodes, to)) return;
     file.write(fmt::format(R"(<edge source="n{}" target="n{}"><data key="kind">{}</data></edge>)"
-                           "\n", from, to, redirects ? "redirect" : "link"));
+                           "\n",
+                           from, to, redirects ? "redirect" : "link"));
   });
   file.write("</graph>\n</graphml>\n");
   return edges;
@@ -250,7 +258,9 @@ Result<void> write_dot(UrlStore& store, OutputFile& file) {
   const auto nodes = for_each_node(store, [&](const UrlRecord& record) -> Result<void> {
     const std::string url = dot_quoted(record.url);
     file.write(fmt::format("  n{} [label={}, URL={}{}];\n", record.url_id, url, url,
-                           is_broken(record) ? ", color=red" : record.state == UrlState::excluded ? ", color=gray" : ""));
+                           is_broken(record)                    ? ", color=red"
+                           : record.state == UrlState::excluded ? ", color=gray"
+                                                                : ""));
     return {};
   });
   if (!nodes) return std::unexpected(nodes.error());
@@ -281,9 +291,10 @@ Result<std::string> words_on_missing(UrlStore& store, GraphFormat format) {
   struct Missing {
     std::string_view demand, what, option;
   };
-  const Missing missing = format == GraphFormat::pages_csv        ? Missing{kFactsDemand, "titles, times and the like", "--html"}
-                          : format == GraphFormat::duplicates_csv ? Missing{kWordsDemand, "near duplicates", "--near-duplicates"}
-                                                                  : Missing{kLinksDemand, "links", "--links"};
+  const Missing missing =
+      format == GraphFormat::pages_csv        ? Missing{kFactsDemand, "titles, times and the like", "--html"}
+      : format == GraphFormat::duplicates_csv ? Missing{kWordsDemand, "near duplicates", "--near-duplicates"}
+                                              : Missing{kLinksDemand, "links", "--links"};
   if (missing.demand == kLinksDemand) {
     // Crawls with --max-depth go by them, too.
     bool goes_by_links = false;
@@ -297,7 +308,8 @@ Result<std::string> words_on_missing(UrlStore& store, GraphFormat format) {
   const auto unseen = UnseenPages::count(store, missing.demand);
   if (!unseen) return std::unexpected(unseen.error());
   if (*unseen == 0) return std::string{};
-  return fmt::format("not known of {}: {}. A run with {} asks again", counted(*unseen, "page"), missing.what, missing.option);
+  return fmt::format("not known of {}: {}. A run with {} asks again", counted(*unseen, "page"), missing.what,
+                     missing.option);
 }
 
 }  // namespace argiope

@@ -76,13 +76,16 @@ class GroupNumbers {
     PageGroups groups;
     groups.count = found.size();
     for (const auto& [size, begin] : found) groups.pages += size;
-    std::ranges::sort(found, [](const auto& a, const auto& b) { return std::pair(b.first, a.second) < std::pair(a.first, b.second); });
+    std::ranges::sort(found, [](const auto& a, const auto& b) {
+      return std::pair(b.first, a.second) < std::pair(a.first, b.second);
+    });
     found.resize(std::min(found.size(), kMostListed));
     for (const auto& [size, begin] : found) {
       PageGroup& group = groups.groups.emplace_back();
       group.count = size;
       group.what = name(members_[begin].second);
-      for (std::size_t i = 0; i < std::min(size, kUrlsOfGroup); ++i) group.pages.push_back(names.of(members_[begin + i].second));
+      for (std::size_t i = 0; i < std::min(size, kUrlsOfGroup); ++i)
+        group.pages.push_back(names.of(members_[begin + i].second));
     }
     return groups;
   }
@@ -97,8 +100,9 @@ class ReportGatherer {
 
   Result<SiteReport> gather() {
     using Step = Result<void> (ReportGatherer::*)();
-    for (const Step step : {&ReportGatherer::read_facts, &ReportGatherer::read_sitemaps, &ReportGatherer::read_urls, &ReportGatherer::read_links,
-                            &ReportGatherer::read_findings, &ReportGatherer::read_graph, &ReportGatherer::read_copies}) {
+    for (const Step step : {&ReportGatherer::read_facts, &ReportGatherer::read_sitemaps, &ReportGatherer::read_urls,
+                            &ReportGatherer::read_links, &ReportGatherer::read_findings, &ReportGatherer::read_graph,
+                            &ReportGatherer::read_copies}) {
       if (auto done = (this->*step)(); !done) return std::unexpected(std::move(done.error()));
     }
     finish();
@@ -123,14 +127,16 @@ class ReportGatherer {
     std::int64_t id = 0;
     std::int64_t amount = 0;  // bytes, or nanoseconds
   };
-  static constexpr auto kLess = [](const Sized& a, const Sized& b) { return std::pair(a.amount, b.id) < std::pair(b.amount, a.id); };
+  static constexpr auto kLess = [](const Sized& a, const Sized& b) {
+    return std::pair(a.amount, b.id) < std::pair(b.amount, a.id);
+  };
   using LargestUrls = Largest<Sized, decltype(kLess)>;
 
   Result<void> read_facts() {
     return store_.scan_facts([&](const PageFacts& facts) {
       const auto few = [](std::uint32_t count) { return static_cast<std::uint8_t>(std::min(count, 2u)); };
       const auto key = [](const std::string& text) { return text.empty() ? 0 : fingerprint(text); };
-      seen_[facts.url_id] = {facts.took,           key(facts.title),         key(facts.description),
+      seen_[facts.url_id] = {facts.took,        key(facts.title),        key(facts.description),
                              few(facts.titles), few(facts.descriptions), few(facts.headings)};
       if (facts.noindex) noindex_.insert(facts.url_id);
       return true;
@@ -191,14 +197,17 @@ class ReportGatherer {
     ++report_.urls;
     note_site(record);
     if (record.state == UrlState::queued) ++report_.queued;
-    if (record.state == UrlState::excluded || record.reason == UrlReason::host_down) ++report_.left_out[std::string(to_string(record.reason))];
-    if (record.state != UrlState::done && !(record.state == UrlState::failed && record.reason != UrlReason::host_down)) return;
+    if (record.state == UrlState::excluded || record.reason == UrlReason::host_down)
+      ++report_.left_out[std::string(to_string(record.reason))];
+    if (record.state != UrlState::done && !(record.state == UrlState::failed && record.reason != UrlReason::host_down))
+      return;
     read_answer(record);
   }
 
   // Which sites the crawl is of: the first, by which it is called, and how many others were given.
   void note_site(const UrlRecord& record) {
-    const bool is_given = record.referrer == 0 && record.reason != UrlReason::sitemap && record.state != UrlState::excluded;
+    const bool is_given =
+        record.referrer == 0 && record.reason != UrlReason::sitemap && record.state != UrlState::excluded;
     if (!report_.title.empty() && !is_given) return;
     const auto url = Url::parse(record.url);
     std::string site = url ? url->site_key() : record.url;
@@ -224,8 +233,9 @@ class ReportGatherer {
       times_.push_back(seen->second.took);
       slow_.add({record.url_id, seen->second.took.count()});
     }
-    const bool is_page = record.status_code == 200 && is_html(record.content_type) && record.reason != UrlReason::checked &&
-                         record.reason != UrlReason::asset && record.reason != UrlReason::sitemap;
+    const bool is_page = record.status_code == 200 && is_html(record.content_type) &&
+                         record.reason != UrlReason::checked && record.reason != UrlReason::asset &&
+                         record.reason != UrlReason::sitemap;
     if (report_.sitemaps > 0) compare_with_sitemaps(record, is_error, is_page);
     if (record.status_code < 200 || record.status_code >= 300) return;
     const std::string_view type = parse_content_type(record.content_type).type;
@@ -246,7 +256,8 @@ class ReportGatherer {
     if (seen->headings > 1) report_.headings.several.add(record.url);
   }
 
-  static void note_text(TextFindings& findings, GroupNumbers& groups, std::uint64_t key, std::uint8_t count, const UrlRecord& record) {
+  static void note_text(TextFindings& findings, GroupNumbers& groups, std::uint64_t key, std::uint8_t count,
+                        const UrlRecord& record) {
     if (key == 0) findings.missing.add(record.url);
     if (key != 0) groups.add(key, record.url_id);
     if (count > 1) findings.several.add(record.url);
@@ -334,9 +345,9 @@ class ReportGatherer {
       if (page.is_orphan && page.is_listed) report_.listed_orphans.add(names_.of(page.url_id));
     }
     const auto shown = std::min(pages.size(), kTopListed);
-    std::ranges::partial_sort(pages, pages.begin() + static_cast<std::ptrdiff_t>(shown), [](const auto* a, const auto* b) {
-      return std::pair(b->rank, a->url_id) < std::pair(a->rank, b->url_id);
-    });
+    std::ranges::partial_sort(
+        pages, pages.begin() + static_cast<std::ptrdiff_t>(shown),
+        [](const auto* a, const auto* b) { return std::pair(b->rank, a->url_id) < std::pair(a->rank, b->url_id); });
     for (std::size_t i = 0; i < shown; ++i) {
       auto told = told_of(pages[i]->url_id);
       if (!told) return std::unexpected(std::move(told.error()));
@@ -360,7 +371,8 @@ class ReportGatherer {
     report_.canonical_count = found->conflicts.size();
     found->conflicts.resize(std::min(found->conflicts.size(), kMostListed));
     for (CanonicalConflict& conflict : found->conflicts) {
-      report_.canonicals.push_back({names_.of(conflict.url_id), std::move(conflict.canonical), std::move(conflict.what)});
+      report_.canonicals.push_back(
+          {names_.of(conflict.url_id), std::move(conflict.canonical), std::move(conflict.what)});
     }
     return {};
   }
@@ -401,12 +413,13 @@ class ReportGatherer {
     };
     list(slow_, report_.slow);
     list(large_, report_.large);
-    const auto text_of = [&](std::int64_t id, std::string PageFacts::* member) {
+    const auto text_of = [&](std::int64_t id, std::string PageFacts::*member) {
       const auto facts = store_.facts(id);
       return facts && *facts ? (**facts).*member : std::string{};
     };
     report_.titles.repeated = titles_.take(names_, [&](std::int64_t id) { return text_of(id, &PageFacts::title); });
-    report_.descriptions.repeated = descriptions_.take(names_, [&](std::int64_t id) { return text_of(id, &PageFacts::description); });
+    report_.descriptions.repeated =
+        descriptions_.take(names_, [&](std::int64_t id) { return text_of(id, &PageFacts::description); });
     report_.duplicates = duplicates_.take(names_, [](std::int64_t) { return std::string{}; });
     report_.near_duplicates = near_.take(names_, [](std::int64_t) { return std::string{}; });
     finish_hosts();

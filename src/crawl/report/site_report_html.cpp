@@ -59,7 +59,9 @@ std::string url_link(std::string_view url) {
 std::string heading(std::string_view id, std::string_view text) {
   return fmt::format(R"(<h2 id="{}">{}</h2>)", id, xml_escaped(text));
 }
-std::string note(std::string_view text) { return text.empty() ? "" : fmt::format(R"(<p class="dim">{}</p>)", xml_escaped(text)); }
+std::string note(std::string_view text) {
+  return text.empty() ? "" : fmt::format(R"(<p class="dim">{}</p>)", xml_escaped(text));
+}
 std::string more_than_listed(std::uint64_t all, std::uint64_t listed, std::string_view how) {
   return all <= listed ? ""
                        : fmt::format(R"(<p class="dim">And {} more; {} lists all.</p>)", grouped(all - listed), how);
@@ -184,13 +186,16 @@ std::string chains_section(const SiteReport& report) {
   if (report.redirects == 0) return "";
   std::string out = heading("redirects", fmt::format("Redirects: {}", grouped(report.redirects)));
   if (report.chain_count == 0) return out + note("None of them leads to another.");
-  out += note(fmt::format("{} of more than one hop. Each hop costs whoever follows it a request.", count_of(report.chain_count, "chain")));
+  out += note(fmt::format("{} of more than one hop. Each hop costs whoever follows it a request.",
+                          count_of(report.chain_count, "chain")));
   HtmlTable table({{"Hops", true}, {"From"}, {"By"}, {"To"}}, kRowsOpen);
   for (const auto& chain : report.chains) {
     std::string between;
     for (std::size_t i = 1; i + 1 < chain.size(); ++i) between += "<li>" + url_link(chain[i]) + "</li>";
-    table.add({html_number(chain.size() - 1), {url_link(chain.front())},
-               {fmt::format(R"(<ul class="places">{}</ul>)", between)}, {url_link(chain.back())}});
+    table.add({html_number(chain.size() - 1),
+               {url_link(chain.front())},
+               {fmt::format(R"(<ul class="places">{}</ul>)", between)},
+               {url_link(chain.back())}});
   }
   return out + table.html() + more_than_listed(report.chain_count, report.chains.size(), kAllPages);
 }
@@ -210,33 +215,38 @@ std::string folded(std::string_view what, const PageList& list) {
 
 std::string folded(std::string_view what, const PageGroups& groups) {
   if (groups.count == 0) return "";
-  std::string out = fmt::format("<details><summary>{}: <b>{}</b></summary>", xml_escaped(what), count_of(groups.pages, "page"));
+  std::string out =
+      fmt::format("<details><summary>{}: <b>{}</b></summary>", xml_escaped(what), count_of(groups.pages, "page"));
   for (std::size_t i = 0; i < std::min(groups.groups.size(), kGroupsShown); ++i) {
     const PageGroup& group = groups.groups[i];
     out += fmt::format("<h3>{}{}</h3>{}", group.what.empty() ? "" : fmt::format("“{}”: ", shown_text(group.what)),
                        count_of(group.count, "page"), page_items(group.pages, group.count));
   }
-  if (groups.count > kGroupsShown) out += note(fmt::format("And {} more groups.", grouped(groups.count - kGroupsShown)));
+  if (groups.count > kGroupsShown)
+    out += note(fmt::format("And {} more groups.", grouped(groups.count - kGroupsShown)));
   return out + "</details>";
 }
 
 std::string heads_section(const SiteReport& report) {
-  const std::string found =
-      folded("Without a title", report.titles.missing) + folded("With several titles", report.titles.several) +
-      folded("With a title that others have too", report.titles.repeated) +
-      folded("Without a description", report.descriptions.missing) +
-      folded("With several descriptions", report.descriptions.several) +
-      folded("With a description that others have too", report.descriptions.repeated) +
-      folded("Without a heading (h1)", report.headings.missing) + folded("With several headings (h1)", report.headings.several);
+  const std::string found = folded("Without a title", report.titles.missing) +
+                            folded("With several titles", report.titles.several) +
+                            folded("With a title that others have too", report.titles.repeated) +
+                            folded("Without a description", report.descriptions.missing) +
+                            folded("With several descriptions", report.descriptions.several) +
+                            folded("With a description that others have too", report.descriptions.repeated) +
+                            folded("Without a heading (h1)", report.headings.missing) +
+                            folded("With several headings (h1)", report.headings.several);
   if (!report.has_facts) return "";
   return heading("titles", "Titles and descriptions") +
-         (found.empty() ? note("Every page has one title, one description and one heading, and no two have the same.") : found);
+         (found.empty() ? note("Every page has one title, one description and one heading, and no two have the same.")
+                        : found);
 }
 
 std::string canonicals(const SiteReport& report) {
   if (report.canonical_count == 0) return "";
   HtmlTable table({{"Page"}, {"Names"}, {"Which"}});
-  for (const CanonicalFinding& found : report.canonicals) table.add({{url_link(found.page)}, {url_link(found.canonical)}, {shown_text(found.what)}});
+  for (const CanonicalFinding& found : report.canonicals)
+    table.add({{url_link(found.page)}, {url_link(found.canonical)}, {shown_text(found.what)}});
   return fmt::format("<details><summary>Canonical URLs that lead astray: <b>{}</b></summary>{}{}</details>",
                      count_of(report.canonical_count, "page"), table.html(),
                      more_than_listed(report.canonical_count, report.canonicals.size(), kAllDuplicates));
@@ -244,8 +254,8 @@ std::string canonicals(const SiteReport& report) {
 
 std::string duplicates_section(const SiteReport& report) {
   const std::string found = folded("The same bytes at several URLs", report.duplicates) +
-                            folded("Nearly the same words at several URLs", report.near_duplicates) + canonicals(report) +
-                            folded("No page links to them", report.orphans);
+                            folded("Nearly the same words at several URLs", report.near_duplicates) +
+                            canonicals(report) + folded("No page links to them", report.orphans);
   return found.empty() ? "" : heading("duplicates", "Duplicates and orphans") + found;
 }
 
@@ -292,20 +302,22 @@ std::string over_time_section(const SiteReport& report) {
   const auto sum = [](double a, std::uint32_t b) { return a + b; };
   const auto most_ms = [](double a, Duration b) { return std::max(a, to_seconds(b) * 1000); };
   std::string out = heading("time", "Over time") +
-                    note(fmt::format("From {} to {} (UTC), by when each URL was asked last.", short_time(report.from, TimeZone()),
-                                     short_time(report.until, TimeZone())));
+                    note(fmt::format("From {} to {} (UTC), by when each URL was asked last.",
+                                     short_time(report.from, TimeZone()), short_time(report.until, TimeZone())));
   out += "<h3>Answers</h3>" + on_each_canvas([&](const PlotCanvas& canvas) {
-           return plot_bars(canvas, "Answers over time", time_columns(report, canvas, report.answers, sum), time_labels(report, canvas));
+           return plot_bars(canvas, "Answers over time", time_columns(report, canvas, report.answers, sum),
+                            time_labels(report, canvas));
          });
   if (std::ranges::any_of(report.errors, [](std::uint32_t count) { return count > 0; })) {
     out += "<h3>Errors</h3>" + on_each_canvas([&](const PlotCanvas& canvas) {
-             return plot_bars(canvas, "Errors over time", time_columns(report, canvas, report.errors, sum), time_labels(report, canvas));
+             return plot_bars(canvas, "Errors over time", time_columns(report, canvas, report.errors, sum),
+                              time_labels(report, canvas));
            });
   }
   if (report.timed > 0) {
     out += "<h3>Milliseconds an answer took (median)</h3>" + on_each_canvas([&](const PlotCanvas& canvas) {
-             return plot_area(canvas, "How long answers took, over time", time_columns(report, canvas, report.medians, most_ms),
-                              time_labels(report, canvas));
+             return plot_area(canvas, "How long answers took, over time",
+                              time_columns(report, canvas, report.medians, most_ms), time_labels(report, canvas));
            });
   }
   return out;
@@ -315,7 +327,9 @@ std::string statuses_section(const SiteReport& report) {
   if (report.asked == 0) return "";
   HtmlTable table({{"Status"}, {"URLs", true}, {"Share"}});
   const auto add = [&](std::string_view look, std::string_view name, std::uint64_t count) {
-    table.add({{fmt::format("<span class=\"{}\">{}</span>", look, xml_escaped(name))}, html_number(count), share_cell(count, report.asked)});
+    table.add({{fmt::format("<span class=\"{}\">{}</span>", look, xml_escaped(name))},
+               html_number(count),
+               share_cell(count, report.asked)});
   };
   for (const auto& [status, count] : report.statuses) {
     if (status > 0) {
@@ -331,7 +345,8 @@ std::string statuses_section(const SiteReport& report) {
 std::string types_section(const SiteReport& report) {
   if (report.content_types.empty()) return "";
   std::vector<std::pair<std::string, std::uint64_t>> types(report.content_types.begin(), report.content_types.end());
-  std::ranges::sort(types, [](const auto& a, const auto& b) { return std::pair(b.second, a.first) < std::pair(a.second, b.first); });
+  std::ranges::sort(
+      types, [](const auto& a, const auto& b) { return std::pair(b.second, a.first) < std::pair(a.second, b.first); });
   std::uint64_t all = 0;
   for (const auto& [type, count] : types) all += count;
   HtmlTable table({{"Type"}, {"URLs", true}, {"Share"}});
@@ -352,10 +367,15 @@ std::string depths_section(const SiteReport& report) {
 }
 
 std::string hosts_section(const SiteReport& report) {
-  HtmlTable table({{"Host"}, {"URLs", true}, {"Pages", true}, {"Errors", true}, {"Bytes", true}, {"Median time", true}}, kRowsOpen);
+  HtmlTable table({{"Host"}, {"URLs", true}, {"Pages", true}, {"Errors", true}, {"Bytes", true}, {"Median time", true}},
+                  kRowsOpen);
   for (const auto& [site, host] : report.hosts) {
-    table.add({{url_link(site + "/")}, html_number(host.urls), html_number(host.pages), html_number(host.errors, true),
-               bytes_cell(host.bytes), span_cell(host.median)});
+    table.add({{url_link(site + "/")},
+               html_number(host.urls),
+               html_number(host.pages),
+               html_number(host.errors, true),
+               bytes_cell(host.bytes),
+               span_cell(host.median)});
   }
   if (table.rows() == 0) return "";
   return heading("hosts", fmt::format("Hosts: {}", grouped(report.host_count))) + table.html() +
@@ -364,15 +384,18 @@ std::string hosts_section(const SiteReport& report) {
 
 std::string speed_section(const SiteReport& report) {
   if (report.timed == 0) return "";
-  std::string out = heading("speed", "Speed") +
-                    note(fmt::format("Half of {} took at most {}, nine in ten {}, 99 in a hundred {}; the slowest {}.",
-                                     count_of(report.timed, "answer"), short_duration(report.p50), short_duration(report.p90),
-                                     short_duration(report.p99), short_duration(report.slowest)));
+  std::string out =
+      heading("speed", "Speed") +
+      note(fmt::format("Half of {} took at most {}, nine in ten {}, 99 in a hundred {}; the slowest {}.",
+                       count_of(report.timed, "answer"), short_duration(report.p50), short_duration(report.p90),
+                       short_duration(report.p99), short_duration(report.slowest)));
   HtmlTable spread({{"Took"}, {"URLs", true}, {"Share"}});
   for (std::size_t i = 0; i < report.times.size(); ++i) {
-    const std::string bound = i < SiteReport::kTimeBounds.size() ? "less than " + short_duration(SiteReport::kTimeBounds[i])
-                                                                 : short_duration(SiteReport::kTimeBounds.back()) + " and more";
-    if (report.times[i] > 0) spread.add({{bound}, html_number(report.times[i]), share_cell(report.times[i], report.timed)});
+    const std::string bound = i < SiteReport::kTimeBounds.size()
+                                  ? "less than " + short_duration(SiteReport::kTimeBounds[i])
+                                  : short_duration(SiteReport::kTimeBounds.back()) + " and more";
+    if (report.times[i] > 0)
+      spread.add({{bound}, html_number(report.times[i]), share_cell(report.times[i], report.timed)});
   }
   HtmlTable slow({{"Slowest"}, {"Took", true}, {"Bytes", true}}, kRowsOpen);
   for (const ReportedUrl& url : report.slow) slow.add({{url_link(url.url)}, span_cell(url.took), bytes_cell(url.size)});
@@ -382,7 +405,8 @@ std::string speed_section(const SiteReport& report) {
 std::string sizes_section(const SiteReport& report) {
   if (report.large.empty()) return "";
   HtmlTable table({{"Largest"}, {"Bytes", true}, {"Took", true}}, kRowsOpen);
-  for (const ReportedUrl& url : report.large) table.add({{url_link(url.url)}, bytes_cell(url.size), span_cell(url.took)});
+  for (const ReportedUrl& url : report.large)
+    table.add({{url_link(url.url)}, bytes_cell(url.size), span_cell(url.took)});
   return heading("sizes", "The largest") + table.html();
 }
 
@@ -391,7 +415,10 @@ std::string top_section(const SiteReport& report) {
   HtmlTable table({{"Page"}, {"Title"}, {"Linked from", true}, {"Depth", true}, {"PageRank"}}, kRowsOpen);
   const double most = report.top.front().rank;
   for (const ReportedUrl& page : report.top) {
-    table.add({{url_link(page.url)}, {shown_text(page.title)}, html_number(page.inbound), html_number(page.depth),
+    table.add({{url_link(page.url)},
+               {shown_text(page.title)},
+               html_number(page.inbound),
+               html_number(page.depth),
                html_share(most > 0 ? page.rank / most : 0)});
   }
   return heading("top", "Pages that matter most by their links") + table.html();
@@ -399,7 +426,8 @@ std::string top_section(const SiteReport& report) {
 
 std::string left_out_section(const SiteReport& report) {
   HtmlTable table({{"Reason"}, {"URLs", true}});
-  for (const auto& [reason, count] : report.left_out) table.add({{xml_escaped(reason.empty() ? "(none)" : reason)}, html_number(count)});
+  for (const auto& [reason, count] : report.left_out)
+    table.add({{xml_escaped(reason.empty() ? "(none)" : reason)}, html_number(count)});
   if (report.queued > 0) table.add({{"still queued"}, html_number(report.queued)});
   return table.rows() == 0 ? "" : heading("left-out", "Not asked") + table.html();
 }
@@ -427,7 +455,8 @@ std::string contents_of(const std::string& body) {
   constexpr std::string_view kHeading = "<h2 id=\"";
   for (std::size_t at = body.find(kHeading); at != std::string::npos; at = body.find(kHeading, at + 1)) {
     const std::size_t id = at + kHeading.size(), text = body.find('>', at) + 1;
-    out += fmt::format(R"(<a href="#{}">{}</a>)", body.substr(id, body.find('"', id) - id), body.substr(text, body.find("</h2>", text) - text));
+    out += fmt::format(R"(<a href="#{}">{}</a>)", body.substr(id, body.find('"', id) - id),
+                       body.substr(text, body.find("</h2>", text) - text));
   }
   return out + "</nav>";
 }
@@ -438,21 +467,26 @@ std::string html_site_report(const SiteReport& report) {
   std::string body;
   for (const KindWords& words : kKindWords) body += findings_section(report, words);
   body += sections_elsewhere(report);
-  for (const auto section : {chains_section, heads_section, duplicates_section, sitemaps_section, over_time_section, statuses_section, types_section,
-                             depths_section, hosts_section, speed_section, sizes_section, top_section, left_out_section}) {
+  for (const auto section :
+       {chains_section, heads_section, duplicates_section, sitemaps_section, over_time_section, statuses_section,
+        types_section, depths_section, hosts_section, speed_section, sizes_section, top_section, left_out_section}) {
     body += section(report);
   }
   std::string name = report.title.empty() ? "an empty database" : report.title;
   if (report.other_sites > 0) name += " and " + count_of(report.other_sites, "other site");
-  const std::string times = report.from == WallTime{} ? "Nothing was asked."
-                                                      : fmt::format("Crawled from {} to {} (UTC).", short_time(report.from, TimeZone()),
-                                                                    short_time(report.until, TimeZone()));
-  std::string head = fmt::format(R"(<h1>{}</h1><p class="dim">{}</p>)", shown_text(name), xml_escaped(times)) + tiles(report);
-  if (report.check.is_good() && report.check.warnings() == 0 && report.asked > 0) head += R"(<p class="good">No broken links.</p>)";
+  const std::string times = report.from == WallTime{}
+                                ? "Nothing was asked."
+                                : fmt::format("Crawled from {} to {} (UTC).", short_time(report.from, TimeZone()),
+                                              short_time(report.until, TimeZone()));
+  std::string head =
+      fmt::format(R"(<h1>{}</h1><p class="dim">{}</p>)", shown_text(name), xml_escaped(times)) + tiles(report);
+  if (report.check.is_good() && report.check.warnings() == 0 && report.asked > 0)
+    head += R"(<p class="good">No broken links.</p>)";
   if (report.check.unread > 0) head += note(words_on_unread(report.check));
   if (report.unseen > 0) {
-    head += note(fmt::format("Titles, descriptions, times and the like are not known of {}: no run with --html has read {} now.",
-                             counted(report.unseen, "page"), report.unseen == 1 ? "it as it is" : "them as they are"));
+    head += note(
+        fmt::format("Titles, descriptions, times and the like are not known of {}: no run with --html has read {} now.",
+                    counted(report.unseen, "page"), report.unseen == 1 ? "it as it is" : "them as they are"));
   }
   if (report.asked > 0 && report.check.links == 0) {
     head += note("No links were kept: --html, --links or --check-links keep them, with their texts and lines.");

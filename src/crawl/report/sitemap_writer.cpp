@@ -33,7 +33,8 @@ constexpr std::string_view kNamespace = "http://www.sitemaps.org/schemas/sitemap
 std::string gzipped(std::string_view text) {
   constexpr int kGzip = 15 + 16;
   z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) throw std::bad_alloc();
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw std::bad_alloc();
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
@@ -60,7 +61,8 @@ class LeftOut {
   }
   bool has(const UrlRecord& record) const {
     const auto canonical = canonical_.find(record.url_id);
-    return hidden_.contains(record.url_id) || (canonical != canonical_.end() && canonical->second != fingerprint(record.url));
+    return hidden_.contains(record.url_id) ||
+           (canonical != canonical_.end() && canonical->second != fingerprint(record.url));
   }
 
  private:
@@ -84,7 +86,8 @@ class SitemapWriter {
   Result<SitemapCount> write(const std::string& base) {
     if (!base.empty()) {
       const auto url = Url::parse(base);
-      if (!url) return fail(Errc::invalid_input, fmt::format("sitemap base {}: {}", in_quotes(base), url.error().message));
+      if (!url)
+        return fail(Errc::invalid_input, fmt::format("sitemap base {}: {}", in_quotes(base), url.error().message));
       site_ = url->site_key();
       folder_ = url->href().substr(0, url->href().rfind('/') + 1);
     }
@@ -111,8 +114,8 @@ class SitemapWriter {
  private:
   static bool is_for_indexes(const UrlRecord& record) {
     return record.state == UrlState::done && record.status_code == 200 && record.reason != UrlReason::asset &&
-           record.reason != UrlReason::requisite &&
-           record.reason != UrlReason::checked && is_html(record.content_type) && record.url.size() <= kMostUrlBytes;
+           record.reason != UrlReason::requisite && record.reason != UrlReason::checked &&
+           is_html(record.content_type) && record.url.size() <= kMostUrlBytes;
   }
 
   Result<void> add(const UrlRecord& record) {
@@ -124,12 +127,14 @@ class SitemapWriter {
       return {};
     }
     std::string entry = fmt::format("<url><loc>{}</loc>", xml_escaped(as_rfc3986(record.url)));
-    if (const auto changed = parse_http_date(record.last_modified)) entry += fmt::format("<lastmod>{}</lastmod>", to_rfc3339(*changed));
+    if (const auto changed = parse_http_date(record.last_modified))
+      entry += fmt::format("<lastmod>{}</lastmod>", to_rfc3339(*changed));
     entry += "</url>\n";
     if (in_part_ == kMostUrls || part_.size() + entry.size() + 64 > kMostBytes) {
       if (auto ended = end_part(); !ended) return ended;
     }
-    if (in_part_ == 0) part_ = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"{}\">\n", kNamespace);
+    if (in_part_ == 0)
+      part_ = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"{}\">\n", kNamespace);
     part_ += entry;
     ++in_part_;
     ++count_.urls;
@@ -151,7 +156,8 @@ class SitemapWriter {
 
   Result<void> end_part() {
     if (!OutputFile::is_plain(path_)) {
-      return fail(Errc::refused, fmt::format("sitemap to {}: it takes more than one file, and this is no plain file", path_));
+      return fail(Errc::refused,
+                  fmt::format("sitemap to {}: it takes more than one file, and this is no plain file", path_));
     }
     part_ += "</urlset>\n";
     const std::string name = name_of(++count_.files);
@@ -163,13 +169,15 @@ class SitemapWriter {
 
   Result<void> finish() {
     if (count_.files == 0) {
-      if (part_.empty()) part_ = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"{}\">\n", kNamespace);
+      if (part_.empty())
+        part_ = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"{}\">\n", kNamespace);
       return put(path_, part_ + "</urlset>\n");
     }
     if (in_part_ > 0) {
       if (auto ended = end_part(); !ended) return ended;
     }
-    std::string index = fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sitemapindex xmlns=\"{}\">\n", kNamespace);
+    std::string index =
+        fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sitemapindex xmlns=\"{}\">\n", kNamespace);
     const std::string folder = folder_.empty() ? site_ + "/" : folder_;
     for (std::uint64_t part = 1; part <= count_.files; ++part) {
       const std::string name = name_of(part);

@@ -64,7 +64,8 @@ std::string CrawlEnding::stop_reason() const {
 void CrawlEnding::note_end(WallTime now) noexcept {
   const WallTime::rep at = now.time_since_epoch().count();
   WallTime::rep last = ended_at_.load();
-  while (last < at && !ended_at_.compare_exchange_weak(last, at)) {}
+  while (last < at && !ended_at_.compare_exchange_weak(last, at)) {
+  }
 }
 
 }  // namespace argiope

@@ -36,8 +36,9 @@ class CrawlEnding {
   // For requests that did not come to be, or were for no page.
   void give_pages_back(std::uint64_t count) noexcept;
 
-  // With a limit of pages, what it has let in is completed before the crawl stops: `begin_part` of each page that is fetched, of each
-  // GET that has a place after its HEAD, and of each requisite that is queued; `end_part` when it is dealt with, or is put back.
+  // With a limit of pages, what it has let in is completed before the crawl stops: `begin_part` of each page that is
+  // fetched, of each GET that has a place after its HEAD, and of each requisite that is queued; `end_part` when it is
+  // dealt with, or is put back.
   void begin_part() noexcept {
     if (completes_pages_) parts_left_.fetch_add(1);
   }

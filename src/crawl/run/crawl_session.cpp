@@ -19,7 +19,7 @@ namespace argiope {
 namespace {
 
 constexpr std::string_view kCookieNotes = "cookies/";
-constexpr std::string_view kLoginNote = "session/login";  // there are cookies of who has logged in
+constexpr std::string_view kLoginNote = "session/login";   // there are cookies of who has logged in
 constexpr std::uint64_t kLoginStream = ~std::uint64_t{0};  // of chance: no shard has it
 
 // Between two requests of a login, which no frontier paces.
@@ -79,7 +79,8 @@ std::string CrawlSession::cookie_field(const Url& url, WallTime now) const {
   return jar_ == nullptr || jar_->empty() ? std::string{} : jar_->field_for(url, now);
 }
 
-bool CrawlSession::take_cookies(const Url& url, const std::vector<Cookie>& before, std::vector<Cookie> now_there, WallTime now) {
+bool CrawlSession::take_cookies(const Url& url, const std::vector<Cookie>& before, std::vector<Cookie> now_there,
+                                WallTime now) {
   bool some = false;
   if (jar_ == nullptr) return some;
   for (Cookie& cookie : cookies_set_since(before, std::move(now_there), url)) some |= jar_->put(std::move(cookie), now);

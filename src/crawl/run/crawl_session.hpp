@@ -36,7 +36,8 @@ class CrawlSession {
 
   // The value of a request's Cookie field; empty: nothing.
   std::string cookie_field(const Url& url, WallTime now) const;
-  // Takes those that a page of `url` has now and did not have `before`, if they are for its host. Whether there were some.
+  // Takes those that a page of `url` has now and did not have `before`, if they are for its host. Whether there were
+  // some.
   bool take_cookies(const Url& url, const std::vector<Cookie>& before, std::vector<Cookie> now_there, WallTime now);
 
   // Sends requests by `below` and adds what is theirs; null where nothing is ever added.
@@ -48,8 +49,8 @@ class CrawlSession {
   // Learns from an answer who we are to that server: warns where a name is not taken, and where the login is lost.
   void note(const HttpRequest& request, const HttpResponse& response, WallTime now);
 
-  // A redirect from one URL, `id`, to another, by their fingerprints. Where the redirects have led back to where they began,
-  // and have set cookies on the way, the id of that URL, which is to be asked again; else 0.
+  // A redirect from one URL, `id`, to another, by their fingerprints. Where the redirects have led back to where they
+  // began, and have set cookies on the way, the id of that URL, which is to be asked again; else 0.
   std::int64_t comes_back(std::uint64_t from, std::int64_t id, std::uint64_t to, bool new_cookies);
 
  private:

@@ -52,7 +52,8 @@ class CrawlSinks {
   }
 
  private:
-  static constexpr std::size_t kMostBacklogOfOne = 16 * 1024 * 1024;  // bytes that one may lag behind before fetching pauses
+  static constexpr std::size_t kMostBacklogOfOne =
+      16 * 1024 * 1024;  // bytes that one may lag behind before fetching pauses
 
   const std::vector<std::shared_ptr<CrawlSink>>& sinks_;
   const bool wants_wire_;

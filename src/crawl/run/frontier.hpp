@@ -1,6 +1,6 @@
-// The crawl's queue of one shard: a window whose keys are hosts and whose job ids are url_ids, with what is needed to fetch
-// each URL and to treat its host politely. Called by the shard on its own thread; knows nothing of sockets, and calls no
-// store: it says what to read and write there, and is told what came back.
+// The crawl's queue of one shard: a window whose keys are hosts and whose job ids are url_ids, with what is needed to
+// fetch each URL and to treat its host politely. Called by the shard on its own thread; knows nothing of sockets, and
+// calls no store: it says what to read and write there, and is told what came back.
 #pragma once
 
 #include <cstdint>
@@ -39,22 +39,23 @@ struct UrlTask {
   Url url;              // empty: the store has no URL under that id
   std::uint32_t depth = 0;
   std::uint8_t attempts = 0;
-  std::uint8_t redirects = 0;  // hops that led here; of `is_stored` perhaps not all
+  std::uint8_t redirects = 0;   // hops that led here; of `is_stored` perhaps not all
   std::uint8_t challenges = 0;  // answers that asked who we are
   Purpose purpose = Purpose::page;
-  std::optional<UrlAsk> ask;      // what is asked now; nullopt: what is asked first, see first_ask()
-  bool revisit = false;        // fetched before: ask whether it has changed
-  bool known = false;          // answered by an earlier run, and nothing has changed about it yet
-  bool counted = false;        // settled before: max_pages_per_host has let it through
-  bool rotates = false;        // fetched, and due again and again
-  bool settled = false;        // in this run, before
-  bool has_place = false;      // in the budget of pages, though it is not under way
-  bool is_stored = false;      // read from the store, which tells what has led here
-  // Of a sitemap: indexes that led here. Of what pages are shown with: other such files; of `is_stored` perhaps not all.
+  std::optional<UrlAsk> ask;  // what is asked now; nullopt: what is asked first, see first_ask()
+  bool revisit = false;       // fetched before: ask whether it has changed
+  bool known = false;         // answered by an earlier run, and nothing has changed about it yet
+  bool counted = false;       // settled before: max_pages_per_host has let it through
+  bool rotates = false;       // fetched, and due again and again
+  bool settled = false;       // in this run, before
+  bool has_place = false;     // in the budget of pages, though it is not under way
+  bool is_stored = false;     // read from the store, which tells what has led here
+  // Of a sitemap: indexes that led here. Of what pages are shown with: other such files; of `is_stored` perhaps not
+  // all.
   std::uint8_t nesting = 0;
-  std::uint8_t given_up = 0;   // runs in a row that have given it up, before this one
-  std::int32_t late = 0;       // the priority of what an earlier run has asked; 0: none has
-  Host* host = nullptr;        // once it is queued
+  std::uint8_t given_up = 0;  // runs in a row that have given it up, before this one
+  std::int32_t late = 0;      // the priority of what an earlier run has asked; 0: none has
+  Host* host = nullptr;       // once it is queued
 };
 
 // The priority of a URL in the crawl's order: higher first, and none below kLeastPriority.
@@ -88,8 +89,9 @@ class Frontier {
   // The one of a site that has something to do; null for others.
   Host* find_host(std::string_view site) const noexcept { return hosts_.find(site); }
 
-  // Queues a URL that is on no shelf, due at `due`. If it does not belong to what is kept in memory, take_moves() tells to which
-  // shelf it must go. False: it is queued already. One that has been settled and waits for its next visit is due now then.
+  // Queues a URL that is on no shelf, due at `due`. If it does not belong to what is kept in memory, take_moves() tells
+  // to which shelf it must go. False: it is queued already. One that has been settled and waits for its next visit is
+  // due now then.
   bool put(UrlTask task, Host& host, TimePoint due, TimePoint now);
   // Before the crawl begins: a record of the store that is to be fetched, and its URL if it has been parsed. A record
   // on a shelf stays there.
@@ -125,7 +127,9 @@ class Frontier {
   // The host is not asked before `until`. False: nor was it to be asked sooner before.
   bool rest(Host& host, TimePoint until, TimePoint now, RestReason why = RestReason::pace);
   // Until when it rests, for the store.
-  HostRest stored_rest(const Host& host) const noexcept { return {clock_->to_job_time(host.rest_until), host.rest_why}; }
+  HostRest stored_rest(const Host& host) const noexcept {
+    return {clock_->to_job_time(host.rest_until), host.rest_why};
+  }
   // Each host that rests now, and is to be asked again in this run.
   template <class Visit>
   void each_resting(TimePoint now, Visit&& visit) {
@@ -183,7 +187,8 @@ class Frontier {
  private:
   std::int32_t priority_of(const UrlTask& task) const {
     if (task.late != 0) return task.late;
-    return task.purpose == Purpose::requisite ? kRequisitePriority : crawl_priority(options_, task.depth, task.url.href());
+    return task.purpose == Purpose::requisite ? kRequisitePriority
+                                              : crawl_priority(options_, task.depth, task.url.href());
   }
   // At the opening of a run.
   std::int32_t priority_of(const UrlRecord& record) const;

@@ -19,11 +19,13 @@ namespace {
 
 // The things that one thread of a crawl runs on.
 struct Part {
-  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard, std::unique_ptr<HttpTransport> other)
+  Part(const Clock& clock, const HttpClientOptions& http, const AddressGuard& guard,
+       std::unique_ptr<HttpTransport> other)
       : wire(clock, http, guard), instead(std::move(other)) {}
   HttpTransport& transport() noexcept { return instead != nullptr ? *instead : wire.client(); }
   Coro<void> work(Crawler& crawler, std::size_t index) {
-    return instead != nullptr ? crawler.work(index, *instead, nullptr) : crawler.work(index, wire.client(), &wire.resolver());
+    return instead != nullptr ? crawler.work(index, *instead, nullptr)
+                              : crawler.work(index, wire.client(), &wire.resolver());
   }
   LocalWire wire;
   std::unique_ptr<HttpTransport> instead;  // of the client

@@ -54,6 +54,8 @@ Coro<Result<AddressList>> WireOnLoop::ResolverBesideProxies::resolve(std::string
 }
 
 WireOnLoop::WireOnLoop(AsioBackend& backend, const HttpClientOptions& http, const AddressGuard& guard)
-    : resolver_(ResolverOptions{}, backend), host_resolver_(http.proxies, resolver_), client_(http, backend, resolver_, guard) {}
+    : resolver_(ResolverOptions{}, backend),
+      host_resolver_(http.proxies, resolver_),
+      client_(http, backend, resolver_, guard) {}
 
 }  // namespace argiope

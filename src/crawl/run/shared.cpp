@@ -27,12 +27,13 @@ namespace {
 
 constexpr std::size_t kMovesAtOnce = 50'000;
 constexpr std::size_t kTakenUpAtOnce = 50'000;
-constexpr Duration kLongestWait = std::chrono::hours{48};  // of what is tried again: no Retry-After is longer than a day
+constexpr Duration kLongestWait =
+    std::chrono::hours{48};                               // of what is tried again: no Retry-After is longer than a day
 constexpr Duration kLookPause = std::chrono::minutes{1};  // between two looks for more in a crawl that goes on
 // Left out because of where the URL stands: not any more, once a seed redirects to it, or to its host or folder.
-constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope,  UrlReason::depth,   UrlReason::url_length,
-                                         UrlReason::exclude,    UrlReason::include, UrlReason::repeated_segment,
-                                         UrlReason::extension,  UrlReason::parent,  UrlReason::path_prefix,
+constexpr UrlReason kReasonsOfPlace[] = {UrlReason::off_scope, UrlReason::depth,   UrlReason::url_length,
+                                         UrlReason::exclude,   UrlReason::include, UrlReason::repeated_segment,
+                                         UrlReason::extension, UrlReason::parent,  UrlReason::path_prefix,
                                          UrlReason::logout};
 
 // Pages are read for their links, whatever else is.
@@ -42,7 +43,8 @@ CrawlOptions with_pages_accepted(CrawlOptions options) {
   return options;
 }
 
-// Whether it may stay on its shelf: what was fetched is not on that of what is delayed, but where it is to be fetched again and again.
+// Whether it may stay on its shelf: what was fetched is not on that of what is delayed, but where it is to be fetched
+// again and again.
 bool waits_for_its_turn(const UrlRecord& record, const CrawlOptions& options) noexcept {
   return record.shelf != Shelf::delayed || record.state == UrlState::queued || options.forever;
 }
@@ -246,7 +248,8 @@ std::size_t Crawler::Shared::let_rest(const UrlRecord& record, UrlBatch& batch) 
   UrlRecord resting = record;
   // A URL that has failed keeps the time that it was given, if it is not that of a clock that was wrong.
   if (record.state == UrlState::done || record.mtime > opened_at_) {
-    resting.due = std::chrono::floor<std::chrono::milliseconds>(std::max(plan.due_of(record, opened_at_), WallTime{std::chrono::milliseconds{1}}));
+    resting.due = std::chrono::floor<std::chrono::milliseconds>(
+        std::max(plan.due_of(record, opened_at_), WallTime{std::chrono::milliseconds{1}}));
   }
   if (resting.due != record.due) {
     UrlOutcome outcome = as_it_was(record);
@@ -313,10 +316,12 @@ void Crawler::Shared::note_content(const UrlRecord& record) {
     duplicates->is_first_variant(fingerprint_of(stripped.href()));
   }
   if (record.reason == UrlReason::alias) duplicates->add_alias(record.url_id, record.limit);
-  const bool is_page = record.state == UrlState::done && record.status_code == 200 && record.reason == UrlReason::none &&
+  const bool is_page = record.state == UrlState::done && record.status_code == 200 &&
+                       record.reason == UrlReason::none &&
                        (record.content_type.empty() || is_html(record.content_type));
   if (is_page && !record.digest.empty()) {
-    DuplicateBook::Content content{.page = {record.url_id, record.depth}, .bytes = content_key(record.digest, url->site_key())};
+    DuplicateBook::Content content{.page = {record.url_id, record.depth},
+                                   .bytes = content_key(record.digest, url->site_key())};
     if (const auto found = simhashes_.find(record.url_id); found != simhashes_.end()) content.simhash = found->second;
     duplicates->find_copy(content, url->site_key());
   }
@@ -378,7 +383,8 @@ UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
   }
   // A trap is one on any host, and what is excluded is excluded there, too.
   const bool is_anywhere = work == UrlWork::check || record.reason == UrlReason::requisite;
-  if (work != UrlWork::leave && is_anywhere && scope.bars_check(record.url, depth) != Exclusion::none) return UrlWork::leave;
+  if (work != UrlWork::leave && is_anywhere && scope.bars_check(record.url, depth) != Exclusion::none)
+    return UrlWork::leave;
   return sinks.can_lack() || demands.may_miss() ? work_for_outputs(record, work, stage) : work;
 }
 
@@ -386,7 +392,8 @@ UrlWork Crawler::Shared::work_on(const UrlRecord& record, Stage stage) const {
 bool Crawler::Shared::is_lacking(const UrlRecord& record, UrlWork work) const {
   if (work == UrlWork::leave && demands.asks(record)) return true;
   if (!sinks.can_lack() || (record.status_code != 200 && !is_redirect(record.status_code))) return false;
-  if (record.reason == UrlReason::checked || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap) return false;
+  if (record.reason == UrlReason::checked || record.reason == UrlReason::asset || record.reason == UrlReason::sitemap)
+    return false;
   return sinks.lacks(record.url);
 }
 

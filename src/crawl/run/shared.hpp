@@ -68,7 +68,8 @@ class Crawler::Shared {
 
   Result<void> open(WallTime now);
 
-  // URLs of the store's that decide() has found worth fetching. `url`: that of the record; an empty one where it has none.
+  // URLs of the store's that decide() has found worth fetching. `url`: that of the record; an empty one where it has
+  // none.
   UrlTask task_of(const UrlRecord& record, Url url) const;
 
   // Of a URL. Seeded, so that nobody can make a URL that passes for another's.
@@ -99,11 +100,12 @@ class Crawler::Shared {
   // The crawl ends, because something that it needs has failed; the first counts.
   void fail(Error why);
 
-  // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have shrunk
-  // meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out. `may_end`: false while more may come.
+  // Whether the crawl has come to its end. With nothing left to do, and if the scope has grown or depths may have
+  // shrunk meanwhile, shard 0 looks in the store for what may be fetched now, and hands it out. `may_end`: false while
+  // more may come.
   bool is_complete(std::size_t shard, bool may_end = true);
-  // In a crawl that goes on: with nothing left but what was fetched and waits, shard 0 looks from time to time in the store for what
-  // may be fetched now.
+  // In a crawl that goes on: with nothing left but what was fetched and waits, shard 0 looks from time to time in the
+  // store for what may be fetched now.
   void look_for_more(std::size_t shard, TimePoint now);
   // A page was settled: what is known has changed.
   void note_settled() noexcept { settled_.store(true, std::memory_order_relaxed); }
@@ -116,8 +118,8 @@ class Crawler::Shared {
   const CrawlOptions options;
   const bool limits_depth = argiope::limits_depth(options);  // that of any host
   const bool reads_sitemaps = options.sitemaps || options.feeds || !options.sitemap_urls.empty();
-  // Whether it is stored where each page leads: what counts depths again needs it, what names every page with a link, and what
-  // tells the pages that nothing but a sitemap lists.
+  // Whether it is stored where each page leads: what counts depths again needs it, what names every page with a link,
+  // and what tells the pages that nothing but a sitemap lists.
   const bool keeps_links =
       limits_depth || options.check_links || options.check_assets || options.keep_links || reads_sitemaps;
   // Whether ids of URLs are found again by the URL.
@@ -131,7 +133,7 @@ class Crawler::Shared {
   DemandBook demands;
   CheckBook checks;
   RequisiteBook requisites;
-  DepthBook depth_book;  // where no links are stored
+  DepthBook depth_book;                             // where no links are stored
   const std::unique_ptr<DuplicateBook> duplicates;  // null: nothing was asked for
   SitemapBook sitemaps;
   CrawlFailures failures;
@@ -163,7 +165,9 @@ class Crawler::Shared {
   void follow_stored_seed(const UrlRecord& record);
   std::size_t owner_of(const UrlRecord& record) const;
   void count_left(const UrlRecord& record, std::int64_t by);
-  RunView view(Stage stage) const noexcept { return {options, refetch_before_, stage, recheck_before_, &policies_, opened_at_}; }
+  RunView view(Stage stage) const noexcept {
+    return {options, refetch_before_, stage, recheck_before_, &policies_, opened_at_};
+  }
   std::size_t let_rest(const UrlRecord& record, UrlBatch& batch);
   Result<void> wait_no_more(UrlBatch& batch);
   Result<void> begin_run(WallTime now);
@@ -195,10 +199,10 @@ class Crawler::Shared {
   // changes, it is as if it had been there at the opening. Of shard 0.
   IdSet passed_over_;
   std::unordered_map<std::int64_t, std::uint64_t> simhashes_;  // of pages of earlier runs, while it opens
-  std::vector<std::int64_t> put_off_;  // to be tried again in years; while it opens
+  std::vector<std::int64_t> put_off_;                          // to be tried again in years; while it opens
   std::uint64_t asked_for_outputs_ = 0;  // known pages, that are fetched for what the run is to produce
-  std::uint64_t resting_ = 0;          // given up by earlier runs, and not asked yet: see rests()
-  bool some_too_deep_ = false;  // of what earlier runs have left out, for whatever reason
+  std::uint64_t resting_ = 0;            // given up by earlier runs, and not asked yet: see rests()
+  bool some_too_deep_ = false;           // of what earlier runs have left out, for whatever reason
   std::atomic<bool> scope_grew_{false};
   std::atomic<bool> settled_{false};
 };

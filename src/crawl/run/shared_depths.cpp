@@ -47,7 +47,9 @@ Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
     if (!followed) return std::unexpected(std::move(followed.error()));
     is_nearer = is_nearer || changed;
   }
-  if (changed) spdlog::warn("not all depths are those of the shortest ways: they change after {} looks at all links", kMostDepthRounds);
+  if (changed)
+    spdlog::warn("not all depths are those of the shortest ways: they change after {} looks at all links",
+                 kMostDepthRounds);
   if (!is_nearer) depths.clear();
   return depths;
 }

@@ -1,4 +1,5 @@
-// Chains of redirects, and of files that refer to files, by what the store knows of the URLs that lead from one to the next.
+// Chains of redirects, and of files that refer to files, by what the store knows of the URLs that lead from one to the
+// next.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kLongestPart = 196;  // less what an escape adds
+constexpr std::size_t kLongestPart = 196;     // less what an escape adds
 constexpr std::size_t kLongestPath = 700;     // longer ones lose their inner folders
 constexpr std::size_t kLongestFolders = 300;  // then
 constexpr std::size_t kLongestExtension = 10;
@@ -31,34 +31,44 @@ struct KnownExtension {
   FileKind kind;
 };
 constexpr KnownExtension kExtensions[] = {
-    {"html", FileKind::html},    {"htm", FileKind::html},     {"xhtml", FileKind::xhtml},  {"xht", FileKind::xhtml},
-    {"css", FileKind::css},      {"js", FileKind::script},    {"mjs", FileKind::script},   {"cjs", FileKind::script},
-    {"svg", FileKind::svg},      {"png", FileKind::picture},  {"jpg", FileKind::picture},  {"jpeg", FileKind::picture},
-    {"gif", FileKind::picture},  {"webp", FileKind::picture}, {"avif", FileKind::picture}, {"ico", FileKind::picture},
-    {"bmp", FileKind::picture},  {"apng", FileKind::picture}, {"tif", FileKind::picture},  {"tiff", FileKind::picture},
-    {"jxl", FileKind::picture},  {"jpe", FileKind::picture},  {"jfif", FileKind::picture}, {"cur", FileKind::picture},
-    {"mp3", FileKind::media},    {"mp4", FileKind::media},    {"m4a", FileKind::media},    {"m4v", FileKind::media},
-    {"ogg", FileKind::media},    {"oga", FileKind::media},    {"ogv", FileKind::media},    {"opus", FileKind::media},
-    {"webm", FileKind::media},   {"wav", FileKind::media},    {"flac", FileKind::media},   {"aac", FileKind::media},
-    {"mov", FileKind::media},    {"avi", FileKind::media},    {"mkv", FileKind::media},    {"mpg", FileKind::media},
-    {"mpeg", FileKind::media},   {"woff", FileKind::font},    {"woff2", FileKind::font},   {"ttf", FileKind::font},
-    {"otf", FileKind::font},     {"eot", FileKind::font},     {"pdf", FileKind::data},     {"txt", FileKind::data},
-    {"xml", FileKind::data},     {"json", FileKind::data},    {"rss", FileKind::data},     {"atom", FileKind::data},
-    {"zip", FileKind::data},     {"gz", FileKind::data},      {"tgz", FileKind::data},     {"bz2", FileKind::data},
-    {"xz", FileKind::data},      {"zst", FileKind::data},     {"7z", FileKind::data},      {"rar", FileKind::data},
-    {"tar", FileKind::data},     {"iso", FileKind::data},     {"exe", FileKind::data},     {"msi", FileKind::data},
-    {"dmg", FileKind::data},     {"deb", FileKind::data},     {"rpm", FileKind::data},     {"apk", FileKind::data},
-    {"jar", FileKind::data},     {"bin", FileKind::data},     {"doc", FileKind::data},     {"docx", FileKind::data},
-    {"xls", FileKind::data},     {"xlsx", FileKind::data},    {"ppt", FileKind::data},     {"pptx", FileKind::data},
-    {"odt", FileKind::data},     {"ods", FileKind::data},     {"odp", FileKind::data},     {"rtf", FileKind::data},
-    {"csv", FileKind::data},     {"tsv", FileKind::data},     {"epub", FileKind::data},    {"mobi", FileKind::data},
-    {"ps", FileKind::data},      {"eps", FileKind::data},     {"tex", FileKind::data},     {"md", FileKind::data},
-    {"rst", FileKind::data},     {"py", FileKind::data},      {"c", FileKind::data},       {"h", FileKind::data},
-    {"cpp", FileKind::data},     {"hpp", FileKind::data},     {"java", FileKind::data},    {"sh", FileKind::data},
-    {"diff", FileKind::data},    {"patch", FileKind::data},   {"log", FileKind::data},     {"sql", FileKind::data},
-    {"yaml", FileKind::data},    {"yml", FileKind::data},     {"toml", FileKind::data},    {"ics", FileKind::data},
-    {"wasm", FileKind::data},    {"map", FileKind::data},     {"vtt", FileKind::data},     {"swf", FileKind::data},
-    {"asc", FileKind::data},     {"sig", FileKind::data},     {"inv", FileKind::data},     {"webmanifest", FileKind::data},
+    {"html", FileKind::html},        {"htm", FileKind::html},     {"xhtml", FileKind::xhtml},
+    {"xht", FileKind::xhtml},        {"css", FileKind::css},      {"js", FileKind::script},
+    {"mjs", FileKind::script},       {"cjs", FileKind::script},   {"svg", FileKind::svg},
+    {"png", FileKind::picture},      {"jpg", FileKind::picture},  {"jpeg", FileKind::picture},
+    {"gif", FileKind::picture},      {"webp", FileKind::picture}, {"avif", FileKind::picture},
+    {"ico", FileKind::picture},      {"bmp", FileKind::picture},  {"apng", FileKind::picture},
+    {"tif", FileKind::picture},      {"tiff", FileKind::picture}, {"jxl", FileKind::picture},
+    {"jpe", FileKind::picture},      {"jfif", FileKind::picture}, {"cur", FileKind::picture},
+    {"mp3", FileKind::media},        {"mp4", FileKind::media},    {"m4a", FileKind::media},
+    {"m4v", FileKind::media},        {"ogg", FileKind::media},    {"oga", FileKind::media},
+    {"ogv", FileKind::media},        {"opus", FileKind::media},   {"webm", FileKind::media},
+    {"wav", FileKind::media},        {"flac", FileKind::media},   {"aac", FileKind::media},
+    {"mov", FileKind::media},        {"avi", FileKind::media},    {"mkv", FileKind::media},
+    {"mpg", FileKind::media},        {"mpeg", FileKind::media},   {"woff", FileKind::font},
+    {"woff2", FileKind::font},       {"ttf", FileKind::font},     {"otf", FileKind::font},
+    {"eot", FileKind::font},         {"pdf", FileKind::data},     {"txt", FileKind::data},
+    {"xml", FileKind::data},         {"json", FileKind::data},    {"rss", FileKind::data},
+    {"atom", FileKind::data},        {"zip", FileKind::data},     {"gz", FileKind::data},
+    {"tgz", FileKind::data},         {"bz2", FileKind::data},     {"xz", FileKind::data},
+    {"zst", FileKind::data},         {"7z", FileKind::data},      {"rar", FileKind::data},
+    {"tar", FileKind::data},         {"iso", FileKind::data},     {"exe", FileKind::data},
+    {"msi", FileKind::data},         {"dmg", FileKind::data},     {"deb", FileKind::data},
+    {"rpm", FileKind::data},         {"apk", FileKind::data},     {"jar", FileKind::data},
+    {"bin", FileKind::data},         {"doc", FileKind::data},     {"docx", FileKind::data},
+    {"xls", FileKind::data},         {"xlsx", FileKind::data},    {"ppt", FileKind::data},
+    {"pptx", FileKind::data},        {"odt", FileKind::data},     {"ods", FileKind::data},
+    {"odp", FileKind::data},         {"rtf", FileKind::data},     {"csv", FileKind::data},
+    {"tsv", FileKind::data},         {"epub", FileKind::data},    {"mobi", FileKind::data},
+    {"ps", FileKind::data},          {"eps", FileKind::data},     {"tex", FileKind::data},
+    {"md", FileKind::data},          {"rst", FileKind::data},     {"py", FileKind::data},
+    {"c", FileKind::data},           {"h", FileKind::data},       {"cpp", FileKind::data},
+    {"hpp", FileKind::data},         {"java", FileKind::data},    {"sh", FileKind::data},
+    {"diff", FileKind::data},        {"patch", FileKind::data},   {"log", FileKind::data},
+    {"sql", FileKind::data},         {"yaml", FileKind::data},    {"yml", FileKind::data},
+    {"toml", FileKind::data},        {"ics", FileKind::data},     {"wasm", FileKind::data},
+    {"map", FileKind::data},         {"vtt", FileKind::data},     {"swf", FileKind::data},
+    {"asc", FileKind::data},         {"sig", FileKind::data},     {"inv", FileKind::data},
+    {"webmanifest", FileKind::data},
 };
 
 std::optional<FileKind> kind_of_extension(std::string_view extension) noexcept {
@@ -127,7 +137,8 @@ std::string_view extension_of(std::string_view name) noexcept {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot == 0) return {};
   const std::string_view extension = name.substr(dot + 1);
-  const bool looks_like_one = !extension.empty() && extension.size() <= kLongestExtension && std::ranges::all_of(extension, is_alnum);
+  const bool looks_like_one =
+      !extension.empty() && extension.size() <= kLongestExtension && std::ranges::all_of(extension, is_alnum);
   return looks_like_one ? extension : std::string_view{};
 }
 
@@ -148,7 +159,8 @@ bool extension_fits(std::string_view extension, const FileType& type) noexcept {
 
 // --- names
 
-// Beside letters and digits. No sign that Windows refuses, none that has a meaning in a URL's path or in a list of URLs.
+// Beside letters and digits. No sign that Windows refuses, none that has a meaning in a URL's path or in a list of
+// URLs.
 constexpr std::string_view kSafeSigns = "-._~!$+=@&'(),; ";
 
 void append_escaped(std::string_view bytes, std::string& out) {
@@ -260,7 +272,8 @@ std::string folders_of(const Url& url) {
 // The folders that are kept of too many: the first ones, and a hash that stands for all.
 std::string shortened_folders(const std::string& folders) {
   std::size_t end = 0;
-  for (std::size_t slash = 0; (slash = folders.find('/', slash)) != std::string::npos && slash <= kLongestFolders; ++slash) {
+  for (std::size_t slash = 0; (slash = folders.find('/', slash)) != std::string::npos && slash <= kLongestFolders;
+       ++slash) {
     end = slash;
   }
   if (end == 0) end = folders.find('/');
@@ -352,8 +365,8 @@ std::string folded_path(std::string_view path) {
   if (U_FAILURE(status) || normalizer == nullptr) return folded;
   // A character becomes up to 18 units.
   std::u16string normal(static_cast<std::size_t>(length) * 18 + 1, u'\0');
-  const std::int32_t normal_length =
-      unorm2_normalize(normalizer, wide.data(), length, normal.data(), static_cast<std::int32_t>(normal.size()), &status);
+  const std::int32_t normal_length = unorm2_normalize(normalizer, wide.data(), length, normal.data(),
+                                                      static_cast<std::int32_t>(normal.size()), &status);
   if (U_FAILURE(status)) return folded;
   folded.resize(static_cast<std::size_t>(normal_length) * 3);
   std::int32_t bytes = 0;

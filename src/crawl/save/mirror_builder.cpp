@@ -126,8 +126,8 @@ class MirrorBuilder {
       const auto taken = *bare ? Result<bool>(false) : files.exists(path);
       if (!taken) return std::unexpected(taken.error());
       if (*taken) {
-        return fail(Errc::wrong_format, fmt::format("{}: in the way: it is not of this mirror; move it elsewhere",
-                                                    folder_.name_of(path)));
+        return fail(Errc::wrong_format,
+                    fmt::format("{}: in the way: it is not of this mirror; move it elsewhere", folder_.name_of(path)));
       }
       all.append(path) += '\n';
     }
@@ -232,7 +232,8 @@ class MirrorBuilder {
 
   // All is in its place: only now that is what the mirror has.
   Result<void> write_state() {
-    const bool is_same = totals_.written == 0 && totals_.removed == 0 && !is_placed_changed_ && right_up_to_ == index_->end();
+    const bool is_same =
+        totals_.written == 0 && totals_.removed == 0 && !is_placed_changed_ && right_up_to_ == index_->end();
     if (is_same && moment_ == MirrorMoment::running) return {};
     if (is_placed_changed_) {
       std::string all;
@@ -280,7 +281,7 @@ class MirrorBuilder {
   std::optional<MirrorPlan> plan_;
   std::string placed_;  // what may be ours, a line each
   bool is_placed_changed_ = false;
-  bool is_new_ = false;  // there is no file yet
+  bool is_new_ = false;            // there is no file yet
   std::uint64_t right_up_to_ = 0;  // records before this are in their files as they should be
 
   std::atomic<std::size_t> next_{0};

@@ -80,7 +80,8 @@ Result<void> MirrorFolder::open_all() {
   if (::flock(index(), LOCK_EX | LOCK_NB) != 0) {
     return fail(Errc::busy, fmt::format("{}: another argiope writes this mirror", path_));
   }
-  if (::mkdirat(this->own(), blobs.c_str(), 0777) != 0 && errno != EEXIST) return file_trouble(name_of(kOwn), "written to");
+  if (::mkdirat(this->own(), blobs.c_str(), 0777) != 0 && errno != EEXIST)
+    return file_trouble(name_of(kOwn), "written to");
   blobs_ = Descriptor(::openat(this->own(), blobs.c_str(), kFolderFlags));
   if (!blobs_) return file_trouble(name_of(kOwn), "opened");
   remove_leavings();
@@ -186,7 +187,8 @@ Result<int> MirrorFiles::folder_of(std::string_view path, bool make) {
     const auto open_it = [&] { return Descriptor(::openat(above, next.name.c_str(), kFolderFlags)); };
     next.descriptor = open_it();
     if (!next.descriptor && errno == ENOENT && make) {
-      if (::mkdirat(above, next.name.c_str(), 0777) != 0 && errno != EEXIST) return file_trouble(folder_.name_of(shown), "made");
+      if (::mkdirat(above, next.name.c_str(), 0777) != 0 && errno != EEXIST)
+        return file_trouble(folder_.name_of(shown), "made");
       next.descriptor = open_it();
     }
     if (!next.descriptor) {
@@ -236,8 +238,8 @@ Result<void> MirrorFiles::write(std::string_view path, std::string_view bytes) {
   const auto folder = folder_of(path, true);
   if (!folder) return std::unexpected(folder.error());
   {
-    const Descriptor file(::openat(folder_.own(), temporary_.c_str(),
-                                   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+    const Descriptor file(
+        ::openat(folder_.own(), temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (!file) return file_trouble(folder_.name_of(path), "written");
     if (auto written = write_all(file.get(), bytes, 0, folder_.name_of(path)); !written) return written;
   }
@@ -253,7 +255,8 @@ Result<bool> MirrorFiles::place_blob(std::string_view path, std::string_view dig
   if (!folder) return std::unexpected(folder.error());
   const std::string leaf(mirror_leaf(path));
   const std::string blob(digest);
-  struct stat kept {}, placed {};
+  struct stat kept {
+  }, placed{};
   if (::fstatat(folder_.blobs(), blob.c_str(), &kept, AT_SYMLINK_NOFOLLOW) != 0) {
     return file_trouble(folder_.name_of(path), "made of what was kept for it");
   }
@@ -292,8 +295,8 @@ bool MirrorFiles::is_copy_of(int folder, const std::string& leaf, const std::str
 Result<void> MirrorFiles::copy_blob(const std::string& digest) {
   const std::string shown = folder_.name_of(fmt::format("{}/{}/{}", MirrorFolder::kOwn, MirrorFolder::kBlobs, digest));
   const Descriptor from(::openat(folder_.blobs(), digest.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  const Descriptor to(::openat(folder_.own(), temporary_.c_str(),
-                               O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+  const Descriptor to(
+      ::openat(folder_.own(), temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!from || !to) return file_trouble(shown, "copied");
   std::string step(kCopyStep, '\0');
   for (std::uint64_t done = 0;;) {

@@ -50,7 +50,8 @@ class MirrorFolder {
   static constexpr std::string_view kBlobs = "files";
 
   // Opens the mirror at `path`, or makes one where there is nothing, or an empty folder; and locks it.
-  // Errors: io, disk_full, busy (another process writes it), wrong_format (a folder with files that is no mirror, or no folder).
+  // Errors: io, disk_full, busy (another process writes it), wrong_format (a folder with files that is no mirror, or no
+  // folder).
   static Result<std::unique_ptr<MirrorFolder>> open(const std::string& path);
 
   const std::string& path() const noexcept { return path_; }
@@ -93,7 +94,8 @@ class MirrorFiles {
   // Whether it is a file with just these bytes.
   Result<bool> holds(std::string_view path, std::string_view bytes);
   Result<void> write(std::string_view path, std::string_view bytes);
-  // The file is a link to what is kept by that digest, or a copy where the file system knows no links. False: it was so before.
+  // The file is a link to what is kept by that digest, or a copy where the file system knows no links. False: it was so
+  // before.
   Result<bool> place_blob(std::string_view path, std::string_view digest);
   // The file, and the folders that are empty without it. A file that is not there is no error.
   Result<void> remove(std::string_view path);

@@ -24,14 +24,14 @@ namespace {
 constexpr std::string_view kIndexMagic = "argiope-mirror ";
 constexpr std::string_view kIndexVersion = "2", kOldIndexVersion = "1";
 static_assert(kIndexVersion.size() == kOldIndexVersion.size());  // it is written in the other's place
-constexpr std::size_t kRecordHead = 8;  // length and check of what follows
+constexpr std::size_t kRecordHead = 8;                           // length and check of what follows
 constexpr std::size_t kRecordFixed = 3 + 4 * 4 + 3 * 8;
 // The kind of a record, and how its bytes are packed, are the halves of its first byte.
 constexpr unsigned kPackingShift = 4;
 constexpr unsigned kWhatMask = 15;
 constexpr int kPackingHurry = 1;                               // pages become a quarter, faster than they come
 constexpr std::uint64_t kCheckedAtOpening = 16 * 1024 * 1024;  // of texts, those that came last
-constexpr std::uint64_t kLeastWaste = 16 * 1024 * 1024;  // that compact() is worth
+constexpr std::uint64_t kLeastWaste = 16 * 1024 * 1024;        // that compact() is worth
 
 template <std::unsigned_integral Number>
 void append_record_number(Number number, std::string& out) {
@@ -196,9 +196,8 @@ void MirrorIndex::read_records() {
     end_ += kRecordHead + length;
   }
   // The last one of each URL.
-  std::ranges::sort(entries_, [](const Entry& a, const Entry& b) {
-    return a.url != b.url ? a.url < b.url : a.place > b.place;
-  });
+  std::ranges::sort(entries_,
+                    [](const Entry& a, const Entry& b) { return a.url != b.url ? a.url < b.url : a.place > b.place; });
   const auto repeated = std::ranges::unique(entries_, {}, &Entry::url);
   entries_.erase(repeated.begin(), repeated.end());
   for (const Entry& entry : entries_) {
@@ -256,7 +255,8 @@ Result<void> MirrorLog::open_files(std::uint64_t chance) {
   }
   if (index_->is_empty()) {
     if (::ftruncate(folder_.index(), 0) != 0) return file_trouble(shown("index"), "written");
-    if (auto begun = write_all(folder_.index(), index_header(chance, "pages-1"), 0, shown("index")); !begun) return begun;
+    if (auto begun = write_all(folder_.index(), index_header(chance, "pages-1"), 0, shown("index")); !begun)
+      return begun;
     index_ = std::make_unique<MirrorIndex>();
     if (auto read = index_->read(folder_.index(), shown("index")); !read) return read;
   }
@@ -265,7 +265,8 @@ Result<void> MirrorLog::open_files(std::uint64_t chance) {
   return index_->is_old() ? take_over_old() : Result<void>{};
 }
 
-// Before anything is added: a program that knows version 1 alone would take new records for damaged ones, and cut them off.
+// Before anything is added: a program that knows version 1 alone would take new records for damaged ones, and cut them
+// off.
 Result<void> MirrorLog::take_over_old() {
   return write_all(folder_.index(), kIndexVersion, kIndexMagic.size(), shown("index"));
 }
@@ -300,7 +301,8 @@ Result<void> MirrorLog::cut_off_leavings() {
   if (*index_size > index_end_) {
     spdlog::warn("{}: its end was not written whole, as when a crawl is killed: {} cut off", shown("index"),
                  counted(*index_size - index_end_, "byte"));
-    if (::ftruncate(folder_.index(), static_cast<off_t>(index_end_)) != 0) return file_trouble(shown("index"), "cut off");
+    if (::ftruncate(folder_.index(), static_cast<off_t>(index_end_)) != 0)
+      return file_trouble(shown("index"), "cut off");
     if (auto again = read_again(); !again) return std::unexpected(again.error());
   }
   texts_end_ = index_->texts_end();
@@ -442,7 +444,8 @@ Result<void> MirrorLog::compact(bool sync) {
     if (auto written = write_records(); !written) return written;
   }
   if (auto written = write_records(); !written) return written;
-  if (sync && (::fsync(pages.get()) != 0 || ::fsync(index.get()) != 0)) return file_trouble(shown(new_name), "brought to the disk");
+  if (sync && (::fsync(pages.get()) != 0 || ::fsync(index.get()) != 0))
+    return file_trouble(shown(new_name), "brought to the disk");
   if (::renameat(folder_.own(), kNewIndex, folder_.own(), "index") != 0) return file_trouble(shown("index"), "written");
   if (sync && ::fsync(folder_.own()) != 0) return file_trouble(shown("index"), "brought to the disk");
   ::unlinkat(folder_.own(), old_name.c_str(), 0);

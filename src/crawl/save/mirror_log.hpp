@@ -2,10 +2,11 @@
 // made of them, and can be made again at any time.
 //
 //   index     "argiope-mirror 2 SEED PAGES\n", then records; the last one of a URL counts
-//   pages-N   the bytes of pages, style sheets and small files, each packed by LZ4 where that makes it smaller, one after the other;
+//   pages-N   the bytes of pages, style sheets and small files, each packed by LZ4 where that makes it smaller;
 //             behind those of a page, and packed with them, where it names URLs
 //
-// Version 1 had neither: its texts were packed by zstd. Such a log is read and written on, and is one of version 2 from then on.
+// Version 1 had neither: its texts were packed by zstd. Such a log is read and written on, and is one of version 2 from
+// then on.
 //
 // A record follows what it names: a process that is killed leaves at most a beginning of one, which is cut off again.
 #pragma once
@@ -54,7 +55,8 @@ struct MirrorRecord {
   bool is_file() const noexcept { return what == What::logged || what == What::blob; }
   // Whether it is made anew for its place.
   bool is_rewritten() const noexcept {
-    return type.kind == FileKind::html || type.kind == FileKind::xhtml || type.kind == FileKind::css || type.kind == FileKind::svg;
+    return type.kind == FileKind::html || type.kind == FileKind::xhtml || type.kind == FileKind::css ||
+           type.kind == FileKind::svg;
   }
 };
 // As a record of the index.
@@ -124,8 +126,9 @@ class MirrorLog {
   // The same for the caller alone. Any thread, also while records are added.
   Result<std::unique_ptr<MirrorIndex>> read_now() const;
 
-  // Gives them to the system: they survive this process. `records` are as append_record() has written them, those that are `logged`
-  // with the place of their bytes in `texts`, their references behind them. After a failure nothing is added any more.
+  // Gives them to the system: they survive this process. `records` are as append_record() has written them, those that
+  // are `logged` with the place of their bytes in `texts`, their references behind them. After a failure nothing is
+  // added any more.
   Result<void> add(std::string_view texts, std::string_view records);
   Result<void> sync() const;
   // Whether both are still those that others find in the folder, and as long as they were written. Errors: io.

@@ -20,7 +20,8 @@ bool is_mirrored_scheme(const Url& url) noexcept { return url.scheme() == "http"
 // Whether whoever opens the file would read it as another encoding than the server has said.
 bool needs_charset_declaration(std::string_view text, const CharsetDecision& charset) {
   using Source = CharsetDecision::Source;
-  if (charset.source == Source::bom || charset.source == Source::meta || charset.source == Source::fallback) return false;
+  if (charset.source == Source::bom || charset.source == Source::meta || charset.source == Source::fallback)
+    return false;
   if (is_ascii(text)) return false;
   const CharsetDecision from_disk = detect_charset(text, {});
   const bool is_declared = from_disk.source == Source::bom || from_disk.source == Source::meta;
@@ -82,11 +83,13 @@ void MirrorPages::render_page(const MirrorRecord& record, std::string_view path,
   if (!read_references(references, text.size(), references_)) scan_references(text, references_);
   begin(path, references_.base_href, charset.name);
   const RewriteOptions options{.declare_charset = declared};
-  rewrite_page(text, references_, encoding, options,
-               [this](std::string_view url, ReferenceRole role, std::string& to) { return rewrite(url, role, to); }, out);
+  rewrite_page(
+      text, references_, encoding, options,
+      [this](std::string_view url, ReferenceRole role, std::string& to) { return rewrite(url, role, to); }, out);
 }
 
-void MirrorPages::render_style(const MirrorRecord& record, std::string_view path, std::string_view text, std::string& out) {
+void MirrorPages::render_style(const MirrorRecord& record, std::string_view path, std::string_view text,
+                               std::string& out) {
   const CharsetDecision charset = detect_charset(text, record.content_type);
   const bool is_said = charset.source == CharsetDecision::Source::header || charset.bom_length > 0;
   if (is_said && !is_ascii(text) && (charset.name != "UTF-8" || charset.bom_length == 0)) {
@@ -97,8 +100,8 @@ void MirrorPages::render_style(const MirrorRecord& record, std::string_view path
     }
   }
   begin(path, {}, "UTF-8");
-  rewrite_css(text, [this](std::string_view url, ReferenceRole role, std::string& to) { return rewrite(url, role, to); },
-              out);
+  rewrite_css(
+      text, [this](std::string_view url, ReferenceRole role, std::string& to) { return rewrite(url, role, to); }, out);
 }
 
 // A link and what stands in its place. Most are of the same few texts, page after page.

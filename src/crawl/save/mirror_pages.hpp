@@ -1,4 +1,5 @@
-// Pages and style sheets as they are in a mirror: a link to what is saved leads to its file, any other to where it is on the web.
+// Pages and style sheets as they are in a mirror: a link to what is saved leads to its file, any other to where it is
+// on the web.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ class MirrorPages {
   MirrorPages(const MirrorIndex& index, const MirrorPlan& plan) : index_(index), plan_(plan) {}
   MirrorPages(const MirrorPages&) = delete;
 
-  // `text` is what came as `record`, and `path` its file; `references`, where the log has some, are those of the text, which then
-  // is not gone through again. Replaces what `out` held.
+  // `text` is what came as `record`, and `path` its file; `references`, where the log has some, are those of the text,
+  // which then is not gone through again. Replaces what `out` held.
   void render(const MirrorRecord& record, std::string_view path, std::string_view text, std::string_view references,
               std::string& out);
 

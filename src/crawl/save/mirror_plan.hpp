@@ -1,5 +1,6 @@
-// Which file of a mirror each URL has. A pure function of the URLs and their types, in whatever order they were fetched: of those
-// that would get one path, whatever the case of its letters, the shortest URL has it, and the others have a mark in theirs.
+// Which file of a mirror each URL has. A pure function of the URLs and their types, in whatever order they were
+// fetched: of those that would get one path, whatever the case of its letters, the shortest URL has it, and the others
+// have a mark in theirs.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ class MirrorPlan {
   const MirrorIndex& index_;
   std::vector<File> files_;
   std::string paths_;
-  std::vector<Name> names_;       // by `folded`; while it is made
-  FingerprintSet taken_;          // by files that have a mark, and by folders; while it is made
+  std::vector<Name> names_;  // by `folded`; while it is made
+  FingerprintSet taken_;     // by files that have a mark, and by folders; while it is made
   std::uint64_t digest_ = 0;
 };
 

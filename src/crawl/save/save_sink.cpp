@@ -1,5 +1,5 @@
-// The mirror's side of a crawl: shards put what came into two buffers, one thread writes them to the log, and at the end the
-// mirror is made of that.
+// The mirror's side of a crawl: shards put what came into two buffers, one thread writes them to the log, and at the
+// end the mirror is made of that.
 #include "argiope/crawl/save_sink.hpp"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ namespace {
 constexpr const char* kSeedsFile = "seeds";
 constexpr std::size_t kMostSeedsKept = 10'000;
 
-constexpr std::size_t kWriteStep = 512 * 1024;   // what comes is written when so much has come, or is waited for
+constexpr std::size_t kWriteStep = 512 * 1024;  // what comes is written when so much has come, or is waited for
 constexpr std::size_t kMostLogged = 64 * 1024;  // of what is not rewritten: more is a file of its own
 
 // The hosts where a mirror's crawls began, and this one's, have one in common.
@@ -48,13 +48,15 @@ Result<void> check_seeds(const MirrorFolder& folder, const std::vector<Url>& see
     if (url) {
       known.insert(url->href());
       if (first.empty()) first = url->href();
-      is_ours = is_ours || std::ranges::any_of(seeds, [&](const Url& seed) { return is_same_site(seed.host(), url->host()); });
+      is_ours = is_ours ||
+                std::ranges::any_of(seeds, [&](const Url& seed) { return is_same_site(seed.host(), url->host()); });
     }
     rest.remove_prefix(std::min(rest.size(), end + 1));
   }
   if (!is_ours) {
-    return fail(Errc::wrong_format, fmt::format("{}: a mirror of {}, and not of {}; give each crawl a folder of its own",
-                                                folder.path(), printable(first), printable(seeds.front().href())));
+    return fail(Errc::wrong_format,
+                fmt::format("{}: a mirror of {}, and not of {}; give each crawl a folder of its own", folder.path(),
+                            printable(first), printable(seeds.front().href())));
   }
   const std::size_t before = text.size();
   for (const Url& seed : seeds) {
@@ -68,10 +70,7 @@ Result<void> check_seeds(const MirrorFolder& folder, const std::vector<Url>& see
 class SaveSink::Impl {
  public:
   Impl(std::unique_ptr<MirrorFolder> folder, std::unique_ptr<MirrorLog> log, bool sync)
-      : folder_(std::move(folder)),
-        log_(std::move(log)),
-        sync_(sync),
-        is_empty_(log_->index().entries().empty()) {
+      : folder_(std::move(folder)), log_(std::move(log)), sync_(sync), is_empty_(log_->index().entries().empty()) {
     thread_ = std::thread([this] { work(); });
   }
   ~Impl() { end(); }
@@ -325,12 +324,13 @@ class SaveSink::Impl {
   }
 
   Result<void> write_blob(const Blob& blob) {
-    const std::string shown = folder_->name_of(fmt::format("{}/{}/{}", MirrorFolder::kOwn, MirrorFolder::kBlobs, blob.digest));
+    const std::string shown =
+        folder_->name_of(fmt::format("{}/{}/{}", MirrorFolder::kOwn, MirrorFolder::kBlobs, blob.digest));
     if (has_blob({.digest = blob.digest, .size = blob.bytes.size()})) return {};
     const std::string temporary = "tmp-" + blob.digest;
     {
-      const Descriptor file(::openat(folder_->blobs(), temporary.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+      const Descriptor file(
+          ::openat(folder_->blobs(), temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
       if (!file) return file_trouble(shown, "written");
       if (auto written = write_all(file.get(), blob.bytes, 0, shown); !written) return written;
       if (sync_ && ::fdatasync(file.get()) != 0) return file_trouble(shown, "brought to the disk");
@@ -373,7 +373,8 @@ Result<std::shared_ptr<SaveSink>> SaveSink::open(const SaveOptions& options, Ran
   if (!folder) return std::unexpected(std::move(folder.error()));
   auto log = MirrorLog::open(**folder, random());
   if (!log) return std::unexpected(std::move(log.error()));
-  if (auto good = check_seeds(**folder, options.seeds, options.sync); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = check_seeds(**folder, options.seeds, options.sync); !good)
+    return std::unexpected(std::move(good.error()));
   return std::shared_ptr<SaveSink>(
       new SaveSink(std::make_unique<Impl>(std::move(*folder), std::move(*log), options.sync)));
 }

@@ -1,4 +1,5 @@
-// The archive's side of a crawl: shards put copies of exchanges into a queue, one thread digests, packs and writes them.
+// The archive's side of a crawl: shards put copies of exchanges into a queue, one thread digests, packs and writes
+// them.
 #include "argiope/crawl/warc_sink.hpp"
 
 #include <fmt/format.h>
@@ -219,8 +220,8 @@ Result<std::shared_ptr<WarcSink>> WarcSink::open(const WarcOptions& options, con
       continue;
     }
     if (repair.odd_lines > 0) {
-      spdlog::warn("{}: {} of it torn, as by a power cut, and left out; the files were read for what it lacks", repair.file,
-                   counted(repair.odd_lines, "line"));
+      spdlog::warn("{}: {} of it torn, as by a power cut, and left out; the files were read for what it lacks",
+                   repair.file, counted(repair.odd_lines, "line"));
       continue;
     }
     spdlog::warn("{}: its last record was not written whole, as when a crawl is killed: {} cut off", repair.file,

@@ -20,7 +20,8 @@ std::optional<int> parse_status(std::string_view text, int missing) {
   if (text.empty()) return missing;
   int status = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), status);
-  const bool is_status = error == std::errc{} && end == text.data() + text.size() && status >= kLeastStatus && status <= kMostStatus;
+  const bool is_status =
+      error == std::errc{} && end == text.data() + text.size() && status >= kLeastStatus && status <= kMostStatus;
   return is_status ? std::optional(status) : std::nullopt;
 }
 
@@ -53,12 +54,14 @@ std::optional<StatusRange> parse_range(std::string_view text) {
 Result<std::vector<StatusRange>> parse_status_ranges(std::string_view text) {
   std::vector<StatusRange> ranges;
   std::optional<Error> wrong;
-  for_each_token(text, [](char c) { return c == ','; }, [&](std::string_view part) {
-    const auto range = parse_range(trim_space(part));
-    if (range) return ranges.push_back(*range);
-    wrong = Error{Errc::invalid_input,
-                  fmt::format("{}: not a status or a range of them; write 200..299,403", in_quotes(part))};
-  });
+  for_each_token(
+      text, [](char c) { return c == ','; },
+      [&](std::string_view part) {
+        const auto range = parse_range(trim_space(part));
+        if (range) return ranges.push_back(*range);
+        wrong = Error{Errc::invalid_input,
+                      fmt::format("{}: not a status or a range of them; write 200..299,403", in_quotes(part))};
+      });
   if (wrong) return std::unexpected(std::move(*wrong));
   if (ranges.empty()) return fail(Errc::invalid_input, "no status is named; write 200..299,403");
   return ranges;

@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// Back along the redirects that led to `url`, at most `max_hops`, to the page that links to the first of them; nullopt: it was a
-// seed. `referrer` is what its record says.
+// Back along the redirects that led to `url`, at most `max_hops`, to the page that links to the first of them; nullopt:
+// it was a seed. `referrer` is what its record says.
 inline Result<std::optional<UrlRecord>> record_with_link(UrlStore& store, std::string url, std::int64_t referrer,
                                                          std::uint32_t max_hops) {
   for (std::uint32_t hops = 0; referrer != 0 && hops <= max_hops; ++hops) {

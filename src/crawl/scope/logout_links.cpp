@@ -12,15 +12,14 @@ namespace {
 constexpr std::string_view kLogoutWords[] = {"logout",    "logoff",      "signout",      "signoff",   "endsession",
                                              "ausloggen", "deconnexion", "cerrarsesion", "uitloggen", "wyloguj"};
 // Prefixes of one: "Special:UserLogout", "auth-signout", "do_logout". Of two that begin alike the longer comes first.
-constexpr std::string_view kLogoutPrefixes[] = {"users",   "user",     "accounts", "account", "members", "member",
-                                                "admin",   "customer", "auth",     "session", "sso",     "saml",
-                                                "oauth2",  "oauth",    "oidc",     "do",      "perform", "special",
-                                                "my",      "wp"};
+constexpr std::string_view kLogoutPrefixes[] = {"users",    "user", "accounts", "account", "members", "member", "admin",
+                                                "customer", "auth", "session",  "sso",     "saml",    "oauth2", "oauth",
+                                                "oidc",     "do",   "perform",  "special", "my",      "wp"};
 constexpr std::size_t kLongestLogoutName = 40;
 // Of names that lead to a page or a program: "logout.png" is a picture.
-constexpr std::string_view kPageExtensions[] = {"php", "php5", "phtml", "asp",  "aspx", "ashx", "jsp",
-                                                "jspx", "jsf", "do",    "action", "cgi", "pl",   "py",
-                                                "cfm", "html", "htm",   "xhtml", "dll",  "exe"};
+constexpr std::string_view kPageExtensions[] = {"php",  "php5", "phtml", "asp",    "aspx", "ashx", "jsp",
+                                                "jspx", "jsf",  "do",    "action", "cgi",  "pl",   "py",
+                                                "cfm",  "html", "htm",   "xhtml",  "dll",  "exe"};
 
 // The letters and digits of a name in lower case; longer ones are no logout.
 class Squeezed {

@@ -9,8 +9,8 @@
 
 namespace argiope {
 
-// Whether a URL, as Url spells it, reads as one that logs out: by a segment of its path, or by a name or a value of its query.
-// The words are in docs/crawl-sessions.md. Parses nothing, allocates nothing.
+// Whether a URL, as Url spells it, reads as one that logs out: by a segment of its path, or by a name or a value of its
+// query. The words are in docs/crawl-sessions.md. Parses nothing, allocates nothing.
 bool reads_as_logout(std::string_view href) noexcept;
 
 // The logout links, which a crawl that has logged in does not follow.

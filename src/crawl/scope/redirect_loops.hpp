@@ -1,5 +1,5 @@
-// Which redirects end nowhere: those that lead into a circle. Found once all of them are known, because no single answer
-// shows it: each URL of the circle may have been met on its own.
+// Which redirects end nowhere: those that lead into a circle. Found once all of them are known, because no single
+// answer shows it: each URL of the circle may have been met on its own.
 #pragma once
 
 #include <cstdint>

@@ -139,8 +139,8 @@ bool Scope::is_whitelisted(std::string_view host, std::uint16_t port) const {
   return false;
 }
 
-// Hosts that are in scope by other words than a seed have no folders, and no bounds. A seed's site by another name has those of
-// the seeds of that site: it may be where they lead.
+// Hosts that are in scope by other words than a seed have no folders, and no bounds. A seed's site by another name has
+// those of the seeds of that site: it may be where they lead.
 bool Scope::is_in_a_folder(std::string_view href, std::string_view host) const {
   std::string folder;
   if (hosts_of_seeds_.contains(host)) {
@@ -152,7 +152,8 @@ bool Scope::is_in_a_folder(std::string_view href, std::string_view host) const {
   }
   const std::size_t begin = folder.size();
   folder.append(path_in(href));
-  for (std::size_t slash = folder.rfind('/'); slash != std::string::npos && slash >= begin; slash = folder.rfind('/', slash - 1)) {
+  for (std::size_t slash = folder.rfind('/'); slash != std::string::npos && slash >= begin;
+       slash = folder.rfind('/', slash - 1)) {
     folder.resize(slash + 1);
     if (folders_.contains(folder)) return true;
   }

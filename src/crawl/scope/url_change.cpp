@@ -32,16 +32,18 @@ AnswerClass class_of_status(int status) noexcept {
 }
 
 std::optional<UrlChange> change_between(const UrlRecord& before, const UrlOutcome& after) {
-  const bool was_answered = before.state == UrlState::failed || (before.status_code != 0 && before.state != UrlState::excluded);
+  const bool was_answered =
+      before.state == UrlState::failed || (before.status_code != 0 && before.state != UrlState::excluded);
   if (!was_answered || (after.state != UrlState::done && after.state != UrlState::failed)) return std::nullopt;
   const AnswerClass was = answer_class(before.state, before.status_code, before.error);
-  const AnswerClass is = after.not_modified && after.state == UrlState::done ? AnswerClass::good
-                                                                             : answer_class(after.state, after.status_code, after.error);
+  const AnswerClass is = after.not_modified && after.state == UrlState::done
+                             ? AnswerClass::good
+                             : answer_class(after.state, after.status_code, after.error);
   if (was == is) {
     const bool same_target = was == AnswerClass::redirect && before.redirect_to == after.redirect_to;
     // A URL that was only asked by HEAD has no digest, and an empty body none either.
-    const bool same_content =
-        was == AnswerClass::good && (after.not_modified || before.digest.empty() || after.digest.empty() || before.digest == after.digest);
+    const bool same_content = was == AnswerClass::good && (after.not_modified || before.digest.empty() ||
+                                                           after.digest.empty() || before.digest == after.digest);
     if (same_target || same_content || (was != AnswerClass::good && was != AnswerClass::redirect)) return std::nullopt;
   }
   const auto kind = kind_of(was, is);
@@ -52,7 +54,9 @@ std::optional<UrlChange> change_between(const UrlRecord& before, const UrlOutcom
   change.kind = *kind;
   change.status_before = before.state == UrlState::failed && before.status_code < 400 ? 0 : before.status_code;
   change.status_after = after.not_modified ? 304 : after.status_code;
-  change.detail = is == AnswerClass::redirect ? after.redirect_to : is == AnswerClass::broken ? after.error : std::string{};
+  change.detail = is == AnswerClass::redirect ? after.redirect_to
+                  : is == AnswerClass::broken ? after.error
+                                              : std::string{};
   return change;
 }
 

@@ -36,8 +36,7 @@ bool takes_up_excluded(const UrlRecord& record, const RunView& run) noexcept {
     case UrlReason::pages_per_host:
       return run.stage == Stage::opening &&
              most_pages(record, run) > static_cast<std::uint64_t>(std::max<std::int64_t>(record.limit, 0));
-    case UrlReason::content_type:
-      return run.stage == Stage::opening && accepts_type(run.options, record.content_type);
+    case UrlReason::content_type: return run.stage == Stage::opening && accepts_type(run.options, record.content_type);
     default: return true;  // what has excluded it does so no longer
   }
 }
@@ -116,7 +115,8 @@ UrlWork decide_requisite(const UrlRecord& record, const RunView& run) noexcept {
   return is_old(record, run) ? UrlWork::ask_if_changed : UrlWork::leave;
 }
 
-// Each run asks a sitemap whether it has changed, wherever in scope it is. Those of other hosts are read when one names them.
+// Each run asks a sitemap whether it has changed, wherever in scope it is. Those of other hosts are read when one names
+// them.
 UrlWork decide_sitemap(Exclusion place, const RunView& run) noexcept {
   const bool reads = (run.options.sitemaps || run.options.feeds) && run.stage == Stage::opening;
   return reads && place != Exclusion::off_scope ? UrlWork::sitemap : UrlWork::leave;

@@ -24,8 +24,8 @@ enum class UrlWork : std::uint8_t {
 // When the store is read.
 enum class Stage : std::uint8_t {
   opening,  // what earlier runs have left
-  // Later on in the run, when nothing is left to fetch, and the scope has grown or depths have shrunk. No time is compared,
-  // and what the run has dealt with it does not touch again.
+  // Later on in the run, when nothing is left to fetch, and the scope has grown or depths have shrunk. No time is
+  // compared, and what the run has dealt with it does not touch again.
   going_on,
 };
 
@@ -42,12 +42,13 @@ struct RunView {
 
 // `place` is where the URL stands for this run: Scope::place_of().
 UrlWork decide(const UrlRecord& record, Exclusion place, const RunView& run) noexcept;
-// Whether earlier runs have given it up more than once, and this one, which may not come to everything, does not ask it yet.
+// Whether earlier runs have given it up more than once, and this one, which may not come to everything, does not ask it
+// yet.
 bool rests(const UrlRecord& record, const RunView& run) noexcept;
 // Whether decide() gives anything but `leave` for some place: it is quicker to ask than the place.
 bool may_be_taken_up(const UrlRecord& record, const RunView& run) noexcept;
-// Whether a place is one where what pages are shown with is fetched, too: wherever links are not followed for other reasons than
-// those that hold for every request.
+// Whether a place is one where what pages are shown with is fetched, too: wherever links are not followed for other
+// reasons than those that hold for every request.
 bool is_place_of_requisites(Exclusion place, const CrawlOptions& options) noexcept;
 // Whether `requeue` names it. It is queued anew then, so that a later run goes on with it.
 bool is_requeued(const UrlRecord& record, Requeue requeue) noexcept;

@@ -1,5 +1,5 @@
-// Which URLs of the hosts in scope a crawl's options leave out: by patterns, the beginning of the path, the end of the name.
-// Pure; what depends on what the crawl has met (folders of seeds, depth) is in Scope.
+// Which URLs of the hosts in scope a crawl's options leave out: by patterns, the beginning of the path, the end of the
+// name. Pure; what depends on what the crawl has met (folders of seeds, depth) is in Scope.
 #pragma once
 
 #include <string>

@@ -10,8 +10,8 @@
 namespace argiope {
 namespace {
 
-// Excluded by what its server said, or for want of room: another look may end otherwise. All else follows from the URL and the
-// options, and a run whose options let it in takes it up by itself.
+// Excluded by what its server said, or for want of room: another look may end otherwise. All else follows from the URL
+// and the options, and a run whose options let it in takes it up by itself.
 bool is_worth_another_look(UrlReason reason) noexcept {
   return reason == UrlReason::robots || reason == UrlReason::pages_per_host || reason == UrlReason::content_type;
 }
@@ -48,7 +48,8 @@ namespace {
 using RequeueVisitor = std::function<Result<void>(std::span<const UrlRecord>)>;
 
 // Those that match and may be fetched again, at most `most`; the others are counted.
-Result<RequeueCounts> visit_requeued(UrlStore& store, const UrlMatcher& matches, std::uint64_t most, const RequeueVisitor& visit) {
+Result<RequeueCounts> visit_requeued(UrlStore& store, const UrlMatcher& matches, std::uint64_t most,
+                                     const RequeueVisitor& visit) {
   RequeueCounts counts;
   std::vector<UrlRecord> taken;
   auto visited = visit_matching(store, matches, 0, [&](std::span<const UrlRecord> found) -> Result<bool> {
@@ -83,7 +84,8 @@ Result<RequeueCounts> requeue_matching(UrlStore& store, const UrlMatcher& matche
   });
 }
 
-Result<RequeueCounts> requeue_by_inbox(UrlStore& store, const std::string& path, const UrlMatcher& matches, std::uint64_t most) {
+Result<RequeueCounts> requeue_by_inbox(UrlStore& store, const std::string& path, const UrlMatcher& matches,
+                                       std::uint64_t most) {
   std::uint64_t tried = 0;
   auto counts = visit_requeued(store, matches, most, [&](std::span<const UrlRecord> found) -> Result<void> {
     std::vector<GivenUrl> given;

@@ -24,8 +24,8 @@ std::string reason_sentence(const UrlRecord& url) {
   std::string words(words_of(url.reason).what);
   if (words.empty()) words = url.error.empty() ? std::string(to_string(url.reason)) : url.error;
   if (url.reason == UrlReason::depth) words += fmt::format(": it is {} away", counted(url.depth, "link"));
-  const bool names_page = url.reason == UrlReason::duplicate || url.reason == UrlReason::near_duplicate ||
-                          url.reason == UrlReason::alias;
+  const bool names_page =
+      url.reason == UrlReason::duplicate || url.reason == UrlReason::near_duplicate || url.reason == UrlReason::alias;
   if (url.reason == UrlReason::url_length) words += fmt::format(": it has {} bytes", url.url.size());
   if (url.reason == UrlReason::content_type && !url.content_type.empty()) words += ": " + url.content_type;
   if (url.limit > 0) words += fmt::format(" ({} {})", names_page ? "url_id" : "the limit was", url.limit);
@@ -40,10 +40,12 @@ std::string sentence_on(const UrlRecord& url, WallTime now) {
       if (url.due > now) return fmt::format("is not due until {}, after {}{}", to_rfc3339(url.due), attempts, why);
       if (url.error.starts_with(kNotAsked)) return fmt::format("was {}; it waits for the next run", url.error);
       if (url.attempts > 0) return fmt::format("waits to be tried again, after {}{}", attempts, why);
-      return url.reason == UrlReason::checked || url.reason == UrlReason::asset ? "waits to be checked" : "waits to be fetched";
+      return url.reason == UrlReason::checked || url.reason == UrlReason::asset ? "waits to be checked"
+                                                                                : "waits to be fetched";
     case UrlState::done: {
-      std::string text = fmt::format("was {} {}, with status {}", url.reason == UrlReason::checked ? "checked" : "fetched",
-                                     to_rfc3339(url.mtime), url.status_code);
+      std::string text =
+          fmt::format("was {} {}, with status {}", url.reason == UrlReason::checked ? "checked" : "fetched",
+                      to_rfc3339(url.mtime), url.status_code);
       if (!url.redirect_to.empty()) text += ", and leads to " + url.redirect_to;
       if (url.reason != UrlReason::none && url.reason != UrlReason::checked) text += "; " + reason_sentence(url);
       return text + why;
@@ -160,7 +162,8 @@ class TableLook {
 
   void count_if_before(const UrlRecord& record) {
     if (url_->state != UrlState::queued || record.url_id == url_->url_id) return;
-    const bool before = record.priority != url_->priority ? record.priority > url_->priority : record.url_id < url_->url_id;
+    const bool before =
+        record.priority != url_->priority ? record.priority > url_->priority : record.url_id < url_->url_id;
     if (before && record.due <= url_->due) ++out_.ahead;
   }
 
@@ -284,7 +287,8 @@ Result<void> find_links(UrlStore& store, UrlExplanation& out) {
 ReasonWords words_of(UrlReason reason) noexcept {
   switch (reason) {
     case UrlReason::off_scope: return {"it is out of the crawl's scope", "--whitelist or --domain takes its host in"};
-    case UrlReason::robots: return {"robots.txt forbids it", "the next run reads robots.txt again; --no-robots does without"};
+    case UrlReason::robots:
+      return {"robots.txt forbids it", "the next run reads robots.txt again; --no-robots does without"};
     case UrlReason::depth: return {"it is farther from a seed than --max-depth", "a larger --max-depth takes it up"};
     case UrlReason::url_length: return {"it is longer than --max-url-length", "a larger --max-url-length takes it up"};
     case UrlReason::repeated_segment:
@@ -293,24 +297,31 @@ ReasonWords words_of(UrlReason reason) noexcept {
       return {"its host had as many URLs as one may have", "a larger --max-pages-per-host takes it up"};
     case UrlReason::exclude: return {"it fits an --exclude", "a run without that pattern takes it up"};
     case UrlReason::include: return {"it fits no --include", "a run with a wider --include takes it up"};
-    case UrlReason::path_prefix: return {"its path begins otherwise than --path-prefix", "a run without it takes it up"};
+    case UrlReason::path_prefix:
+      return {"its path begins otherwise than --path-prefix", "a run without it takes it up"};
     case UrlReason::parent: return {"it is outside of the seeds' folders", "a run without --no-parent takes it up"};
     case UrlReason::extension: return {"its name ends as it must not", "--accept-ext and --reject-ext decide that"};
     case UrlReason::content_type: return {"its answer is of a type that is not accepted", "--accept-type decides that"};
-    case UrlReason::checked: return {"it is out of scope, and was only checked", "--whitelist or --domain takes its host in"};
+    case UrlReason::checked:
+      return {"it is out of scope, and was only checked", "--whitelist or --domain takes its host in"};
     case UrlReason::cut_off: return {"its body was cut off", "a larger --size-limit-kb fetches it whole"};
-    case UrlReason::links_per_page: return {"only the first of its links were followed", "a larger --max-links-per-page follows more"};
+    case UrlReason::links_per_page:
+      return {"only the first of its links were followed", "a larger --max-links-per-page follows more"};
     case UrlReason::redirects: return {"it is one redirect too many", ""};
     case UrlReason::host_down: return {"its host did not answer", "the next run tries again"};
     case UrlReason::asset: return {"only pages' pictures, styles and the like lead there", "--check-links asks it"};
     case UrlReason::requisite: return {"pages are shown with it, and no link makes it one", "--save fetches it"};
-    case UrlReason::sitemap: return {"it is a sitemap or feed, and no page", "--sitemaps, --feeds and --sitemap read it"};
+    case UrlReason::sitemap:
+      return {"it is a sitemap or feed, and no page", "--sitemaps, --feeds and --sitemap read it"};
     case UrlReason::parameter:
-      return {"it is followed without some of its parameters", "a run without --strip-parameters or --learn-parameters takes it up"};
-    case UrlReason::duplicate: return {"another page has the same content", "a run without --skip-duplicates follows its links"};
+      return {"it is followed without some of its parameters",
+              "a run without --strip-parameters or --learn-parameters takes it up"};
+    case UrlReason::duplicate:
+      return {"another page has the same content", "a run without --skip-duplicates follows its links"};
     case UrlReason::near_duplicate:
       return {"another page has nearly the same words", "a run without --skip-duplicates near follows its links"};
-    case UrlReason::alias: return {"it names another page as its canonical one", "a run without --canonical follows its links"};
+    case UrlReason::alias:
+      return {"it names another page as its canonical one", "a run without --canonical follows its links"};
     case UrlReason::trap: return {"the pages of URLs like it were all copies", "a run without --traps takes it up"};
     case UrlReason::logout: return {"it reads as if it logged out", "an --include that names it takes it up"};
     default: return {};

@@ -65,7 +65,8 @@ bool UrlMatcher::operator()(const UrlRecord& record) const {
   const bool was_fetched = record.mtime != WallTime{};
   if (query_.fetched_since && (!was_fetched || record.mtime < *query_.fetched_since)) return false;
   if (query_.fetched_before && (!was_fetched || record.mtime >= *query_.fetched_before)) return false;
-  if (!query_.types.empty() && (record.content_type.empty() || !has_media_type(record.content_type, query_.types))) return false;
+  if (!query_.types.empty() && (record.content_type.empty() || !has_media_type(record.content_type, query_.types)))
+    return false;
   if (!hosts_->empty() && hosts_->of(record.url).empty()) return false;
   return patterns_.empty() || patterns_.match(record.url);
 }
@@ -107,8 +108,8 @@ Result<void> visit_matching(UrlStore& store, const UrlMatcher& matches, std::int
   }
 }
 
-Result<std::vector<UrlRecord>> first_matching(UrlStore& store, const UrlMatcher& matches, std::int64_t after, UrlSort sort,
-                                              std::size_t most) {
+Result<std::vector<UrlRecord>> first_matching(UrlStore& store, const UrlMatcher& matches, std::int64_t after,
+                                              UrlSort sort, std::size_t most) {
   const auto before = [sort](const UrlRecord& a, const UrlRecord& b) { return comes_before(a, b, sort); };
   std::vector<UrlRecord> best;  // a heap, the last of them on top
   auto visited = visit_matching(store, matches, after, [&](std::span<const UrlRecord> found) -> Result<bool> {

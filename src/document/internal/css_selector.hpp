@@ -1,5 +1,5 @@
-// CSS selectors: what they say (css_selector.cpp reads it), and whether an element is one (css_matcher.hpp). Private to the
-// documents of this module.
+// CSS selectors: what they say (css_selector.cpp reads it), and whether an element is one (css_matcher.hpp). Private to
+// the documents of this module.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@ struct CssTest {
     attribute,  // is there
     equals,
     not_equals,
-    word,        // ~=
-    dash,        // |=
-    begins,      // ^=
-    ends,        // $=
-    holds,       // *=
+    word,    // ~=
+    dash,    // |=
+    begins,  // ^=
+    ends,    // $=
+    holds,   // *=
     root,
     empty,
     scope,
@@ -49,12 +49,12 @@ struct CssTest {
     has,  // what matches one of the list, relative to the element
   };
   Kind kind = Kind::any;
-  bool ignores_case = false;  // of the value: asked for by "i"
-  bool keeps_case = false;    // asked for by "s"
+  bool ignores_case = false;   // of the value: asked for by "i"
+  bool keeps_case = false;     // asked for by "s"
   bool has_html_case = false;  // an attribute whose values HTML compares without case, where nothing is asked for
-  std::uint32_t element = 0;  // the place of the element's name in CssSelector::names
-  std::string attribute;      // its name
-  std::string lower;          // the same in lower case, as HTML has it
+  std::uint32_t element = 0;   // the place of the element's name in CssSelector::names
+  std::string attribute;       // its name
+  std::string lower;           // the same in lower case, as HTML has it
   std::string value;
   std::int64_t step = 0, offset = 0;  // "2n+1"
   std::vector<CssComplex> list;

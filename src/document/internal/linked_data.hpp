@@ -1,5 +1,5 @@
-// JSON-LD in pages, and paths into it. No graph is computed of it: a page's items are taken as they are written, because what
-// people look for ("the price of the product") stands where schema.org's examples have it.
+// JSON-LD in pages, and paths into it. No graph is computed of it: a page's items are taken as they are written,
+// because what people look for ("the price of the product") stands where schema.org's examples have it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace argiope {
 //   $.image[0].url            the first of a list; [*] all of them, which may be left out before a name
 //   $..sku                    wherever it is in an item
 //
-// Items are the objects of all <script type="application/ld+json">; lists of them and @graph are taken apart. Where none of them has the
+// Items are the objects of all <script type="application/ld+json">; lists of them and @graph are taken apart. Where
+// none of them has the
 // @type, the objects within them count: the Product of an ItemList.
 class LinkedDataPath {
  public:

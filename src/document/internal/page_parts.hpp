@@ -14,8 +14,8 @@ namespace argiope {
 
 // Of the first `title` element of HTML, in one line; empty when there is none.
 std::string page_title(const Document& document);
-// The contents of the `meta` elements whose name, property, itemprop or http-equiv is `name`, in any case, in their order;
-// those that are empty are not there. "og:title" is such a name.
+// The contents of the `meta` elements whose name, property, itemprop or http-equiv is `name`, in any case, in their
+// order; those that are empty are not there. "og:title" is such a name.
 std::vector<std::string> meta_values(const Document& document, std::string_view name);
 // As `html lang` has it; empty when it has none.
 std::string page_language(const Document& document);

@@ -17,10 +17,11 @@ struct ReadableArticle {
   std::string date;     // as the page writes it
 };
 
-// How it is found: paragraphs give points to the elements around them, by length and commas; names of elements, classes and ids
-// that tell articles or what stands beside them add or take some; links take a share. The best element wins, with those of its
-// siblings that are much like it, or an element around it with much more text. Parts beside the text are left out.
-// Where little is found, it is looked for again with fewer rules; of a page with next to no text that is all of it.
+// How it is found: paragraphs give points to the elements around them, by length and commas; names of elements, classes
+// and ids that tell articles or what stands beside them add or take some; links take a share. The best element wins,
+// with those of its siblings that are much like it, or an element around it with much more text. Parts beside the text
+// are left out. Where little is found, it is looked for again with fewer rules; of a page with next to no text that is
+// all of it.
 //
 // nullopt where there is no text but in links.
 // Cost: linear in the page.

@@ -35,7 +35,8 @@ inline constexpr std::size_t kMostDelayedLookedAt = 10'000;
 // The delayed jobs of a queue that wait for their time, by that time; of very many kMostDelayedLookedAt.
 using DelayedJobs = std::function<Coro<Result<std::vector<WaitingJob>>>(const StoredQueue& queue)>;
 
-// Queues that are paused or have a rate of 0 have nothing but what runs. `delayed` is called until this ends. Errors: those of `delayed`.
+// Queues that are paused or have a rate of 0 have nothing but what runs. `delayed` is called until this ends. Errors:
+// those of `delayed`.
 Coro<Result<Backlog>> look_for_backlog(std::vector<QueueFacts> queues, DelayedJobs delayed, WallTime now,
                                        Duration linger);
 

@@ -1,5 +1,5 @@
-// JobBook: what a book does with jobs and queues. There are three: the owner's and one beside the owner (store_book.hpp), and one
-// whose store is behind a daemon (remote_book.hpp). Book chooses when it is opened.
+// JobBook: what a book does with jobs and queues. There are three: the owner's and one beside the owner
+// (store_book.hpp), and one whose store is behind a daemon (remote_book.hpp). Book chooses when it is opened.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace argiope {
 
-// As the functions of Book whose names they have. Those who call keep it until what they have called has ended, but for put().
+// As the functions of Book whose names they have. Those who call keep it until what they have called has ended, but for
+// put().
 class JobBook : public std::enable_shared_from_this<JobBook> {
  public:
   virtual ~JobBook() = default;

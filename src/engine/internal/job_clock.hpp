@@ -21,8 +21,9 @@ inline WallTime whole_ms(WallTime time) noexcept {
 
 // Job time is what the store holds. It runs with the monotonic clock, so that a delay of an hour takes an hour whatever
 // anyone does to the machine's calendar; it differs from the calendar by an offset, which the owner remembers in the
-// store and which only a jump changes. Slow corrections, below kJump between two looks, are followed. So that a jump does
-// not move what was before it, the last kMostJumps are remembered too: what happened then is shown as the calendar was.
+// store and which only a jump changes. Slow corrections, below kJump between two looks, are followed. So that a jump
+// does not move what was before it, the last kMostJumps are remembered too: what happened then is shown as the calendar
+// was.
 //
 // Threads: one at a time.
 class JobClock {
@@ -65,7 +66,8 @@ class JobClock {
 
   TimePoint monotonic_now() const noexcept { return clock_.now(); }
   WallTime now() const noexcept { return job_anchor_ + (clock_.now() - anchor_); }
-  // The epoch, which stands for "no time", stays what it is; times beyond what either line holds become the last there is.
+  // The epoch, which stands for "no time", stays what it is; times beyond what either line holds become the last there
+  // is.
   WallTime from_calendar(WallTime time) const noexcept { return time == WallTime{} ? time : shifted(time, offset_); }
   // As the calendar showed it then, or will show it if it does not jump again.
   WallTime to_calendar(WallTime time) const noexcept {

@@ -1,9 +1,9 @@
 // The part of one queue that is in memory: a JobQueue with the jobs that matter next, and what has to be read from the
-// store before its choice can be trusted. It calls no store; its owner does, and tells it what came back: the broker for
-// the jobs of a queue, the crawl's frontier for the pages of its hosts.
+// store before its choice can be trusted. It calls no store; its owner does, and tells it what came back: the broker
+// for the jobs of a queue, the crawl's frontier for the pages of its hosts.
 //
-// For each of the store's shelves the window keeps one ShelfBound. The choice can be trusted while the most important job
-// in memory comes before all bounds.
+// For each of the store's shelves the window keeps one ShelfBound. The choice can be trusted while the most important
+// job in memory comes before all bounds.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +63,8 @@ class QueueWindow {
   void trim(TimePoint now);
   // To which shelf a new job should go that is ready.
   bool sets_aside(std::string_view key, std::int32_t priority) const;
-  // Jobs that must go to a shelf, since the last call; to be told to the store before anything is read. With all_but_here
-  // these are all that have left memory without having been leased or forgotten.
+  // Jobs that must go to a shelf, since the last call; to be told to the store before anything is read. With
+  // all_but_here these are all that have left memory without having been leased or forgotten.
   struct Move {
     JobId id = 0;
     Shelf shelf{};
@@ -94,7 +94,8 @@ class QueueWindow {
   }
   // The loads to read now; empty: nothing. Jobs may have to go to a shelf before: see take_moves().
   std::vector<Load> loads(TimePoint now);
-  // The answers to loads(): of each, or of some, at once or after other calls; what was not answered is asked for again.
+  // The answers to loads(): of each, or of some, at once or after other calls; what was not answered is asked for
+  // again.
   void loaded(const Load& load, const std::vector<WaitingJob>& jobs, TimePoint now);
   void loaded_keys(const Load& load, const std::vector<std::string>& keys);
 

@@ -14,8 +14,8 @@ namespace argiope {
 
 // As the functions of ScheduleBook whose names they have. A name that is empty is asked for like any other.
 //
-// Errors:  as theirs; those of the way to the daemon are network, timeout, tls, dns and protocol, and refused for who may
-//          not.
+// Errors:  as theirs; those of the way to the daemon are network, timeout, tls, dns and protocol, and refused for who
+//          may not.
 // Threads: the loop's own.
 class RemoteBook : public JobBook {
  public:

@@ -12,8 +12,8 @@ void write_members(JsonWriter& out, const ScheduleStatus& status);
 // The same of to_json(why).
 void write_members(JsonWriter& out, const ScheduleExplanation& why);
 
-// "run":7,"planned":…,"last_planned":…,"count":1,"outcome":"done","fired_at":…,"ended_at":…,"lateness_ms":…,"job":…,"error":…
-// Times in UTC; null for what has not been, or is not.
+// "run":7,"planned":…,"last_planned":…,"count":1,"outcome":"done","fired_at":…,"ended_at":…,"lateness_ms":…,"job":…,
+// "error":…. Times in UTC; null for what has not been, or is not.
 void write_members(JsonWriter& out, const ScheduleRun& run);
 // "run":7,"job":12,"outcome":"done","ended_at":…,"error":…,"output":…, and output_base64 when it is not UTF-8.
 void write_members(JsonWriter& out, const ScheduleOutput& output);

@@ -8,8 +8,8 @@
 
 namespace argiope {
 
-// The bound is the first place, in the shelf's order, whose row may not be in memory: all rows before it are. It may be too
-// early, at the cost of reading rows again that are known; it is never too late. Place: Rank or DueRank.
+// The bound is the first place, in the shelf's order, whose row may not be in memory: all rows before it are. It may be
+// too early, at the cost of reading rows again that are known; it is never too late. Place: Rank or DueRank.
 //
 // The rows that a read brings may be older than what happened while it was under way. A row that was passed by
 // meanwhile may be missing in it, so the answer moves the bound no further than to the first of those.
@@ -38,8 +38,8 @@ class ShelfBound {
     first_passed_by_ = first_of(first_passed_by_, place);
   }
 
-  // The shelf is read on, from what follows the place returned. One read at a time counts: of an earlier one, that has not
-  // been answered, nothing is known any more.
+  // The shelf is read on, from what follows the place returned. One read at a time counts: of an earlier one, that has
+  // not been answered, nothing is known any more.
   Place begin_read() noexcept {
     first_passed_by_ = kEnd;
     return first_unread_.before();

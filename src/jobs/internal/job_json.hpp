@@ -55,8 +55,8 @@ Result<NewJob> parse_new_job(std::string_view json, WallTime now, JobNames* name
 // then stands for nothing.
 NewJob read_new_job(const JsonValue& object, WallTime now, JobNames* names, RawJson& raw);
 
-// One line. Times are RFC 3339 in UTC, those that are not set null. Where a payload or result is not UTF-8, what is broken in
-// it becomes U+FFFD, and its bytes follow as payload_base64 or result_base64.
+// One line. Times are RFC 3339 in UTC, those that are not set null. Where a payload or result is not UTF-8, what is
+// broken in it becomes U+FFFD, and its bytes follow as payload_base64 or result_base64.
 std::string to_json(const JobRecord& record);
 // Its members alone, into an object that has been begun and may get more.
 void write_members(JsonWriter& json, const JobRecord& record);

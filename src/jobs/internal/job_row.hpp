@@ -21,7 +21,9 @@ enum class RowState : std::uint8_t { ready, set_aside, delayed, waiting, done, c
 
 constexpr RowState row_state(Shelf shelf) noexcept { return static_cast<RowState>(shelf); }
 constexpr RowState row_state(JobState ended) noexcept {
-  return ended == JobState::done ? RowState::done : ended == JobState::cancelled ? RowState::cancelled : RowState::buried;
+  return ended == JobState::done        ? RowState::done
+         : ended == JobState::cancelled ? RowState::cancelled
+                                        : RowState::buried;
 }
 constexpr bool has_shelf(RowState state) noexcept { return state <= RowState::waiting; }
 // It waits for time and turn alone.
@@ -93,9 +95,9 @@ struct JobCounters {
   std::uint64_t last_token = 0;
 };
 
-// The rows and names that requests are about to look at, as far as the requests say: of ids that are gone, whether they had
-// failed; of names and unique names, the rows of who holds them too. Those that wait for a job that ends are not among
-// them: they come with take_dependants().
+// The rows and names that requests are about to look at, as far as the requests say: of ids that are gone, whether they
+// had failed; of names and unique names, the rows of who holds them too. Those that wait for a job that ends are not
+// among them: they come with take_dependants().
 struct NeededRows {
   std::vector<JobId> ids;
   std::vector<std::string> names;

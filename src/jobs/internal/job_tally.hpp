@@ -24,7 +24,8 @@ struct Field {
 inline constexpr Field kReleases{0, 16};
 inline constexpr Field kBuries{16, 12};
 inline constexpr Field kKicks{28, 12};
-// Runs and leases that attempts and expiries do not count: from before it was kicked, and what ended as done or cancelled.
+// Runs and leases that attempts and expiries do not count: from before it was kicked, and what ended as done or
+// cancelled.
 inline constexpr Field kOtherRuns{40, 12};
 inline constexpr Field kOtherExpiries{52, 11};
 

@@ -1,5 +1,5 @@
-// A job's life, for every store: what a put, a lease, the end of a run, a change and a schedule's step do to the rows. Nothing
-// here waits, reads a clock or knows how rows are kept.
+// A job's life, for every store: what a put, a lease, the end of a run, a change and a schedule's step do to the rows.
+// Nothing here waits, reads a clock or knows how rows are kept.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace argiope {
 
-// The writes of Store, within a transaction of the driver that keeps the rows. Throws RequestRefused where the whole call is
-// refused; then nothing of it is done. Costs nothing to make.
+// The writes of Store, within a transaction of the driver that keeps the rows. Throws RequestRefused where the whole
+// call is refused; then nothing of it is done. Costs nothing to make.
 //
 // Lifetime: `rows` must outlive it.
 class JobTransitions {
@@ -79,7 +79,8 @@ class JobTransitions {
   bool keeps_cancelled(QueueId queue) { return this->queue(queue).config.keep_cancelled > Duration{}; }
 
   // `before`: the jobs of those put before it in the same call.
-  PutReply put_one(const PutRequest& request, WallTime now, std::span<const JobId> before = {}, ScheduleId schedule = 0);
+  PutReply put_one(const PutRequest& request, WallTime now, std::span<const JobId> before = {},
+                   ScheduleId schedule = 0);
   PutReply put_on(const JobRow& holder, const PutRequest& request, WallTime now);
   std::optional<JobRow> same_job(const NewJob& wanted);
   JobId next_id();

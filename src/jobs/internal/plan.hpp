@@ -26,8 +26,8 @@ struct PlannedRun {
 struct Plan {
   SchedulePlace place;               // as it is to be
   std::vector<ScheduleRun> entries;  // oldest first; those of runs are `running`
-  // The history's last entry, written anew: what is skipped for the same reason as before is added to the entry that says
-  // so, or one run that lasts would push all others out.
+  // The history's last entry, written anew: what is skipped for the same reason as before is added to the entry that
+  // says so, or one run that lasts would push all others out.
   std::optional<ScheduleRun> amended;
   WallTime amended_from{};          // the first of the planned times that this plan has added to it
   std::uint64_t amended_count = 0;  // and how many they are
@@ -43,8 +43,8 @@ struct PlanInput {
   const Trigger& trigger;
   const Schedule& policies;  // but for its name and trigger
   const SchedulePlace& place;
-  // As of one view of the store: how many runs are active, which of them what_is_needed() asks for, oldest first, all but so
-  // many of the newest, and the last entry of the history.
+  // As of one view of the store: how many runs are active, which of them what_is_needed() asks for, oldest first, all
+  // but so many of the newest, and the last entry of the history.
   std::uint32_t active = 0;
   const std::vector<JobId>& active_jobs;
   std::uint32_t newest_left_out = 0;
@@ -61,8 +61,9 @@ Plan make_plan(const PlanInput& input);
 // One run at once, planned for now, whatever the policies say.
 Plan make_plan_now(const PlanInput& input);
 
-// Whether a clock that was wrong has led a schedule into the future: it has dealt with times that are further than `step_back`
-// from now, or ten of its own times if it follows elapsed time; or its first time is later than the one there is from now on.
+// Whether a clock that was wrong has led a schedule into the future: it has dealt with times that are further than
+// `step_back` from now, or ten of its own times if it follows elapsed time; or its first time is later than the one
+// there is from now on.
 bool is_lost(const Trigger& trigger, const SchedulePlace& place, WallTime now, Duration step_back);
 
 // When a schedule that stands at `place` is to be looked at.

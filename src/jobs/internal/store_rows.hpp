@@ -1,8 +1,8 @@
 // A store of jobs as the rules of their life see it (job_transitions.hpp): rows that are loaded and saved, in groups by
 // what they are about. A driver keeps them, group by group, and decides nothing; docs/store-drivers.md has each call.
 //
-// All calls are within one transaction, which is not the rules' business. Ids of jobs are at most kMostJobId, those of queues
-// are of queues that there are, and names are no longer than kMostNameBytes.
+// All calls are within one transaction, which is not the rules' business. Ids of jobs are at most kMostJobId, those of
+// queues are of queues that there are, and names are no longer than kMostNameBytes.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class Transaction {
   virtual void keep() = 0;
   virtual void take_back() = 0;
 
-  // The rows that a call will look at, told before it begins: a store that is far away can have them brought in one round
-  // trip.
+  // The rows that a call will look at, told before it begins: a store that is far away can have them brought in one
+  // round trip.
   virtual bool is_far() const noexcept { return false; }
   virtual void bring(const NeededRows& needed) { (void)needed; }
 };
@@ -59,9 +59,9 @@ class JobRows {
   virtual void erase(const JobRow& row) = 0;
   // The commonest end: a job that runs under this token is done, and its record goes. nullopt: it does not.
   virtual std::optional<ErasedJob> erase_done(JobId id, std::uint64_t token) = 0;
-  // The same where its record is kept and says nothing but that it has been done, in its first run: nothing waits for it, it has
-  // no names and no history, is of no schedule, and nobody has asked for its end. False: that is not so, or not known without
-  // its row, and nothing is done.
+  // The same where its record is kept and says nothing but that it has been done, in its first run: nothing waits for
+  // it, it has no names and no history, is of no schedule, and nobody has asked for its end. False: that is not so, or
+  // not known without its row, and nothing is done.
   virtual bool keep_done(JobId id, std::uint64_t token, std::int64_t ended_ms) {
     (void)id, (void)token, (void)ended_ms;
     return false;
@@ -120,8 +120,8 @@ class ScheduleRows {
   virtual std::vector<ScheduleRun> runs(ScheduleId id, std::size_t limit) = 0;
   virtual std::optional<ScheduleOutput> output(ScheduleId id) = 0;
 
-  // Moves it on, with `started` runs more. False: there is none of that id, it has another version, or other entries than
-  // `entries`.
+  // Moves it on, with `started` runs more. False: there is none of that id, it has another version, or other entries
+  // than `entries`.
   virtual bool advance(const FireRequest& step, std::uint64_t entries, std::uint32_t started) = 0;
   virtual void write_runs(const FireRequest& step, const std::vector<ScheduleRun>& runs) = 0;
   virtual void take_off_started(ScheduleId id, std::uint32_t count) = 0;

@@ -27,7 +27,8 @@ bool take_base64_mark(std::string_view& type) {
   return true;
 }
 
-// The Infra Standard's "forgiving-base64 decode": space anywhere, padding or none, and bits after the last byte do not matter.
+// The Infra Standard's "forgiving-base64 decode": space anywhere, padding or none, and bits after the last byte do not
+// matter.
 std::optional<std::string> from_forgiving_base64(std::string text) {
   std::erase_if(text, is_space);
   if (text.size() % 4 == 0) {
@@ -76,7 +77,8 @@ PageResponse answer_of_data_url(std::string_view url) {
   });
   response.status = 200;
   // Where nothing is said, what is in it is looked at: who writes "data:,é" means no windows-1252.
-  response.encoding = is_type ? page_encoding(given, response.body) : std::string(detect_charset(response.body, {}).name);
+  response.encoding =
+      is_type ? page_encoding(given, response.body) : std::string(detect_charset(response.body, {}).name);
   response.headers.emplace_back("Content-Type", is_type ? std::move(given) : std::string(kUsualDataType));
   return response;
 }

@@ -1,4 +1,5 @@
-// Which host may be asked when. Its own questions (robots.txt, probes, addresses) are tasks; all else is answered at once.
+// Which host may be asked when. Its own questions (robots.txt, probes, addresses) are tasks; all else is answered at
+// once.
 #include "project/fetch/internal/host_desk.hpp"
 
 #include <fmt/format.h>
@@ -38,13 +39,14 @@ namespace {
 
 using Leave = HostDesk::Leave;
 
-constexpr std::size_t kRecordRoom = 5'000;         // records that cost less than the search for those that can go
-constexpr std::size_t kMostWithRules = 20'000;     // idle hosts whose robots.txt is kept
+constexpr std::size_t kRecordRoom = 5'000;      // records that cost less than the search for those that can go
+constexpr std::size_t kMostWithRules = 20'000;  // idle hosts whose robots.txt is kept
 constexpr Duration kAddressLifetime = std::chrono::hours{24};
 constexpr Duration kGatePoll = std::chrono::seconds{1};  // in case who was called to a free place does not come
 constexpr Duration kFirstLossRest = std::chrono::minutes{5};
 constexpr Duration kLongestLossRest = std::chrono::hours{1};
-constexpr Duration kPatienceElsewhere = std::chrono::seconds{10};  // for the turn of a host that robots.txt redirects to
+constexpr Duration kPatienceElsewhere =
+    std::chrono::seconds{10};  // for the turn of a host that robots.txt redirects to
 constexpr Duration kRestAfterBug = std::chrono::minutes{1};
 
 // Why a host is not asked.
@@ -63,8 +65,9 @@ struct DeskHost {
   const HostPolicy* policy = nullptr;
   bool loopback = false;
   bool throttled = false;
-  bool asking = false;   // a request to a host that has not answered yet: nothing else meanwhile
-  bool asked = false;    // its own question has sent something, or is about to: not while it waits for where that redirects
+  bool asking = false;  // a request to a host that has not answered yet: nothing else meanwhile
+  bool asked =
+      false;  // its own question has sent something, or is about to: not while it waits for where that redirects
   bool at_gate = false;  // waits for a place at its address
   bool wants_robots = false;
   bool verifies = true;         // who was let in last, or is asked for
@@ -113,10 +116,12 @@ std::optional<HeldUp> held_up(const DeskHost& host, bool is_due, TimePoint now) 
   }
   if (host.question == Question::queued) return HeldUp{kNever, "many hosts are to be asked for the first time"};
   if (host.asking) return HeldUp{kNever, "one request at a time until it has answered"};
-  if (now < host.rest_until) return HeldUp{host.rest_until, fmt::format("rests for {}", format_roughly(host.rest_until - now))};
+  if (now < host.rest_until)
+    return HeldUp{host.rest_until, fmt::format("rests for {}", format_roughly(host.rest_until - now))};
   if (is_due && host.under_way > 0) return HeldUp{kNever, "is asked for its robots.txt when its requests have ended"};
   if (host.under_way >= host.limits.concurrency) {
-    return HeldUp{kNever, fmt::format("{} of {} requests are under way", host.under_way, host.limits.concurrency), true};
+    return HeldUp{kNever, fmt::format("{} of {} requests are under way", host.under_way, host.limits.concurrency),
+                  true};
   }
   if (const TimePoint next = host.rate.next_available(now); next > now) {
     return HeldUp{next, fmt::format("its pace allows the next request in {}", format_roughly(next - now))};
@@ -131,7 +136,8 @@ std::optional<IpAddress> shared_address(const DeskHost& host) {
 std::string trouble_of(const DeskHost& host) {
   if (host.lost) return host.lost->cause.message;
   if (host.health.suspected()) return "it answered none of its last requests";
-  if (host.health.failures() > 1) return fmt::format("it could not be reached {} times in a row", host.health.failures());
+  if (host.health.failures() > 1)
+    return fmt::format("it could not be reached {} times in a row", host.health.failures());
   if (host.health.failures() == 1) return "it could not be reached just now";
   if (host.robots_attempts > 0) return "its robots.txt could not be read";
   return {};
@@ -142,8 +148,10 @@ std::uint32_t attempts_of(const DeskHost& host) noexcept { return host.losses > 
 void rest(DeskHost& host, TimePoint until) noexcept { host.rest_until = std::max(host.rest_until, until); }
 
 void be_polite(DeskHost& host, TimePoint sent_at, TimePoint now) noexcept {
-  // Counted from when the request went out, so that the server sees no two closer than this, however long the first took to connect.
-  if (host.limits.rate > 0 && std::isfinite(host.limits.rate)) rest(host, saturating_add(sent_at, from_seconds(1.0 / host.limits.rate)));
+  // Counted from when the request went out, so that the server sees no two closer than this, however long the first
+  // took to connect.
+  if (host.limits.rate > 0 && std::isfinite(host.limits.rate))
+    rest(host, saturating_add(sent_at, from_seconds(1.0 / host.limits.rate)));
   if (host.limits.delay > Duration::zero()) rest(host, saturating_add(now, host.limits.delay));
 }
 
@@ -161,7 +169,8 @@ void revive(DeskHost& host) {
 
 void add_fields(const HostPolicy& policy, HttpRequest& request) {
   for (const auto& field : policy.headers) {
-    const bool has_it = std::ranges::any_of(request.headers, [&](const auto& own) { return equals_ignoring_case(own.first, field.first); });
+    const bool has_it = std::ranges::any_of(
+        request.headers, [&](const auto& own) { return equals_ignoring_case(own.first, field.first); });
     const bool may_go = !request.is_anonymous || equals_lower(field.first, "user-agent");
     if (!has_it && may_go) request.headers.push_back(field);
   }
@@ -244,7 +253,8 @@ class HostDesk::Impl {
     return value_or_throw(Url::parse(fmt::format("{}{}", notes_.site(host.number), path)));
   }
   Duration patience_with(const DeskHost& host) const {
-    return host.health.is_new() && host.losses == 0 ? std::min(host.policy->timeout, kFirstPatience) : host.policy->timeout;
+    return host.health.is_new() && host.losses == 0 ? std::min(host.policy->timeout, kFirstPatience)
+                                                    : host.policy->timeout;
   }
 
   std::optional<Duration> wait_after(const DeskHost& host, std::uint32_t attempts) {
@@ -285,7 +295,8 @@ class HostDesk::Impl {
   const std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
 };
 
-// --- records -------------------------------------------------------------------------------------------------------------------------
+// --- records
+// ---------------------------------------------------------------------------------------------------------------------
 
 DeskHost& HostDesk::Impl::record_of(std::uint32_t number, const Url& url) {
   if (const auto known = records_.find(number); known != records_.end()) return *known->second;
@@ -320,7 +331,8 @@ void HostDesk::Impl::take_note(const DeskHost& host) {
   note.is_lost = host.lost != nullptr;
   note.is_unreachable = host.lost && host.lost->unreachable;
   note.lost_to = host.lost ? host.lost->cause.code : Errc{};
-  note.is_open = host.robots_verified && !host.robots && host.crawl_delay == Duration::zero() && host.robots_until > loop_.time();
+  note.is_open =
+      host.robots_verified && !host.robots && host.crawl_delay == Duration::zero() && host.robots_until > loop_.time();
   note.set_until(host.lost ? host.lost->until : note.is_open ? host.robots_until : TimePoint{});
 }
 
@@ -330,8 +342,10 @@ void HostDesk::Impl::recall(DeskHost& host) {
   host.losses = note.losses;
   if (note.is_lost) {
     Error cause{note.lost_to, fmt::format("{} could not be reached before", notes_.site(host.number))};
-    if (!note.is_unreachable) cause.message = fmt::format("{}: its robots.txt could not be read before", notes_.site(host.number));
-    host.lost = std::make_unique<DeskLoss>(DeskLoss{std::move(cause), static_cast<bool>(note.is_unreachable), true, note.until()});
+    if (!note.is_unreachable)
+      cause.message = fmt::format("{}: its robots.txt could not be read before", notes_.site(host.number));
+    host.lost = std::make_unique<DeskLoss>(
+        DeskLoss{std::move(cause), static_cast<bool>(note.is_unreachable), true, note.until()});
   } else if (note.is_open) {
     host.robots_until = note.until();
   }
@@ -340,8 +354,8 @@ void HostDesk::Impl::recall(DeskHost& host) {
 void HostDesk::Impl::let_go_of_idle_records(TimePoint now) {
   if (records_.size() < sweep_at_) return;
   const auto is_idle = [&](const DeskHost& host) {
-    return host.under_way == 0 && !host.is_blocked() && host.hops.empty() && host.told_until != kNever && host.rest_until <= now &&
-           host.rate.next_available(now) <= now;
+    return host.under_way == 0 && !host.is_blocked() && host.hops.empty() && host.told_until != kNever &&
+           host.rest_until <= now && host.rate.next_available(now) <= now;
   };
   const auto sweep = [&](bool with_rules) {
     std::erase_if(records_, [&](const auto& entry) {
@@ -357,7 +371,8 @@ void HostDesk::Impl::let_go_of_idle_records(TimePoint now) {
   sweep_at_ = records_.size() + std::max(kRecordRoom, records_.size() / 16);
 }
 
-// --- whether a host may be asked ------------------------------------------------------------------------------------------------------
+// --- whether a host may be asked
+// ------------------------------------------------------------------------------------------------------
 
 HostDesk::Answer HostDesk::Impl::wait(DeskHost& host, TimePoint until, std::string words, bool is_hop) {
   if (!is_hop) host.told_until = std::max(host.told_until, until);
@@ -371,12 +386,15 @@ HostDesk::Answer HostDesk::Impl::ask(DeskHost& host, const Url& url, bool asks_r
   const bool may_be_reached = host.lost && !verifies && host.lost->verified && host.lost->cause.code == Errc::tls;
   if (host.lost && (may_be_reached || now >= host.lost->until)) revive(host);
   if (host.lost && (host.lost->unreachable || asks_robots)) {
-    return {.leave = Leave::lost, .until = host.lost->until, .why = host.lost->cause,
+    return {.leave = Leave::lost,
+            .until = host.lost->until,
+            .why = host.lost->cause,
             .is_refused = host.lost->unreachable && is_refused_by_us(host.lost->cause)};
   }
   if (closing_) return {.leave = Leave::wait, .words = "no host is asked any more"};
   const bool robots_known = now < host.robots_until && (host.robots_verified || !verifies);
-  if (asks_robots && robots_known && host.robots && !host.robots->allowed(url.path_and_query())) return {.leave = Leave::forbidden};
+  if (asks_robots && robots_known && host.robots && !host.robots->allowed(url.path_and_query()))
+    return {.leave = Leave::forbidden};
   const bool wants_robots = asks_robots && !robots_known;
   const bool is_due = wants_robots || host.health.suspected() || (resolver_ != nullptr && now >= host.address_until);
   if (auto held = held_up(host, is_due, now)) return wait(host, held->until, std::move(held->words), is_hop);
@@ -384,11 +402,13 @@ HostDesk::Answer HostDesk::Impl::ask(DeskHost& host, const Url& url, bool asks_r
     host.wants_robots = wants_robots;
     host.verifies = verifies;
     begin_question(host);
-    return wait(host, kNever, wants_robots ? "its robots.txt is being read" : "it is being asked whether it answers", is_hop);
+    return wait(host, kNever, wants_robots ? "its robots.txt is being read" : "it is being asked whether it answers",
+                is_hop);
   }
   if (!is_hop && !host.hops.empty()) return wait(host, kNever, "what was redirected to it goes first", is_hop);
   if (!enter_address(host)) {
-    return wait(host, saturating_add(now, kGatePoll), fmt::format("{} requests are under way at its address", options_.per_address), is_hop);
+    return wait(host, saturating_add(now, kGatePoll),
+                fmt::format("{} requests are under way at its address", options_.per_address), is_hop);
   }
   ++host.under_way;
   host.rate.take(now);
@@ -402,7 +422,9 @@ bool HostDesk::Impl::enter_address(DeskHost& host) {
   if (!address) return true;
   AddressGate::Waker waker;
   if (!host.at_gate) {
-    waker = [this, number = host.number, alive = std::weak_ptr(alive_)] { return !alive.expired() && woken_at_address(number); };
+    waker = [this, number = host.number, alive = std::weak_ptr(alive_)] {
+      return !alive.expired() && woken_at_address(number);
+    };
   }
   const bool entered = gate_.enter(*address, std::move(waker));
   host.at_gate = !entered;
@@ -452,7 +474,8 @@ Coro<void> HostDesk::Impl::until_news(Hop& hop, TimePoint until) {
   co_await hop.news.wait();
 }
 
-Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool asks_robots, TimePoint deadline, bool verifies) {
+Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool asks_robots, TimePoint deadline,
+                                             bool verifies) {
   DeskHost& host = record_of(number, url);
   Hop hop(*this, host);
   Answer answer{.words = "others were redirected to it before"};
@@ -465,7 +488,8 @@ Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool
   }
 }
 
-// --- how it went ----------------------------------------------------------------------------------------------------------------------
+// --- how it went
+// ---------------------------------------------------------------------------------------------------------------------
 
 void HostDesk::Impl::end(std::uint32_t number, const Result<void>& sent, const HttpResponse& response) {
   DeskHost& host = busy_record(number);
@@ -506,7 +530,8 @@ void HostDesk::Impl::note_latency(DeskHost& host, bool answered, const HttpRespo
 }
 
 void HostDesk::Impl::on_error(DeskHost& host, const Error& error, const HttpResponse& response, TimePoint now) {
-  if (error.code == Errc::invalid_input || error.code == Errc::internal || error.code == Errc::cancelled) return;  // nothing was sent
+  if (error.code == Errc::invalid_input || error.code == Errc::internal || error.code == Errc::cancelled)
+    return;  // nothing was sent
   if (!response.connected) return host_failed(host, error, now);
   if (says_something(error, response)) {
     host.health.page_answered();
@@ -518,7 +543,8 @@ void HostDesk::Impl::on_error(DeskHost& host, const Error& error, const HttpResp
 
 void HostDesk::Impl::probe_answered(DeskHost& host, TimePoint now) {
   if (const auto pause = host.health.probe_answered(now)) return rest(host, saturating_add(now, *pause));
-  lose(host, {Errc::timeout, fmt::format("{}: no answer to any URL for an hour", notes_.site(host.number))}, true, {}, now);
+  lose(host, {Errc::timeout, fmt::format("{}: no answer to any URL for an hour", notes_.site(host.number))}, true, {},
+       now);
 }
 
 void HostDesk::Impl::question_failed(DeskHost& host, Error error, Duration patience, TimePoint now) {
@@ -539,17 +565,21 @@ void HostDesk::Impl::host_failed(DeskHost& host, Error error, TimePoint now) {
 }
 
 void HostDesk::Impl::lose(DeskHost& host, Error cause, bool unreachable, Duration at_least, TimePoint now) {
-  const Duration usual = std::min<Duration>(kFirstLossRest * (1 << std::min<unsigned>(host.losses, 10)), kLongestLossRest);
+  const Duration usual =
+      std::min<Duration>(kFirstLossRest * (1 << std::min<unsigned>(host.losses, 10)), kLongestLossRest);
   if (host.losses < std::numeric_limits<std::uint8_t>::max()) ++host.losses;
   const Duration pause = std::max(usual, at_least);
   spdlog::debug("{}: {}; it is asked again in {}", notes_.site(host.number), cause.message, format_roughly(pause));
-  host.lost = std::make_unique<DeskLoss>(DeskLoss{std::move(cause), unreachable, host.verifies, saturating_add(now, pause)});
+  host.lost =
+      std::make_unique<DeskLoss>(DeskLoss{std::move(cause), unreachable, host.verifies, saturating_add(now, pause)});
 }
 
-// --- what it asks itself --------------------------------------------------------------------------------------------------------------
+// --- what it asks itself
+// --------------------------------------------------------------------------------------------------------------
 
 void HostDesk::Impl::begin_question(DeskHost& host) {
-  const DeskLanes::Lane lane = host.health.is_slow() || host.losses > 0 ? DeskLanes::Lane::slow : DeskLanes::Lane::fresh;
+  const DeskLanes::Lane lane =
+      host.health.is_slow() || host.losses > 0 ? DeskLanes::Lane::slow : DeskLanes::Lane::fresh;
   if (!lanes_.enter(lane, host)) {
     host.question = DeskHost::Question::queued;
     return;
@@ -638,7 +668,8 @@ class HostDesk::Impl::AtAddress {
   bool is_inside_ = false;
 };
 
-// For several requests of one question: the first in the turn that the host has got, each redirect in one of the host that it leads to.
+// For several requests of one question: the first in the turn that the host has got, each redirect in one of the host
+// that it leads to.
 class HostDesk::Impl::PoliteTransport final : public HttpTransport {
  public:
   PoliteTransport(HostDesk::Impl& desk, DeskHost& host) : desk_(desk), host_(host) {}
@@ -654,7 +685,8 @@ class HostDesk::Impl::PoliteTransport final : public HttpTransport {
     if (!desk_.number_of) co_return fail(Errc::refused, fmt::format("{}: it redirects there", request.url.site_key()));
     const std::uint32_t number = desk_.number_of(request.url);
     DeskHost& host = desk_.record_of(number, request.url);
-    if (auto entered = co_await desk_.enter_for_robots(host, saturating_add(desk_.loop_.time(), kPatienceElsewhere)); !entered) {
+    if (auto entered = co_await desk_.enter_for_robots(host, saturating_add(desk_.loop_.time(), kPatienceElsewhere));
+        !entered) {
       co_return entered;
     }
     InHop place(desk_, host);
@@ -706,7 +738,8 @@ Coro<Result<void>> HostDesk::Impl::enter_for_robots(DeskHost& host, TimePoint de
     const bool is_free = !host.asked && !host.at_gate && host.under_way < host.limits.concurrency;
     if (hop.is_first() && is_free && next <= now && !closing_) break;
     if (now >= deadline || next > deadline) {
-      co_return fail(Errc::busy, fmt::format("{}: it redirects there, and that host may not be asked yet", notes_.site(host.number)));
+      co_return fail(Errc::busy, fmt::format("{}: it redirects there, and that host may not be asked yet",
+                                             notes_.site(host.number)));
     }
     hop.news.clear();
     co_await until_news(hop, is_free && next > now ? next : deadline);
@@ -751,8 +784,10 @@ Coro<void> HostDesk::Impl::fetch_robots(DeskHost& host) {
     request.headers.clear();  // where it redirects to is another place
   });
   const TimePoint now = loop_.time();
-  RobotsAnswer answer = judge_robots(sent, response, host.robots_attempts, host.policy->product_token, loop_.clock().wall_now());
-  if (answer.kind == RobotsAnswer::Kind::failed) co_return question_failed(host, std::move(answer.error), request.timeout, now);
+  RobotsAnswer answer =
+      judge_robots(sent, response, host.robots_attempts, host.policy->product_token, loop_.clock().wall_now());
+  if (answer.kind == RobotsAnswer::Kind::failed)
+    co_return question_failed(host, std::move(answer.error), request.timeout, now);
   if (answer.kind == RobotsAnswer::Kind::challenged) ++host.robots_attempts;
   probe_answered(host, now);
   if (answer.kind == RobotsAnswer::Kind::challenged || host.lost) co_return;
@@ -788,7 +823,8 @@ Coro<void> HostDesk::Impl::close() {
   while (!no_questions_.is_set()) co_await no_questions_.wait();
 }
 
-// --- who waits ------------------------------------------------------------------------------------------------------------------------
+// --- who waits
+// ---------------------------------------------------------------------------------------------------------------------
 
 // After anything that may let a host be asked sooner.
 void HostDesk::Impl::review(DeskHost& host) {
@@ -869,7 +905,8 @@ HostDesk::State HostDesk::Impl::look_at_note(std::uint32_t number, std::string s
     const bool loopback = is_loopback(*url);
     const KeyLimits limits = limits_of_host(policy, {.loopback = loopback, .throttled = is_throttled(*url, policy)});
     put_limits(limits, state);
-    if (policy.robots && !state.robots_known && state.doing == Doing::ready) state.words += "; its robots.txt is read first";
+    if (policy.robots && !state.robots_known && state.doing == Doing::ready)
+      state.words += "; its robots.txt is read first";
   }
   return state;
 }
@@ -916,7 +953,8 @@ HostDesk::State HostDesk::Impl::look(std::uint32_t number, std::string_view site
   } else if (host.under_way > 0) {
     state.may_begin = true;
     state.counts_requests = true;
-    state.words = fmt::format("{} of {} requests are under way, and another may begin", host.under_way, host.limits.concurrency);
+    state.words =
+        fmt::format("{} of {} requests are under way, and another may begin", host.under_way, host.limits.concurrency);
   } else {
     state.may_begin = true;
     state.words = wants_robots ? "nothing holds it up; its robots.txt is read first" : "nothing holds it up";
@@ -924,26 +962,33 @@ HostDesk::State HostDesk::Impl::look(std::uint32_t number, std::string_view site
   return state;
 }
 
-// --- the class -------------------------------------------------------------------------------------------------------------------------
+// --- the class
+// ---------------------------------------------------------------------------------------------------------------------
 
 std::string_view to_string(HostDesk::Doing doing) noexcept {
   constexpr std::string_view kNames[] = {"ready", "busy", "waiting", "resting"};
   return kNames[static_cast<std::size_t>(doing)];
 }
 
-HostDesk::HostDesk(const CrawlOptions& options, EventLoop& loop, HttpTransport& transport, Resolver* resolver, std::uint64_t seed)
+HostDesk::HostDesk(const CrawlOptions& options, EventLoop& loop, HttpTransport& transport, Resolver* resolver,
+                   std::uint64_t seed)
     : impl_(std::make_unique<Impl>(options, loop, transport, resolver, seed)) {}
 HostDesk::~HostDesk() = default;
 
 void HostDesk::on_free(std::function<void(std::uint32_t host)> told) { impl_->told = std::move(told); }
-void HostDesk::number_by(std::function<std::uint32_t(const Url&)> number_of) { impl_->number_of = std::move(number_of); }
+void HostDesk::number_by(std::function<std::uint32_t(const Url&)> number_of) {
+  impl_->number_of = std::move(number_of);
+}
 void HostDesk::add(std::uint32_t host, std::string_view site) { impl_->add(host, site); }
 HostDesk::Answer HostDesk::begin(std::uint32_t host, const Url& url, bool asks_robots, bool verifies) {
   return impl_->begin(host, url, asks_robots, verifies);
 }
-void HostDesk::end(std::uint32_t host, const Result<void>& sent, const HttpResponse& response) { impl_->end(host, sent, response); }
+void HostDesk::end(std::uint32_t host, const Result<void>& sent, const HttpResponse& response) {
+  impl_->end(host, sent, response);
+}
 void HostDesk::give_back(std::uint32_t host) { impl_->give_back(host); }
-Coro<HostDesk::Answer> HostDesk::enter(std::uint32_t host, Url url, bool asks_robots, TimePoint deadline, bool verifies) {
+Coro<HostDesk::Answer> HostDesk::enter(std::uint32_t host, Url url, bool asks_robots, TimePoint deadline,
+                                       bool verifies) {
   return impl_->enter(host, std::move(url), asks_robots, deadline, verifies);
 }
 void HostDesk::dress(std::uint32_t host, HttpRequest& request) { impl_->dress(host, request); }

@@ -61,7 +61,7 @@ class DeskNotes {
 
  private:
   static constexpr std::uint32_t kBlock = 1024;
-  static constexpr std::uint32_t kNames = 64 * 1024;  // bytes of names that are kept together
+  static constexpr std::uint32_t kNames = 64 * 1024;   // bytes of names that are kept together
   static constexpr std::size_t kLongestName = 65'000;  // which no server has
   using Block = std::array<Note, kBlock>;
 

@@ -10,11 +10,12 @@ namespace argiope {
 namespace {
 
 // Text by other names than text/….
-constexpr std::string_view kTextTypes[] = {"application/xml",          "application/json",       "application/javascript",
-                                           "application/x-javascript", "application/ecmascript", "application/x-www-form-urlencoded",
-                                           "application/yaml",         "application/x-yaml",     "application/toml",
-                                           "application/x-ndjson",     "application/graphql",    "application/sql",
-                                           "application/x-sh",         "application/json5",      "application/jsonl"};
+constexpr std::string_view kTextTypes[] = {
+    "application/xml",          "application/json",       "application/javascript",
+    "application/x-javascript", "application/ecmascript", "application/x-www-form-urlencoded",
+    "application/yaml",         "application/x-yaml",     "application/toml",
+    "application/x-ndjson",     "application/graphql",    "application/sql",
+    "application/x-sh",         "application/json5",      "application/jsonl"};
 
 bool is_text_type(std::string_view type) {
   if (starts_with_lower(type, "text/")) return true;

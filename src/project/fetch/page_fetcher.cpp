@@ -27,7 +27,8 @@ namespace {
 
 constexpr std::uint32_t kUsualPageRedirects = 5;
 constexpr std::uint32_t kMostPageChallenges = 3;
-constexpr Duration kStrangersPatience = std::chrono::seconds{10};  // with a host that is not the page's, until it lets a part in
+constexpr Duration kStrangersPatience =
+    std::chrono::seconds{10};              // with a host that is not the page's, until it lets a part in
 constexpr std::uint32_t kMostReloads = 5;  // of a page whose script sets cookies and asks for it anew
 
 using RequestFields = std::vector<std::pair<std::string, std::string>>;
@@ -46,8 +47,8 @@ bool is_field_name(std::string_view name) {
 }
 
 std::optional<HttpMethod> http_method_named(std::string_view name) {
-  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put, HttpMethod::patch,
-                                  HttpMethod::delete_, HttpMethod::options}) {
+  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put,
+                                  HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
     if (equals_ignoring_case(name, to_string(method))) return method;
   }
   return std::nullopt;
@@ -69,7 +70,11 @@ Result<std::shared_ptr<const HttpWay>> way_of(const RequestSettings& said) {
 }
 
 PageView view_of(const RequestSettings::Render& said) {
-  return {.script = said.script, .script_at_start = said.at_start, .width = said.width, .height = said.height, .images = said.images};
+  return {.script = said.script,
+          .script_at_start = said.at_start,
+          .width = said.width,
+          .height = said.height,
+          .images = said.images};
 }
 
 struct OrderedRequest {
@@ -83,9 +88,11 @@ void take_request_fields(const RequestSettings& said, OrderedRequest& out) {
   for (const auto& [name, value] : said.headers) {
     if (!value.value) continue;
     if (is_clients_own(name)) {
-      out.notes.push_back({"warning", fmt::format("request/headers/{}: is left out: only Argiope can say it", printable(name, kMostQuoted))});
+      out.notes.push_back({"warning", fmt::format("request/headers/{}: is left out: only Argiope can say it",
+                                                  printable(name, kMostQuoted))});
     } else if (!is_field_name(name) || !is_header_safe(*value.value)) {
-      out.notes.push_back({"warning", fmt::format("request/headers/{}: is left out: no header can be so", printable(name, kMostQuoted))});
+      out.notes.push_back({"warning", fmt::format("request/headers/{}: is left out: no header can be so",
+                                                  printable(name, kMostQuoted))});
     } else if (equals_lower(name, "cookie")) {
       out.cookie_field = *value.value;
     } else if (equals_lower(name, "authorization")) {
@@ -99,18 +106,21 @@ void take_request_fields(const RequestSettings& said, OrderedRequest& out) {
     if (is_header_safe(name) && is_header_safe(*value.value)) {
       out.cookies.emplace_back(name, *value.value);
     } else {
-      out.notes.push_back({"warning", fmt::format("request/cookies/{}: is left out: no cookie can be so", printable(name, kMostQuoted))});
+      out.notes.push_back({"warning", fmt::format("request/cookies/{}: is left out: no cookie can be so",
+                                                  printable(name, kMostQuoted))});
     }
   }
 }
 
 void take_validators(const FetchOrder& order, HttpRequest& request) {
   if (request.method != HttpMethod::get && request.method != HttpMethod::head) return;
-  const auto add = [&](const Said<RequestSettings::Validator>& said, const std::string& last, std::string_view name, std::string_view lower) {
+  const auto add = [&](const Said<RequestSettings::Validator>& said, const std::string& last, std::string_view name,
+                       std::string_view lower) {
     const RequestSettings::Validator validator = said_or(said, RequestSettings::Validator{});
     // The rendered page may have changed where the page itself has not.
     const std::string& text = validator.text.empty() && !order.settings.request.render.value ? last : validator.text;
-    if (validator.sent && !text.empty() && is_header_safe(text) && !has_named(request.headers, lower)) request.headers.emplace_back(name, text);
+    if (validator.sent && !text.empty() && is_header_safe(text) && !has_named(request.headers, lower))
+      request.headers.emplace_back(name, text);
   };
   add(order.settings.request.etag, order.etag, "If-None-Match", "if-none-match");
   add(order.settings.request.last_modified, order.last_modified, "If-Modified-Since", "if-modified-since");
@@ -120,9 +130,12 @@ Result<OrderedRequest> ordered_request(const FetchOrder& order) {
   const RequestSettings& said = order.settings.request;
   OrderedRequest out;
   auto url = Url::parse(order.url);
-  if (!url) return fail(Errc::invalid_input, fmt::format("{}: {}", in_quotes(without_credentials(order.url)), url.error().message));
+  if (!url)
+    return fail(Errc::invalid_input,
+                fmt::format("{}: {}", in_quotes(without_credentials(order.url)), url.error().message));
   if (url->scheme() != "http" && url->scheme() != "https") {
-    return fail(Errc::invalid_input, fmt::format("{}: only http, https and data are fetched", in_quotes(without_credentials(order.url))));
+    return fail(Errc::invalid_input,
+                fmt::format("{}: only http, https and data are fetched", in_quotes(without_credentials(order.url))));
   }
   HttpRequest& request = out.request;
   request.url = std::move(*url);
@@ -132,12 +145,14 @@ Result<OrderedRequest> ordered_request(const FetchOrder& order) {
   const auto known = http_method_named(method);
   if (!known) {
     return fail(Errc::invalid_input,
-                fmt::format("request/method: {} is none of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS", in_quotes(method)));
+                fmt::format("request/method: {} is none of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS",
+                            in_quotes(method)));
   }
   request.method = *known;
   take_request_fields(said, out);
   // Credentials in the URL count where no header has some.
-  if (std::string given = take_credentials(request.url); out.authorization.empty()) out.authorization = std::move(given);
+  if (std::string given = take_credentials(request.url); out.authorization.empty())
+    out.authorization = std::move(given);
   if (said.body.value && !has_named(request.headers, "content-type")) {
     request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
   }
@@ -158,7 +173,8 @@ void add_cookies(std::string& cookies, std::string_view more) {
   const auto is_semicolon = [](char c) { return c == ';'; };
   for_each_token(more, is_semicolon, [&](std::string_view pair) {
     bool is_there = false;
-    for_each_token(before, is_semicolon, [&](std::string_view known) { is_there = is_there || name_of(known) == name_of(pair); });
+    for_each_token(before, is_semicolon,
+                   [&](std::string_view known) { is_there = is_there || name_of(known) == name_of(pair); });
     if (is_there) return;
     cookies.append(cookies.empty() ? "" : "; ").append(trim_space(pair));
   });
@@ -167,11 +183,13 @@ void add_cookies(std::string& cookies, std::string_view more) {
 // The cookies of one page's way: those that it was given, which are for its first host, and those that were set since.
 class TripCookies {
  public:
-  void give(const Url& url, const std::vector<std::pair<std::string, std::string>>& cookies, WallTime now, std::vector<PageLog>& notes) {
+  void give(const Url& url, const std::vector<std::pair<std::string, std::string>>& cookies, WallTime now,
+            std::vector<PageLog>& notes) {
     for (const auto& [name, value] : cookies) {
       Cookie cookie{.name = name, .value = value, .domain = std::string(url.host()), .secure = url.scheme() == "https"};
       if (!sent().put(std::move(cookie), now)) {
-        notes.push_back({"warning", fmt::format("request/cookies/{}: is left out: no cookie can be so", printable(name, kMostQuoted))});
+        notes.push_back({"warning", fmt::format("request/cookies/{}: is left out: no cookie can be so",
+                                                printable(name, kMostQuoted))});
       }
     }
   }
@@ -192,7 +210,8 @@ class TripCookies {
     RequestFields found;
     if (!set_) return found;
     for (Cookie& cookie : set_->all(now)) {
-      const auto known = std::ranges::find(found, cookie.name, [](const auto& one) -> const std::string& { return one.first; });
+      const auto known =
+          std::ranges::find(found, cookie.name, [](const auto& one) -> const std::string& { return one.first; });
       if (known == found.end()) {
         found.emplace_back(std::move(cookie.name), std::move(cookie.value));
       } else {
@@ -219,14 +238,20 @@ bool is_same_server(const Url& from, const Url& to) {
 
 class PageTrip {
  public:
-  PageTrip(const FetchOrder& order, HttpTransport& transport, HostDesk& desk, const std::function<std::uint32_t(const Url&)>& host_of,
-           PageRendering* rendering)
-      : order_(order), transport_(transport), desk_(desk), host_of_(host_of), rendering_(rendering), loop_(EventLoop::current()) {}
+  PageTrip(const FetchOrder& order, HttpTransport& transport, HostDesk& desk,
+           const std::function<std::uint32_t(const Url&)>& host_of, PageRendering* rendering)
+      : order_(order),
+        transport_(transport),
+        desk_(desk),
+        host_of_(host_of),
+        rendering_(rendering),
+        loop_(EventLoop::current()) {}
 
   Coro<FetchedAnswer> run() {
     auto ordered = ordered_request(order_);
     if (!ordered) {
-      if (const auto url = Url::parse(order_.url); url && url->scheme().starts_with("http")) desk_.give_back(host_of_(*url));
+      if (const auto url = Url::parse(order_.url); url && url->scheme().starts_with("http"))
+        desk_.give_back(host_of_(*url));
       co_return refuse(ordered.error());
     }
     ordered_ = std::move(*ordered);
@@ -235,7 +260,8 @@ class PageTrip {
     host_ = host_of_(request.url);
     if (wants_rendering() && !can_render()) {
       desk_.give_back(host_);
-      co_return refuse({Errc::refused, fmt::format("request/render: {}", rendering_ == nullptr ? PageRendering{}.why_not : rendering_->why_not)});
+      co_return refuse({Errc::refused, fmt::format("request/render: {}", rendering_ == nullptr ? PageRendering{}.why_not
+                                                                                               : rendering_->why_not)});
     }
     began_ = loop_.time();
     deadline_ = saturating_add(began_, request.timeout);
@@ -251,7 +277,8 @@ class PageTrip {
       } else if (is_worth_rendering()) {
         if (const auto trouble = co_await render()) co_return not_rendered(*trouble);
         if (leads_to_) {
-          if (const auto trouble = turn_to(*std::exchange(leads_to_, std::nullopt))) co_return failed(*trouble, "redirects");
+          if (const auto trouble = turn_to(*std::exchange(leads_to_, std::nullopt)))
+            co_return failed(*trouble, "redirects");
         } else if (!is_reloaded_) {
           break;
         }
@@ -269,14 +296,17 @@ class PageTrip {
   bool asks_robots() const { return said_or(order_.settings.request.robots, true); }
   bool verifies() const { return ordered_.request.way == nullptr || ordered_.request.way->verifies; }
   WallTime wall() const { return loop_.clock().wall_now(); }
-  bool is_to_be_asked_again() const { return response_.challenged == HttpChallenged::again && challenges_ < kMostPageChallenges; }
+  bool is_to_be_asked_again() const {
+    return response_.challenged == HttpChallenged::again && challenges_ < kMostPageChallenges;
+  }
 
   // The request at hand, of a host that has been entered. Leaves it.
   Coro<void> ask() {
     HttpRequest& request = ordered_.request;
     answer_.response.script_result_json.clear();  // of a page that has led here
     request.headers = own_fields_;
-    if (std::string cookies = cookie_field(request.url); !cookies.empty()) request.headers.emplace_back("Cookie", std::move(cookies));
+    if (std::string cookies = cookie_field(request.url); !cookies.empty())
+      request.headers.emplace_back("Cookie", std::move(cookies));
     if (!ordered_.authorization.empty()) request.headers.emplace_back("Authorization", ordered_.authorization);
     request.is_anonymous = request.way != nullptr && request.way->may_be_heard(request.url);
     desk_.dress(host_, request);
@@ -298,7 +328,8 @@ class PageTrip {
       desk_.end(host, fail(Errc::cancelled, "cancelled"), response);
       throw;
     }
-    desk_.end(host, is_of_the_way(request, sent, response) ? fail(Errc::cancelled, "its own way leads nowhere") : sent, response);
+    desk_.end(host, is_of_the_way(request, sent, response) ? fail(Errc::cancelled, "its own way leads nowhere") : sent,
+              response);
     co_return sent;
   }
 
@@ -306,7 +337,8 @@ class PageTrip {
   static bool is_of_the_way(const HttpRequest& request, const Result<void>& sent, const HttpResponse& response) {
     const HttpWay* const way = request.way.get();
     if (way == nullptr || sent || response.connected) return false;
-    return way->proxy || way->is_direct || (way->connect_timeout > Duration::zero() && sent.error().code == Errc::timeout);
+    return way->proxy || way->is_direct ||
+           (way->connect_timeout > Duration::zero() && sent.error().code == Errc::timeout);
   }
 
   std::string cookie_field(const Url& url) {
@@ -328,11 +360,12 @@ class PageTrip {
   // Turns the request to where the response at hand leads. Returns what is wrong with it, if anything.
   std::optional<Error> turn() {
     HttpRequest& request = ordered_.request;
-    if (response_.headers.location.empty()) return Error{Errc::protocol, fmt::format("HTTP {} does not say where to", response_.status)};
+    if (response_.headers.location.empty())
+      return Error{Errc::protocol, fmt::format("HTTP {} does not say where to", response_.status)};
     auto next = Url::parse(response_.headers.location, &request.url);
     if (!next || (next->scheme() != "http" && next->scheme() != "https")) {
-      return Error{Errc::protocol,
-                   fmt::format("redirect to {}, which is no http URL", in_quotes(without_credentials(response_.headers.location)))};
+      return Error{Errc::protocol, fmt::format("redirect to {}, which is no http URL",
+                                               in_quotes(without_credentials(response_.headers.location)))};
     }
     change_method(request);
     return turn_to(std::move(*next));
@@ -340,7 +373,8 @@ class PageTrip {
 
   std::optional<Error> turn_to(Url next) {
     HttpRequest& request = ordered_.request;
-    if (redirects_ == most_redirects()) return Error{Errc::not_found, fmt::format("more than {}", counted(redirects_, "redirect"))};
+    if (redirects_ == most_redirects())
+      return Error{Errc::not_found, fmt::format("more than {}", counted(redirects_, "redirect"))};
     ++redirects_;
     next.strip_credentials();
     next.strip_fragment();
@@ -366,7 +400,8 @@ class PageTrip {
     request.method = HttpMethod::get;
     request.body.clear();
     std::erase_if(own_fields_, [](const auto& field) {
-      constexpr std::string_view kOfBodies[] = {"content-type", "content-encoding", "content-language", "content-location"};
+      constexpr std::string_view kOfBodies[] = {"content-type", "content-encoding", "content-language",
+                                                "content-location"};
       return std::ranges::any_of(kOfBodies, [&](std::string_view name) { return equals_lower(field.first, name); });
     });
   }
@@ -437,7 +472,8 @@ class PageTrip {
     const Error none{};
     if (response_.truncated) {
       page.body.clear();
-      set_error({Errc::too_large, fmt::format("the body has more than {}", counted(order_.body_limit, "byte"))}, "too_large");
+      set_error({Errc::too_large, fmt::format("the body has more than {}", counted(order_.body_limit, "byte"))},
+                "too_large");
     } else if (!response_.damage.empty()) {
       set_error({Errc::network, response_.damage}, "network");
     } else if (is_redirect(page.status) && most_redirects() > 0) {
@@ -451,7 +487,8 @@ class PageTrip {
     } else {
       answer_.is_success = true;
     }
-    if (!answer_.is_success && is_temporary(page.status)) answer_.retry_after = parse_retry_after(response_.headers.retry_after, wall());
+    if (!answer_.is_success && is_temporary(page.status))
+      answer_.retry_after = parse_retry_after(response_.headers.retry_after, wall());
     return std::move(answer_);
   }
 
@@ -512,7 +549,8 @@ class PageTrip::Parts final : public PageParts {
     if (request.way != nullptr && request.way->may_be_heard(request.url)) request.is_anonymous = true;
     const bool may_be_known = is_for_all && request.way == nullptr && PartCache::is_for(request, kind);
     Result<void> fetched;
-    if (!may_be_known || !book_.cache.find(request, trip_.loop_.time(), response)) fetched = co_await fetch_in_turn(request, may_be_known, response);
+    if (!may_be_known || !book_.cache.find(request, trip_.loop_.time(), response))
+      fetched = co_await fetch_in_turn(request, may_be_known, response);
     budget_.end(response);
     co_return fetched;
   }
@@ -544,7 +582,8 @@ class PageTrip::Parts final : public PageParts {
   }
 
   static bool has_field(const HttpRequest& request, std::string_view name) {
-    return std::ranges::any_of(request.headers, [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+    return std::ranges::any_of(request.headers,
+                               [&](const auto& field) { return equals_ignoring_case(field.first, name); });
   }
   // About its body, or about what was known of it.
   static bool is_of_the_page_alone(std::string_view name) {
@@ -568,7 +607,8 @@ class PageTrip::Parts final : public PageParts {
         co_return fail(Errc::network, fmt::format("{}: it rests", site));
       }
       const TimePoint patience = is_own ? kNever : saturating_add(now, kStrangersPatience);
-      const HostDesk::Answer entered = co_await trip_.desk_.enter(host, request.url, trip_.asks_robots(), patience, trip_.verifies());
+      const HostDesk::Answer entered =
+          co_await trip_.desk_.enter(host, request.url, trip_.asks_robots(), patience, trip_.verifies());
       if (entered.leave == HostDesk::Leave::forbidden) co_return fail(Errc::refused, "robots.txt");
       if (entered.leave != HostDesk::Leave::go) {
         if (!is_own) book_.note_silent(site, trip_.loop_.time());
@@ -577,7 +617,8 @@ class PageTrip::Parts final : public PageParts {
       }
       trip_.desk_.dress(host, request);
       if (auto sent = co_await trip_.send(host, request, response); !sent) {
-        if (!is_own && !response.connected && request.way == nullptr && sent.error().code != Errc::refused) book_.note_silent(site, trip_.loop_.time());
+        if (!is_own && !response.connected && request.way == nullptr && sent.error().code != Errc::refused)
+          book_.note_silent(site, trip_.loop_.time());
         co_return sent;
       }
       if (!request.is_anonymous) trip_.take_cookies(request.url, response);
@@ -596,14 +637,16 @@ Coro<std::optional<Error>> PageTrip::render() {
   const HttpRequest& request = ordered_.request;
   const TimePoint began = loop_.time();
   Parts parts(*this);
-  auto made = co_await rendering_->renderer->render(request, response_, parts, view_of(*order_.settings.request.render.value));
+  auto made =
+      co_await rendering_->renderer->render(request, response_, parts, view_of(*order_.settings.request.render.value));
   deadline_ = saturating_add(deadline_, loop_.time() - began);
   if (!made) co_return std::move(made.error());
   const std::vector<Cookie> set = cookies_set_since(cookies_of_page(), std::move(made->cookies), request.url);
   for (const Cookie& cookie : set) cookies_.put(cookie, wall());
   answer_.response.script_result_json = std::move(made->script_result);
   response_ = rendered_response(response_, *made);
-  if (auto next = Url::parse(made->led_to); next && next->without_fragment() != request.url.without_fragment() && most_redirects() > 0) {
+  if (auto next = Url::parse(made->led_to);
+      next && next->without_fragment() != request.url.without_fragment() && most_redirects() > 0) {
     if (next->scheme() != "http" && next->scheme() != "https") co_return std::nullopt;
     make_plain(ordered_.request);
     leads_to_ = std::move(*next);
@@ -630,7 +673,8 @@ std::string_view fetch_error_kind(const Error& error) noexcept {
 }
 
 bool is_refused_by_us(const Error& error) noexcept {
-  const bool is_refused = error.code == Errc::refused || error.code == Errc::unsupported || error.code == Errc::invalid_input;
+  const bool is_refused =
+      error.code == Errc::refused || error.code == Errc::unsupported || error.code == Errc::invalid_input;
   return is_refused && !error.message.contains("proxy ");  // what a proxy refuses it may not refuse later
 }
 
@@ -639,7 +683,8 @@ Result<HttpRequest> request_of(const FetchOrder& order) {
   if (!ordered) return std::unexpected(ordered.error());
   HttpRequest request = std::move(ordered->request);
   std::string cookies = ordered->cookie_field;
-  for (const auto& [name, value] : ordered->cookies) cookies += fmt::format("{}{}={}", cookies.empty() ? "" : "; ", name, value);
+  for (const auto& [name, value] : ordered->cookies)
+    cookies += fmt::format("{}{}={}", cookies.empty() ? "" : "; ", name, value);
   if (!cookies.empty()) request.headers.emplace_back("Cookie", std::move(cookies));
   if (!ordered->authorization.empty()) request.headers.emplace_back("Authorization", std::move(ordered->authorization));
   return request;

@@ -89,7 +89,8 @@ void PageFrontier::tick(TimePoint now) {
     if (is_behind({info->priority, page}, host)) remove(page, host, now);
   }
   became_due_.clear();
-  while (!hungry_later_.empty() && hungry_later_.begin()->first <= now) update_hunger(hosts_.at(hungry_later_.begin()->second), now);
+  while (!hungry_later_.empty() && hungry_later_.begin()->first <= now)
+    update_hunger(hosts_.at(hungry_later_.begin()->second), now);
   trim(now);
 }
 
@@ -146,11 +147,13 @@ void PageFrontier::wake(std::uint32_t number, TimePoint now) {
 // So that each is looked at a few times in its life.
 void PageFrontier::forget_idle_hosts(TimePoint now) {
   if (hosts_.size() < hosts_to_forget_at_) return;
-  std::erase_if(hosts_, [&](const auto& entry) { return !has_left(entry.second) && queue_.forget_key(entry.second.key, now); });
+  std::erase_if(hosts_,
+                [&](const auto& entry) { return !has_left(entry.second) && queue_.forget_key(entry.second.key, now); });
   hosts_to_forget_at_ = 2 * hosts_.size() + kFewHosts;
 }
 
-// --- into the queue and out of it --------------------------------------------------------------------------------------
+// --- into the queue and out of it
+// --------------------------------------------------------------------------------------
 
 // Whether what was left out might go before it.
 bool PageFrontier::is_behind(const Rank& rank, std::uint32_t number) const {
@@ -247,7 +250,8 @@ void PageFrontier::trim_delayed(TimePoint now) {
   std::vector<Delayed> delayed;
   delayed.reserve(queue_.delayed_count());
   queue_.for_each([&](JobId page, const JobInfo& info) {
-    if (info.state == JobState::delayed) delayed.push_back({info.until, page, static_cast<std::uint32_t>(info.payload)});
+    if (info.state == JobState::delayed)
+      delayed.push_back({info.until, page, static_cast<std::uint32_t>(info.payload)});
   });
   const auto kept = delayed.begin() + static_cast<std::ptrdiff_t>(kept_delayed_);
   std::ranges::nth_element(delayed, kept, {}, [](const Delayed& one) { return std::pair(one.until, one.page); });
@@ -257,11 +261,13 @@ void PageFrontier::trim_delayed(TimePoint now) {
   }
 }
 
-// Those that have most give room until all have as many; where not all of them can have one, the least important ones have none.
+// Those that have most give room until all have as many; where not all of them can have one, the least important ones
+// have none.
 void PageFrontier::share(std::vector<Group*>& groups, std::size_t room, const std::vector<Ready>& ready) {
   if (groups.size() > room) {
     const auto kept = groups.begin() + static_cast<std::ptrdiff_t>(room);
-    std::ranges::nth_element(groups, kept, [&](const Group* a, const Group* b) { return ready[a->begin].rank < ready[b->begin].rank; });
+    std::ranges::nth_element(
+        groups, kept, [&](const Group* a, const Group* b) { return ready[a->begin].rank < ready[b->begin].rank; });
     std::for_each(groups.begin(), kept, [](Group* group) { group->kept = 1; });
     return;
   }
@@ -273,14 +279,17 @@ void PageFrontier::share(std::vector<Group*>& groups, std::size_t room, const st
   }
 }
 
-// Hosts that rest need nothing before they may be asked again; a part of the room is theirs so that they need no sweep then.
+// Hosts that rest need nothing before they may be asked again; a part of the room is theirs so that they need no sweep
+// then.
 void PageFrontier::trim_ready(TimePoint now) {
   std::vector<Ready> ready;
   ready.reserve(queue_.ready_count());
   queue_.for_each([&](JobId page, const JobInfo& info) {
-    if (info.state == JobState::ready) ready.push_back({static_cast<std::uint32_t>(info.payload), {info.priority, page}});
+    if (info.state == JobState::ready)
+      ready.push_back({static_cast<std::uint32_t>(info.payload), {info.priority, page}});
   });
-  std::ranges::sort(ready, [](const Ready& a, const Ready& b) { return a.host != b.host ? a.host < b.host : a.rank < b.rank; });
+  std::ranges::sort(
+      ready, [](const Ready& a, const Ready& b) { return a.host != b.host ? a.host < b.host : a.rank < b.rank; });
   std::vector<Group> groups;
   std::size_t resting_pages = 0;
   for (std::size_t i = 0; i < ready.size(); ++i) {
@@ -317,7 +326,8 @@ void PageFrontier::cut(const Group& group, const std::vector<Ready>& ready, Time
     host.left_in_round = round_;
     host.low = group.kept / 4;
   }
-  for (std::size_t i = group.begin + group.kept; i < group.begin + group.count; ++i) queue_.remove(ready[i].rank.page, now);
+  for (std::size_t i = group.begin + group.kept; i < group.begin + group.count; ++i)
+    queue_.remove(ready[i].rank.page, now);
   update_hunger(host, now);
 }
 
@@ -379,12 +389,14 @@ void PageFrontier::sweep(TimePoint now) {
   std::size_t work = 0;
   const auto take = [&](const PageIndex::Waiting& waiting) {
     const TimePoint due_at = to_monotonic(waiting.due);
-    const bool is_left = due_at > now ? waiting.due >= left_due_ : left_ && *left_ < Rank{waiting.priority, waiting.page};
+    const bool is_left =
+        due_at > now ? waiting.due >= left_due_ : left_ && *left_ < Rank{waiting.priority, waiting.page};
     if (is_left || queue_.contains(waiting.page)) return;
     if (admit(waiting, now)) work += kLooksOfAdmission;
   };
   const std::function<void(const PageIndex::Waiting&)> visit = std::ref(take);
-  for (; sweep_at_ != 0 && work < kStretch; work += kLooksAtOnce) sweep_at_ = index_.collect(sweep_at_, kLooksAtOnce, terms_of_, visit);
+  for (; sweep_at_ != 0 && work < kStretch; work += kLooksAtOnce)
+    sweep_at_ = index_.collect(sweep_at_, kLooksAtOnce, terms_of_, visit);
   if (sweep_at_ == 0) end_sweep(now);
 }
 
@@ -414,19 +426,25 @@ Explanation PageFrontier::explain(PageIndex::Number page, TimePoint now) {
   if (!waiting) return {WaitReason::not_found};
   const TimePoint due_at = to_monotonic(waiting->due);
   if (due_at > now) return {WaitReason::not_due, due_at, 0, JobState::delayed};
-  const auto because = [](WaitReason reason, TimePoint until = kNever) { return Explanation{reason, until, 0, JobState::ready}; };
+  const auto because = [](WaitReason reason, TimePoint until = kNever) {
+    return Explanation{reason, until, 0, JobState::ready};
+  };
   if (limits_.paused) return because(WaitReason::queue_paused);
   // A limit that holds up all of them holds up one that is in the queue.
   std::optional<JobId> queued;
   queue_.for_each([&](JobId other, const JobInfo& info) {
     if (info.state == JobState::ready) queued = other;
   });
-  if (const Explanation of_all = queued ? queue_.explain(*queued, now) : Explanation{}; of_all.reason == WaitReason::queue_rate) return of_all;
+  if (const Explanation of_all = queued ? queue_.explain(*queued, now) : Explanation{};
+      of_all.reason == WaitReason::queue_rate)
+    return of_all;
   const auto host = hosts_.find(waiting->host);
-  if (host != hosts_.end() && host->second.rest_until > now) return because(WaitReason::key_resting, host->second.rest_until);
+  if (host != hosts_.end() && host->second.rest_until > now)
+    return because(WaitReason::key_resting, host->second.rest_until);
   Explanation explanation = because(WaitReason::more_important_jobs);
   queue_.for_each([&](JobId other, const JobInfo& info) {
-    explanation.ahead += info.state == JobState::ready && Rank{info.priority, other} < Rank{waiting->priority, page} ? 1 : 0;
+    explanation.ahead +=
+        info.state == JobState::ready && Rank{info.priority, other} < Rank{waiting->priority, page} ? 1 : 0;
   });
   return explanation;
 }
@@ -447,8 +465,8 @@ PageFrontier::OfHost PageFrontier::of_host(std::uint32_t host, TimePoint now) {
 std::size_t PageFrontier::memory_bytes() const noexcept {
   constexpr std::size_t kNode = 4 * sizeof(void*);
   return sizeof(*this) + queue_.memory_bytes() + became_due_.capacity() * sizeof(JobId) +
-         hosts_.size() * (sizeof(std::pair<const std::uint32_t, Host>) + kNode) + hosts_.bucket_count() * sizeof(void*) +
-         queue_.key_count() * (sizeof(std::string) + kNode) +
+         hosts_.size() * (sizeof(std::pair<const std::uint32_t, Host>) + kNode) +
+         hosts_.bucket_count() * sizeof(void*) + queue_.key_count() * (sizeof(std::string) + kNode) +
          (hungry_later_.size() + hungry_now_.size()) * (sizeof(std::pair<Rank, std::uint32_t>) + kNode);
 }
 

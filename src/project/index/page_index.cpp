@@ -74,8 +74,10 @@ std::optional<PageIndex::Form> PageIndex::form_of(const KnownPage& known) {
   if (has_succeeded && !has_ended) return std::nullopt;
   if (has_due && has_ended) {
     // Spans that are the rule's or the page's own interval are shared; others would use up the codes.
-    if (known.state != PageState::waiting || known.wait != (was_success ? PageWait::recrawl : PageWait::retry)) return std::nullopt;
-    if (known.due < known.ended_at || known.ended_at < kNoIndexTime || known.due > WallTime::max() - IndexSeconds{1}) return std::nullopt;
+    if (known.state != PageState::waiting || known.wait != (was_success ? PageWait::recrawl : PageWait::retry))
+      return std::nullopt;
+    if (known.due < known.ended_at || known.ended_at < kNoIndexTime || known.due > WallTime::max() - IndexSeconds{1})
+      return std::nullopt;
     form.manner.span = known.due - known.ended_at;
     if (!was_success && form.manner.span % IndexSeconds{1} != Duration::zero()) return std::nullopt;
     form.shape = was_success ? Shape::fetched_span : has_succeeded ? Shape::failed_since_span : Shape::ended_span;
@@ -195,7 +197,8 @@ void PageIndex::set_host(Number page, std::uint32_t host) {
 
 // --- what waits ------------------------------------------------------------------------------------------------------
 
-std::optional<PageIndex::Waiting> PageIndex::waiting_of(const Record& record, Number page, const TermsOf& terms_of) const {
+std::optional<PageIndex::Waiting> PageIndex::waiting_of(const Record& record, Number page,
+                                                        const TermsOf& terms_of) const {
   if (record.form == kGapForm || state_of(record.form) != PageState::waiting) return std::nullopt;
   Waiting waiting{.page = page, .host = host_of(record, page)};
   const bool recrawl_in_record = !is_beside(record.form) && wait_of(record.form) == PageWait::recrawl;
@@ -209,7 +212,8 @@ std::optional<PageIndex::Waiting> PageIndex::waiting_of(const Record& record, Nu
     }
     return waiting;
   }
-  const KnownPage known = under_rule(recrawl_in_record ? expanded(record, page) : beside_.at(page), terms_of(record.rule));
+  const KnownPage known =
+      under_rule(recrawl_in_record ? expanded(record, page) : beside_.at(page), terms_of(record.rule));
   if (known.state != PageState::waiting) return std::nullopt;
   waiting.priority = known.priority;
   waiting.due = known.due;
@@ -251,7 +255,8 @@ PageIndex::Record& PageIndex::new_record() {
   return record(last_ + 1);
 }
 
-PageIndex::Number PageIndex::add(std::uint64_t fingerprint, std::uint32_t host, RuleNumber rule, const KnownPage& page) {
+PageIndex::Number PageIndex::add(std::uint64_t fingerprint, std::uint32_t host, RuleNumber rule,
+                                 const KnownPage& page) {
   hosts_.add(host);
   Record& record = new_record();
   const Number number = last_ + 1;
@@ -345,8 +350,8 @@ void PageIndex::widen_numbers(Segment& segment, std::uint32_t number_bits) noexc
 }
 
 void PageIndex::grow(Segment& segment, std::uint32_t capacity) {
-  const Segment old{std::exchange(segment.entries, std::make_unique<std::uint32_t[]>(capacity)), segment.capacity, segment.used,
-                    segment.number_bits};
+  const Segment old{std::exchange(segment.entries, std::make_unique<std::uint32_t[]>(capacity)), segment.capacity,
+                    segment.used, segment.number_bits};
   segment.capacity = capacity;
   const std::uint64_t mask = (std::uint64_t{1} << old.number_bits) - 1;
   // Records lie anywhere: their memory is fetched some ahead.
@@ -367,13 +372,16 @@ void PageIndex::grow(Segment& segment, std::uint32_t capacity) {
 
 std::size_t PageIndex::memory_bytes() const noexcept {
   constexpr std::size_t kAllocation = 2 * sizeof(void*);
-  std::size_t bytes = sizeof(*this) + chunks_.capacity() * sizeof(chunks_[0]) + manners_.memory_bytes() + tags_.memory_bytes();
+  std::size_t bytes =
+      sizeof(*this) + chunks_.capacity() * sizeof(chunks_[0]) + manners_.memory_bytes() + tags_.memory_bytes();
   for (const auto& chunk : chunks_) bytes += chunk ? sizeof(Chunk) + kAllocation : 0;
   if (segments_) {
     bytes += sizeof(Segments);
-    for (const Segment& segment : *segments_) bytes += segment.capacity * sizeof(std::uint32_t) + (segment.entries ? kAllocation : 0);
+    for (const Segment& segment : *segments_)
+      bytes += segment.capacity * sizeof(std::uint32_t) + (segment.entries ? kAllocation : 0);
   }
-  bytes += beside_.size() * (sizeof(std::pair<const Number, KnownPage>) + 2 * sizeof(void*)) + beside_.bucket_count() * sizeof(void*);
+  bytes += beside_.size() * (sizeof(std::pair<const Number, KnownPage>) + 2 * sizeof(void*)) +
+           beside_.bucket_count() * sizeof(void*);
   bytes += (successes_.size() + wide_tags_.size() + wide_hosts_.size()) * 4 * sizeof(void*);
   bytes += (successes_.bucket_count() + wide_tags_.bucket_count() + wide_hosts_.bucket_count()) * sizeof(void*);
   return bytes + hosts_.memory_bytes();

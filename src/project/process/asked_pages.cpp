@@ -18,7 +18,9 @@ bool says_rule(std::string_view json) {
   const auto text = JsonText::parse(json);
   JsonErrors errors;
   bool says = false;
-  if (text) text->root(errors).for_each_member([&](std::string_view name, const JsonValue& value) { says = says || (name == "rule" && !value.is_null()); });
+  if (text)
+    text->root(errors).for_each_member(
+        [&](std::string_view name, const JsonValue& value) { says = says || (name == "rule" && !value.is_null()); });
   return says;
 }
 

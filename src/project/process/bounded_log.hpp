@@ -16,7 +16,8 @@ namespace argiope {
 // So many bytes a minute, and how many more there were.
 class BoundedLog {
  public:
-  BoundedLog(EventLoop& loop, std::size_t most, const std::function<void(PageLog)>& to) : loop_(loop), most_(most), to_(to) {}
+  BoundedLog(EventLoop& loop, std::size_t most, const std::function<void(PageLog)>& to)
+      : loop_(loop), most_(most), to_(to) {}
 
   void add(PageLog line) {
     const TimePoint now = loop_.time();

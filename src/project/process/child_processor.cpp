@@ -26,7 +26,7 @@ struct FileStamp {
 std::vector<FileStamp> stamps_of(const std::vector<std::string>& command, const std::string& directory) {
   std::vector<FileStamp> stamps;
   for (std::string& path : files_of_command(command, directory)) {
-    struct stat status{};
+    struct stat status {};
     FileStamp stamp;
     if (::stat(path.c_str(), &status) == 0) {
       stamp.inode = status.st_ino;
@@ -81,7 +81,9 @@ class ChildProcessor::Pool : public std::enable_shared_from_this<Pool> {
   std::optional<ProcessorFailure> start_some();
   void start_one();
   void look_at_files();
-  bool have_files_changed() const { return has_started_ && stamps_of(options_->command, options_->directory) != stamps_; }
+  bool have_files_changed() const {
+    return has_started_ && stamps_of(options_->command, options_->directory) != stamps_;
+  }
   void note(const std::vector<std::string>& notes);
   void child_described(ProcessorChild& child);
   void child_ended(ProcessorChild& child, const ChildEnd& end);
@@ -114,7 +116,8 @@ class ChildProcessor::Pool : public std::enable_shared_from_this<Pool> {
   TimePoint next_start_ = TimePoint::min();
 };
 
-ChildProcessor::ChildProcessor(EventLoop& loop, ChildProcessorOptions options) : pool_(std::make_shared<Pool>(loop, std::move(options))) {}
+ChildProcessor::ChildProcessor(EventLoop& loop, ChildProcessorOptions options)
+    : pool_(std::make_shared<Pool>(loop, std::move(options))) {}
 ChildProcessor::~ChildProcessor() { pool_->abandon(); }
 Coro<Result<ProcessorDescription>> ChildProcessor::describe() { return Pool::describe(pool_); }
 Coro<void> ChildProcessor::rest() { return Pool::rest(pool_); }
@@ -163,7 +166,9 @@ Coro<void> ChildProcessor::Pool::rest(std::shared_ptr<Pool> self) {
   for (const SharedChild& child : std::list(self->children_)) {
     if (child->load() == 0) child->drain();
   }
-  const auto is_ending = [](const SharedChild& child) { return child->state() == ProcessorChild::State::draining && child->load() == 0; };
+  const auto is_ending = [](const SharedChild& child) {
+    return child->state() == ProcessorChild::State::draining && child->load() == 0;
+  };
   while (!self->is_closed_ && std::ranges::any_of(self->children_, is_ending)) {
     self->changed_.clear();
     co_await self->changed_.wait();
@@ -233,7 +238,8 @@ SharedChild ChildProcessor::Pool::with_room() const {
 }
 
 std::size_t ChildProcessor::Pool::count_of(ProcessorChild::State state) const {
-  return static_cast<std::size_t>(std::ranges::count_if(children_, [&](const SharedChild& child) { return is_current(*child) && child->state() == state; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      children_, [&](const SharedChild& child) { return is_current(*child) && child->state() == state; }));
 }
 
 std::optional<ProcessorFailure> ChildProcessor::Pool::start_some() {
@@ -248,7 +254,8 @@ std::optional<ProcessorFailure> ChildProcessor::Pool::start_some() {
   }
   const std::size_t room_of_one = description_ ? description_->concurrency : 1;
   const std::size_t wanted = (waiting_.size() + room_of_one - 1) / room_of_one;
-  const std::size_t most = std::max<std::size_t>(options_->workers, 1) - std::min(starting + ready, std::max<std::size_t>(options_->workers, 1));
+  const std::size_t most = std::max<std::size_t>(options_->workers, 1) -
+                           std::min(starting + ready, std::max<std::size_t>(options_->workers, 1));
   for (std::size_t i = starting; i < wanted && i < starting + most; ++i) start_one();
   return std::nullopt;
 }
@@ -259,13 +266,31 @@ void ChildProcessor::Pool::start_one() {
     if (options_->on_changed) options_->on_changed();
   }
   const std::weak_ptr<Pool> weak = weak_from_this();
-  const auto child = std::make_shared<ProcessorChild>(
-      loop_, options_, version_, is_low_,
-      ProcessorChild::Told{.described = [weak](ProcessorChild& its) { if (const auto pool = weak.lock()) pool->child_described(its); },
-                           .has_room = [weak](ProcessorChild&) { if (const auto pool = weak.lock()) pool->serve(); },
-                           .ended = [weak](ProcessorChild& its, const ChildEnd& end) { if (const auto pool = weak.lock()) pool->child_ended(its, end); },
-                           .log = [weak](PageLog line) { if (const auto pool = weak.lock()) pool->log_.add(std::move(line)); },
-                           .notes = [weak](const std::vector<std::string>& notes) { if (const auto pool = weak.lock()) pool->note(notes); }});
+  const auto child =
+      std::make_shared<ProcessorChild>(loop_, options_, version_, is_low_,
+                                       ProcessorChild::Told{.described =
+                                                                [weak](ProcessorChild& its) {
+                                                                  if (const auto pool = weak.lock())
+                                                                    pool->child_described(its);
+                                                                },
+                                                            .has_room =
+                                                                [weak](ProcessorChild&) {
+                                                                  if (const auto pool = weak.lock()) pool->serve();
+                                                                },
+                                                            .ended =
+                                                                [weak](ProcessorChild& its, const ChildEnd& end) {
+                                                                  if (const auto pool = weak.lock())
+                                                                    pool->child_ended(its, end);
+                                                                },
+                                                            .log =
+                                                                [weak](PageLog line) {
+                                                                  if (const auto pool = weak.lock())
+                                                                    pool->log_.add(std::move(line));
+                                                                },
+                                                            .notes =
+                                                                [weak](const std::vector<std::string>& notes) {
+                                                                  if (const auto pool = weak.lock()) pool->note(notes);
+                                                                }});
   children_.push_back(child);
   ++started_;
   child->start();
@@ -369,7 +394,8 @@ std::size_t ChildProcessor::Pool::capacity() const {
 }
 
 ChildProcessor::Counts ChildProcessor::Pool::counts() const {
-  Counts counts{.children = children_.size(), .pages = 0, .waiting = waiting_.size(), .started = started_, .killed = killed_};
+  Counts counts{
+      .children = children_.size(), .pages = 0, .waiting = waiting_.size(), .started = started_, .killed = killed_};
   for (const SharedChild& child : children_) counts.pages += child->pages();
   return counts;
 }

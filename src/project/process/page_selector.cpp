@@ -61,7 +61,8 @@ Result<std::string> PageSelector::select(const SelectQuery& query) {
   return told(**known, *matches, query);
 }
 
-Result<std::string> PageSelector::told(const Known& known, const std::vector<Match>& matches, const SelectQuery& query) {
+Result<std::string> PageSelector::told(const Known& known, const std::vector<Match>& matches,
+                                       const SelectQuery& query) {
   const std::uint64_t forms = forms_of(query);
   std::uint64_t steps = 0;
   std::optional<Error> trouble;
@@ -70,7 +71,8 @@ Result<std::string> PageSelector::told(const Known& known, const std::vector<Mat
   out.array([&] {
     for (const Match& match : matches) {
       if (forms > 0) steps += forms * known.document.cost_of(match);
-      if (steps > Document::kMostSteps) trouble = Error{Errc::too_large, "select: the texts of all matches take too long"};
+      if (steps > Document::kMostSteps)
+        trouble = Error{Errc::too_large, "select: the texts of all matches take too long"};
       if (trouble) return;
       out.object([&] {
         if (const auto number = match.number()) {
@@ -88,7 +90,8 @@ Result<std::string> PageSelector::told(const Known& known, const std::vector<Mat
   return json;
 }
 
-// --- documents -----------------------------------------------------------------------------------------------------------
+// --- documents
+// -----------------------------------------------------------------------------------------------------------
 
 Result<const PageSelector::Known*> PageSelector::document_of(const SelectQuery& query, std::vector<Match>& within) {
   if (query.html) return add_document(*query.html);
@@ -96,7 +99,8 @@ Result<const PageSelector::Known*> PageSelector::document_of(const SelectQuery& 
   const Known* document = nullptr;
   for (const std::uint64_t node : *query.within) {
     const Known* const its = find(node);
-    const auto element = its == nullptr ? std::nullopt : its->document.element(static_cast<std::uint32_t>(node - its->first));
+    const auto element =
+        its == nullptr ? std::nullopt : its->document.element(static_cast<std::uint32_t>(node - its->first));
     if (!element) return fail(Errc::invalid_input, fmt::format("within {}: there is no such node", node));
     if (document != nullptr && document != its) {
       return fail(Errc::invalid_input, fmt::format("within {}: a node of another document than those before it", node));
@@ -134,7 +138,9 @@ Result<PageSelector::Known> PageSelector::known(Result<Document> document, std::
 }
 
 const PageSelector::Known* PageSelector::find(std::uint64_t node) const noexcept {
-  const auto has = [&](const Known& known) { return node >= known.first && node - known.first < known.document.most_number(); };
+  const auto has = [&](const Known& known) {
+    return node >= known.first && node - known.first < known.document.most_number();
+  };
   if (page_ && *page_ && has(**page_)) return &**page_;
   const auto found = std::ranges::find_if(others_, has);
   return found == others_.end() ? nullptr : &*found;

@@ -34,14 +34,16 @@ constexpr std::size_t kMostErrorPieces = 16;
 constexpr Duration kPatienceWithKilled = std::chrono::seconds{10};
 constexpr Duration kPatienceWithErrors = std::chrono::seconds{1};
 constexpr std::size_t kMostQueriesTogether = 16;
-constexpr std::size_t kMostAnswersTogether = 1024 * 1024;  // bytes; one answer may be longer
+constexpr std::size_t kMostAnswersTogether = 1024 * 1024;     // bytes; one answer may be longer
 constexpr std::size_t kMostWaitingQueries = 4 * 1024 * 1024;  // or a single one
 constexpr std::size_t kMostUnreadAnswers = 4 * 1024 * 1024;
 constexpr int kShellsSignals = 128;
 
 // bubblewrap gives a signal as shells do.
 std::string described_status(int status) {
-  const int number = status < 0 ? -status : status > kShellsSignals && status <= kShellsSignals + 64 ? status - kShellsSignals : 0;
+  const int number = status < 0                                                 ? -status
+                     : status > kShellsSignals && status <= kShellsSignals + 64 ? status - kShellsSignals
+                                                                                : 0;
   if (number == 0) return fmt::format("ended with status {}", status);
   const char* const name = ::sigabbrev_np(number);
   return name != nullptr ? fmt::format("was ended by SIG{}", name) : fmt::format("was ended by signal {}", number);
@@ -56,8 +58,8 @@ struct ProcessorChild::Page {
   const std::uint64_t id;
   const PageCall* call;  // null: nobody waits for it any more
   OpenVisit visit;
-  std::string_view body;  // what is still to be sent; the call's
-  std::string kept_body;  // or, when nobody waits any more, ours
+  std::string_view body;     // what is still to be sent; the call's
+  std::string kept_body;     // or, when nobody waits any more, ours
   bool is_sent = false;      // at least begun
   bool is_answered = false;  // at least by one line
   bool may_be_repeated = false;
@@ -79,7 +81,8 @@ struct ProcessorChild::Outgoing {
   SharedPage page;  // whose body follows; null: none
 };
 
-ProcessorChild::ProcessorChild(EventLoop& loop, std::shared_ptr<const ChildProcessorOptions> options, std::uint64_t version, bool is_low, Told told)
+ProcessorChild::ProcessorChild(EventLoop& loop, std::shared_ptr<const ChildProcessorOptions> options,
+                               std::uint64_t version, bool is_low, Told told)
     : loop_(loop),
       options_(std::move(options)),
       version_(version),
@@ -100,10 +103,13 @@ Coro<void> ProcessorChild::live(Shared self) {
   if (!self->killed_for_ && self->start_process()) {
     self->pipes_.run(self, write_out(self));
     self->pipes_.run(self, read_errors(self));
-    self->send(write_describe(self->options_->project, self->options_->argiope, self->options_->use, self->options_->limits));
+    self->send(
+        write_describe(self->options_->project, self->options_->argiope, self->options_->use, self->options_->limits));
     self->describe_timer_ = self->loop_.call_later(self->options_->describe_time, [weak = self->weak_from_this()] {
       const Shared child = weak.lock();
-      if (child != nullptr) child->kill(fmt::format("did not answer `describe` within {}", format_duration(child->options_->describe_time)));
+      if (child != nullptr)
+        child->kill(
+            fmt::format("did not answer `describe` within {}", format_duration(child->options_->describe_time)));
     });
     try {
       co_await read_lines(self);
@@ -186,7 +192,8 @@ void ProcessorChild::finish() {
   state_ = State::ended;
   process_.reset();
   outgoing_.clear();
-  if (end.is_killed && !refused_ && !(end.was_asked && !end.is_described)) log({"error", fmt::format("the processor was killed: it {}", *killed_for_)}, nullptr);
+  if (end.is_killed && !refused_ && !(end.was_asked && !end.is_described))
+    log({"error", fmt::format("the processor was killed: it {}", *killed_for_)}, nullptr);
   fail_pages(end);
   if (told_.ended) told_.ended(*this, end);
 }
@@ -211,7 +218,9 @@ void ProcessorChild::fail_pages(const ChildEnd& end) {
     if (end.was_asked) {
       page->answer = page->visit.take_failure({.text = "the project is being stopped", .not_now = true});
     } else if (!is_another_s) {
-      page->answer = page->visit.take_failure({.text = fmt::format("the processor {}{}", end.is_killed ? "was killed: it " : "", end.why), .is_crash = is_alone});
+      page->answer = page->visit.take_failure(
+          {.text = fmt::format("the processor {}{}", end.is_killed ? "was killed: it " : "", end.why),
+           .is_crash = is_alone});
     }
     page->ended.set();
   }
@@ -268,18 +277,21 @@ void ProcessorChild::give_back() noexcept {
   page_has_gone();
 }
 
-Coro<std::optional<VisitAnswer>> ProcessorChild::visit(Shared self, const PageCall& call, std::uint64_t id, bool may_be_repeated) {
+Coro<std::optional<VisitAnswer>> ProcessorChild::visit(Shared self, const PageCall& call, std::uint64_t id,
+                                                       bool may_be_repeated) {
   --self->reserved_;
-  if (self->state_ == State::ended || self->input_ends_ || self->input_is_broken_ || self->killed_for_) co_return std::nullopt;
+  if (self->state_ == State::ended || self->input_ends_ || self->input_is_broken_ || self->killed_for_)
+    co_return std::nullopt;
   const SharedPage page = std::make_shared<Page>(id, call, self->options_->limits);
   page->may_be_repeated = may_be_repeated;
   self->pages_.emplace(id, page);
   self->idle_timer_.cancel();
   self->unasked_bytes_ = self->error_bytes_ = 0;
-  page->deadline = self->loop_.call_at(saturating_add(saturating_add(self->loop_.time(), call.time_limit), self->options_->grace),
-                                       [weak = self->weak_from_this(), id, limit = call.time_limit] {
-                                         if (const Shared child = weak.lock()) child->out_of_time(id, limit);
-                                       });
+  page->deadline =
+      self->loop_.call_at(saturating_add(saturating_add(self->loop_.time(), call.time_limit), self->options_->grace),
+                          [weak = self->weak_from_this(), id, limit = call.time_limit] {
+                            if (const Shared child = weak.lock()) child->out_of_time(id, limit);
+                          });
   self->outgoing_.push_back({argiope::write_page(call, id), page});
   self->has_outgoing_.set();
   try {
@@ -377,7 +389,8 @@ Coro<void> ProcessorChild::write_out(Shared self) {
   }
 }
 
-// The line is on its way in one piece with a short body. A body is looked at anew after each wait: its owner may have gone.
+// The line is on its way in one piece with a short body. A body is looked at anew after each wait: its owner may have
+// gone.
 Coro<void> ProcessorChild::write_one(Shared self, Outgoing next) {
   Stream& in = self->process_->in();
   const SharedPage page = next.page;
@@ -408,7 +421,9 @@ Coro<void> ProcessorChild::read_lines(Shared self) {
   try {
     while (!self->killed_for_ && co_await self->process_->out().read_onto(buffer, kReadPiece)) {
       std::size_t begin = 0;
-      for (std::size_t end; !self->killed_for_ && (end = buffer.find('\n', std::max(begin, looked_at))) != std::string::npos; begin = end + 1) {
+      for (std::size_t end;
+           !self->killed_for_ && (end = buffer.find('\n', std::max(begin, looked_at))) != std::string::npos;
+           begin = end + 1) {
         const std::string_view line = std::string_view(buffer).substr(begin, end - begin);
         if (line.size() < kLongScriptLine) {
           self->take_line(line);
@@ -494,7 +509,8 @@ void ProcessorChild::take_message(DescribedMessage message) {
   for (PageLog& line : message.logs) log(std::move(line), nullptr);
   if (message.failure) {
     refused_ = Error{Errc::invalid_input, printable(message.failure->text, kMostShown)};
-    if (!message.failure->where.empty()) refused_->message += fmt::format(" ({})", printable(message.failure->where, kMostShown));
+    if (!message.failure->where.empty())
+      refused_->message += fmt::format(" ({})", printable(message.failure->where, kMostShown));
     if (!message.failure->trace.empty()) log({"error", message.failure->trace}, nullptr);
     return kill(refused_->message);
   }
@@ -511,17 +527,22 @@ void ProcessorChild::take_message(AnswerPart part) {
   if (page == nullptr) return kill(fmt::format("answered page {}, which it has not", part.id));
   page->is_answered = true;
   const bool is_last = part.is_last;
-  if (const Result<void> added = page->visit.add(std::move(part)); !added) return kill("wrote too much: " + added.error().message);
+  if (const Result<void> added = page->visit.add(std::move(part)); !added)
+    return kill("wrote too much: " + added.error().message);
   if (is_last) finish_page(page);
 }
 
-void ProcessorChild::take_message(LogMessage message) { log(std::move(message.log), message.id ? find_page(*message.id) : nullptr); }
+void ProcessorChild::take_message(LogMessage message) {
+  log(std::move(message.log), message.id ? find_page(*message.id) : nullptr);
+}
 
 void ProcessorChild::take_message(SelectQuery query) {
   const SharedPage page = find_page(query.id);
   if (page == nullptr) return kill(fmt::format("asked about page {}, which it has not", query.id));
   page->is_answered = true;
-  const auto refuse = [&](Error error) { send(write_selected(query.id, query.query, std::unexpected(std::move(error)))); };
+  const auto refuse = [&](Error error) {
+    send(write_selected(query.id, query.query, std::unexpected(std::move(error))));
+  };
   if (const Result<void> counted = page->visit.count_query(); !counted) return refuse(counted.error());
   if (query.wrong) return refuse(*query.wrong);
   if (page->call == nullptr) return refuse({Errc::cancelled, "the visit has been cancelled"});
@@ -551,13 +572,15 @@ Coro<void> ProcessorChild::answer_queries(Shared self) {
       std::size_t bytes = 0;
       for (const Asked& asked : work->asked) {
         if (bytes > kMostAnswersTogether) break;
-        work->matches.push_back(asked.page->is_over ? Result<std::string>() : asked.page->selector->select(asked.query));
+        work->matches.push_back(asked.page->is_over ? Result<std::string>()
+                                                    : asked.page->selector->select(asked.query));
         if (work->matches.back()) bytes += work->matches.back()->size();
       }
     });
     for (std::size_t i = 0; i < work->matches.size(); ++i) {
       const auto& [page, query, bytes] = work->asked[i];
-      if (self->pages_.contains(page->id)) self->send(write_selected(query.id, query.query, std::exchange(work->matches[i], {})));
+      if (self->pages_.contains(page->id))
+        self->send(write_selected(query.id, query.query, std::exchange(work->matches[i], {})));
     }
     // Their turn comes first.
     for (; work->asked.size() > work->matches.size(); work->asked.pop_back()) {

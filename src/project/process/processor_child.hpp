@@ -1,5 +1,5 @@
-// One process of a project's script, from its start to its end: its pipes, the pages that it has, and its bounds. Which child gets a page,
-// and when there is another one, is ChildProcessor's.
+// One process of a project's script, from its start to its end: its pipes, the pages that it has, and its bounds. Which
+// child gets a page, and when there is another one, is ChildProcessor's.
 #pragma once
 
 #include <sys/types.h>
@@ -27,14 +27,14 @@ namespace argiope {
 
 // How a child has ended.
 struct ChildEnd {
-  std::string why;                // as a clause: "ended with status 1"
-  std::optional<Error> refused;   // `described` with an error, or wrong: not to be tried again
+  std::string why;               // as a clause: "ended with status 1"
+  std::optional<Error> refused;  // `described` with an error, or wrong: not to be tried again
   bool is_described = false;
-  bool was_asked = false;         // its input had been closed
-  bool had_pages = false;         // when it ended
+  bool was_asked = false;  // its input had been closed
+  bool had_pages = false;  // when it ended
   bool is_killed = false;
-  bool is_success = false;        // ended by itself, with status 0
-  std::uint64_t answered = 0;     // pages
+  bool is_success = false;     // ended by itself, with status 0
+  std::uint64_t answered = 0;  // pages
 };
 
 // Threads:  the loop's.
@@ -53,7 +53,8 @@ class ProcessorChild : public std::enable_shared_from_this<ProcessorChild> {
   };
 
   // `is_low`: at a low priority.
-  ProcessorChild(EventLoop& loop, std::shared_ptr<const ChildProcessorOptions> options, std::uint64_t version, bool is_low, Told told);
+  ProcessorChild(EventLoop& loop, std::shared_ptr<const ChildProcessorOptions> options, std::uint64_t version,
+                 bool is_low, Told told);
   ~ProcessorChild();
 
   // Once, of a child that is shared.
@@ -65,7 +66,9 @@ class ProcessorChild : public std::enable_shared_from_this<ProcessorChild> {
   bool is_low() const noexcept { return is_low_; }
   const ProcessorDescription& description() const noexcept { return description_; }
   std::size_t pages() const noexcept { return pages_.size(); }
-  bool has_room() const noexcept { return state_ == State::ready && pages_.size() + reserved_ < description_.concurrency; }
+  bool has_room() const noexcept {
+    return state_ == State::ready && pages_.size() + reserved_ < description_.concurrency;
+  }
   std::size_t load() const noexcept { return pages_.size() + reserved_; }
   pid_t pid() const { return process_ ? process_->pid() : 0; }
 
@@ -74,11 +77,12 @@ class ProcessorChild : public std::enable_shared_from_this<ProcessorChild> {
   void give_back() noexcept;
 
   // Takes the place that was reserved for it. `id`: larger than any before.
-  // nullopt: the child has ended and had not begun with it, so another one may have it; where it `may_be_repeated`, also when the child
-  // ended with status 0, or closed its input, before it had written anything about it: it may not have seen the page.
+  // nullopt: the child has ended and had not begun with it, so another one may have it; where it `may_be_repeated`,
+  // also when the child ended with status 0, or closed its input, before it had written anything about it: it may not
+  // have seen the page.
   // Cancel: throws CancelledError; the page stays under way until its answer, which is dropped.
-  static Coro<std::optional<VisitAnswer>> visit(std::shared_ptr<ProcessorChild> self, const PageCall& call, std::uint64_t id,
-                                                bool may_be_repeated);
+  static Coro<std::optional<VisitAnswer>> visit(std::shared_ptr<ProcessorChild> self, const PageCall& call,
+                                                std::uint64_t id, bool may_be_repeated);
 
   // No more pages; its input is closed when it has answered.
   void drain();
@@ -168,9 +172,9 @@ class ProcessorChild : public std::enable_shared_from_this<ProcessorChild> {
   std::size_t query_bytes_ = 0;
   bool is_selecting_ = false;
 
-  std::string error_line_;  // begun
+  std::string error_line_;       // begun
   std::size_t error_bytes_ = 0;  // since a page came or went
-  std::string last_error_;  // the last line of standard error
+  std::string last_error_;       // the last line of standard error
 
   std::optional<std::string> killed_for_;
   std::optional<Error> refused_;

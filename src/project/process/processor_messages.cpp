@@ -19,7 +19,8 @@ std::int64_t whole_milliseconds_of(Duration span) noexcept {
 
 std::string as_line(std::string json) { return std::move(json) + '\n'; }
 
-// --- page ----------------------------------------------------------------------------------------------------------------
+// --- page
+// ----------------------------------------------------------------------------------------------------------------
 
 void write_what_to_visit(JsonWriter& out, const PageCall& call) {
   out.member("name", call.name.empty() ? call.url : call.name);
@@ -81,7 +82,8 @@ void write_response(JsonWriter& out, const PageResponse& response) {
 }  // namespace
 
 std::string_view header_of(const PageResponse& response, std::string_view name) noexcept {
-  const auto found = std::ranges::find_if(response.headers, [name](const auto& header) { return equals_lower(header.first, name); });
+  const auto found =
+      std::ranges::find_if(response.headers, [name](const auto& header) { return equals_lower(header.first, name); });
   return found == response.headers.end() ? std::string_view{} : found->second;
 }
 
@@ -92,7 +94,8 @@ std::string_view to_string(PageEvent event) noexcept {
   return kNames[static_cast<std::size_t>(event)];
 }
 
-std::string write_describe(std::string_view project, std::string_view argiope, ProcessorUse use, const ProcessorLimits& limits) {
+std::string write_describe(std::string_view project, std::string_view argiope, ProcessorUse use,
+                           const ProcessorLimits& limits) {
   return as_line(json_object([&](JsonWriter& out) {
     out.member("type", "describe");
     out.member("protocol", kProcessorProtocol);

@@ -31,7 +31,9 @@ bool header_says_nofollow(const PageResponse& response, std::string_view agent) 
 
 }  // namespace
 
-std::string RuleReading::Trouble::text() const { return field.empty() ? why : fmt::format("field {}: {}", in_quotes(field), why); }
+std::string RuleReading::Trouble::text() const {
+  return field.empty() ? why : fmt::format("field {}: {}", in_quotes(field), why);
+}
 
 void RuleReading::clear() {
   links.clear();
@@ -56,7 +58,8 @@ Result<ExtractedRecords> extract_fields(const Extractor& extractor, const Extrac
   return fail(Errc::invalid_input, fmt::format("nothing is taken from pages of type {}", type));
 }
 
-// --- RuleReader ----------------------------------------------------------------------------------------------------------
+// --- RuleReader
+// ----------------------------------------------------------------------------------------------------------
 
 struct RuleReader::Compiled {
   struct Rule {
@@ -83,7 +86,8 @@ struct RuleReader::Work {
   Work(const Compiled& compiled, std::shared_ptr<Links> links)
       : compiled_(compiled), links_(links ? std::move(links) : RuleReader::links(compiled.agent)) {}
 
-  void read(std::size_t place, const std::string& page_url, const PageResponse& response, WallTime fetched_at, RuleReading& reading) {
+  void read(std::size_t place, const std::string& page_url, const PageResponse& response, WallTime fetched_at,
+            RuleReading& reading) {
     reading.clear();
     if (!is_to_be_read(page_url, response)) return;
     const std::string_view content_type = content_type_of(response);
@@ -138,7 +142,8 @@ struct RuleReader::Work {
   void follow(std::size_t place, const PageResponse& response, std::string_view content_type, RuleReading& reading) {
     for_each_link(response, content_type, reading, [&](const LinkHarvester::Link& link) {
       const std::string& href = link.url.href();
-      if (link.nofollow || !links_->seen.insert(fingerprint(href)).second || !compiled_.map.follows(place, href)) return;
+      if (link.nofollow || !links_->seen.insert(fingerprint(href)).second || !compiled_.map.follows(place, href))
+        return;
       const ProjectMap::Answer answer = compiled_.map.find(href, host_);
       if (!answer.rule) return;
       reading.links.push_back(href);
@@ -146,8 +151,8 @@ struct RuleReader::Work {
     });
   }
 
-  void extract(const Compiled::Rule& rule, const PageResponse& response, std::string_view content_type, WallTime fetched_at,
-               RuleReading& reading) {
+  void extract(const Compiled::Rule& rule, const PageResponse& response, std::string_view content_type,
+               WallTime fetched_at, RuleReading& reading) {
     const Extractor& extractor = *rule.extractor;
     auto extracted = extract_fields(extractor, {.url = url_,
                                                 .body = response.body,
@@ -160,7 +165,8 @@ struct RuleReader::Work {
     }
     reading.dropped = extracted->dropped;
     reading.found = std::move(extracted->found);
-    for (FieldTrouble& trouble : extracted->troubles) complain(reading, extractor.columns()[trouble.field], std::move(trouble.why));
+    for (FieldTrouble& trouble : extracted->troubles)
+      complain(reading, extractor.columns()[trouble.field], std::move(trouble.why));
     reading.results.emplace();
     reading.results->reserve(std::min(extracted->records.size(), kMostResults));
     places_.clear();
@@ -172,25 +178,29 @@ struct RuleReader::Work {
       ++reading.dropped;
       complain(reading, field, std::move(why));
     };
-    const std::string_view part_field = rule.part ? std::string_view(rule.extractor->columns()[*rule.part]) : std::string_view{};
+    const std::string_view part_field =
+        rule.part ? std::string_view(rule.extractor->columns()[*rule.part]) : std::string_view{};
     PageResult result;
     if (rule.part) {
       result.part = record.values[*rule.part].text;
       if (result.part.empty()) return drop(part_field, "it is the part of the record, and not there");
-      if (result.part.size() > kMostPartBytes) return drop(part_field, fmt::format("a part has at most {} bytes", kMostPartBytes));
+      if (result.part.size() > kMostPartBytes)
+        return drop(part_field, fmt::format("a part has at most {} bytes", kMostPartBytes));
     } else if (rule.has_parts) {
       result.part = std::to_string(place);
     }
     JsonWriter json(result.value_json);
     json.object([&] { write_record(json, *rule.extractor, 0, record); });
     if (result.value_json.size() > kMostResultBytes) {
-      return drop({}, fmt::format("a record of {} bytes: at most {} are kept", result.value_json.size(), kMostResultBytes));
+      return drop({},
+                  fmt::format("a record of {} bytes: at most {} are kept", result.value_json.size(), kMostResultBytes));
     }
     std::vector<PageResult>& results = *reading.results;
     if (rule.part) {
       const auto [found, is_new] = places_.try_emplace(result.part, results.size());
       if (!is_new) {
-        drop(part_field, fmt::format("{}: several records have this part, and the last counts", in_quotes(result.part, 60)));
+        drop(part_field,
+             fmt::format("{}: several records have this part, and the last counts", in_quotes(result.part, 60)));
         results[found->second] = std::move(result);
         return;
       }
@@ -216,11 +226,14 @@ RuleReader::RuleReader(RuleReader&&) noexcept = default;
 RuleReader& RuleReader::operator=(RuleReader&&) noexcept = default;
 RuleReader::~RuleReader() = default;
 
-std::shared_ptr<RuleReader::Links> RuleReader::links(std::string agent) { return std::make_shared<Links>(std::move(agent)); }
+std::shared_ptr<RuleReader::Links> RuleReader::links(std::string agent) {
+  return std::make_shared<Links>(std::move(agent));
+}
 
 RuleReader RuleReader::another(std::shared_ptr<Links> links) const { return RuleReader(compiled_, std::move(links)); }
 
-Result<RuleReader> RuleReader::make(const ProjectDefinition& project, ProjectMap map, std::string agent, std::shared_ptr<Links> links) {
+Result<RuleReader> RuleReader::make(const ProjectDefinition& project, ProjectMap map, std::string agent,
+                                    std::shared_ptr<Links> links) {
   auto compiled = std::make_shared<Compiled>(Compiled{std::move(map), std::move(agent), {}});
   for (const ProjectRule& rule : project.rules) {
     Compiled::Rule& ready = compiled->rules.emplace_back();
@@ -232,7 +245,8 @@ Result<RuleReader> RuleReader::make(const ProjectDefinition& project, ProjectMap
     ready.has_parts = !rule.extraction.each.empty();
     if (!rule.part.empty()) {
       const auto found = std::ranges::find(columns, rule.part);
-      if (found == columns.end()) return fail(Errc::invalid_input, fmt::format("part {}: the rule has no such field", in_quotes(rule.part)));
+      if (found == columns.end())
+        return fail(Errc::invalid_input, fmt::format("part {}: the rule has no such field", in_quotes(rule.part)));
       ready.part = static_cast<std::size_t>(found - columns.begin());
     }
     ready.extractor = std::move(*extractor);
@@ -255,7 +269,8 @@ const std::vector<std::string>& RuleReader::columns(std::size_t rule) const noex
   return extractor ? extractor->columns() : kNone;
 }
 
-// --- ScriptFields --------------------------------------------------------------------------------------------------------
+// --- ScriptFields
+// --------------------------------------------------------------------------------------------------------
 
 Result<ScriptFields> ScriptFields::compile(std::string_view fields_json) {
   const auto json = JsonText::parse(fields_json);
@@ -295,7 +310,8 @@ std::string ScriptFields::read(const std::string& page_url, const PageResponse& 
   ExtractedRecord nothing;
   nothing.values.resize(extractor_->columns().size());
   const bool has_record = extracted && !extracted->records.empty();
-  return json_object([&](JsonWriter& json) { write_record(json, *extractor_, 0, has_record ? extracted->records[0] : nothing); });
+  return json_object(
+      [&](JsonWriter& json) { write_record(json, *extractor_, 0, has_record ? extracted->records[0] : nothing); });
 }
 
 }  // namespace argiope

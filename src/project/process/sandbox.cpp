@@ -30,12 +30,15 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> kSandboxKinds{"none", "basic", "strict"};
 constexpr std::array<const char*, 3> kProgramFolders{"/usr/local/bin", "/usr/bin", "/bin"};
-// The shell opens what it is given first for what follows, which takes its place: a child has its three descriptors alone otherwise.
+// The shell opens what it is given first for what follows, which takes its place: a child has its three descriptors
+// alone otherwise.
 constexpr const char* kOpenAsThree = "exec 3<\"$0\" && exec \"$@\"";
 constexpr const char* kOpenedAsThree = "/proc/self/fd/3";
-// The kernel takes ten such changes a second from all without rights; where it has no such groups there is nothing to be done.
+// The kernel takes ten such changes a second from all without rights; where it has no such groups there is nothing to
+// be done.
 constexpr const char* kLowSession =
-    "for i in 1 2 3 4 5; do [ -w /proc/self/autogroup ] || break; { echo 10 >/proc/self/autogroup; } 2>/dev/null && break; sleep 0.1; done; "
+    "for i in 1 2 3 4 5; do [ -w /proc/self/autogroup ] || break; { echo 10 >/proc/self/autogroup; } 2>/dev/null && "
+    "break; sleep 0.1; done; "
     "exec \"$0\" \"$@\"";
 constexpr const char* kProgramPath = "PATH=/usr/local/bin:/usr/bin:/bin";
 constexpr std::size_t kMostSecretBytes = 64 * 1024;
@@ -46,8 +49,9 @@ constexpr uid_t kBetweenPrograms = 2'681;  // about the golden section of them, 
 
 // Of the system, what programs need to run. In many systems the short ones are links into /usr.
 constexpr const char* kSystemFolders[] = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
-constexpr const char* kSystemFiles[] = {"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-                                        "/etc/localtime",    "/etc/timezone",    "/etc/mime.types", "/etc/ssl/openssl.cnf"};
+constexpr const char* kSystemFiles[] = {"/etc/alternatives", "/etc/ld.so.cache",    "/etc/ld.so.conf",
+                                        "/etc/ld.so.conf.d", "/etc/localtime",      "/etc/timezone",
+                                        "/etc/mime.types",   "/etc/ssl/openssl.cnf"};
 
 using Words = std::vector<std::string>;
 
@@ -77,7 +81,7 @@ bool is_root() { return ::geteuid() == 0; }
 // Whether any user gets as far as to `folder`, which an absolute path names.
 bool all_may_reach(const std::string& folder) {
   for (fs::path above = fs::path(folder).parent_path();; above = above.parent_path()) {
-    struct stat status{};
+    struct stat status {};
     if (::stat(above.c_str(), &status) != 0 || (status.st_mode & S_IXOTH) == 0) return false;
     if (above == above.root_path()) return true;
   }
@@ -85,15 +89,16 @@ bool all_may_reach(const std::string& folder) {
 
 // Root's home is closed to the users that root's scripts run as. Files there are opened before rights are given up.
 bool opens_helper(const SandboxOptions& options) {
-  return options.kind == SandboxKind::basic && is_root() && options.python_path.starts_with('/') && fs::is_directory(options.python_path) &&
-         !all_may_reach(options.python_path);
+  return options.kind == SandboxKind::basic && is_root() && options.python_path.starts_with('/') &&
+         fs::is_directory(options.python_path) && !all_may_reach(options.python_path);
 }
 
 // A home directory, or a folder that many share.
 bool is_broad(const std::string& folder) {
   if (std::ranges::count(folder, '/') < 2 || folder == "/var/tmp" || folder == "/dev/shm") return true;
   if (fs::path(folder).parent_path() == "/home") return true;
-  if (const char* const home = std::getenv("HOME"); home != nullptr && *home == '/' && lies_in(resolved(home), folder)) return true;
+  if (const char* const home = std::getenv("HOME"); home != nullptr && *home == '/' && lies_in(resolved(home), folder))
+    return true;
   const passwd* const we = ::getpwuid(::geteuid());
   return we != nullptr && we->pw_dir != nullptr && *we->pw_dir == '/' && lies_in(resolved(we->pw_dir), folder);
 }
@@ -113,7 +118,8 @@ Result<Words> environment_of_script(const SandboxOptions& options, std::vector<s
     environment = {kProgramPath, "LANG=C.UTF-8", "HOME=/tmp", "TMPDIR=/tmp", "PYTHONSAFEPATH=1"};
   }
   set_variable(environment, "PYTHONUNBUFFERED", "1");
-  if (!options.python_path.empty()) set_variable(environment, "PYTHONPATH", opens_helper(options) ? kOpenedAsThree : options.python_path);
+  if (!options.python_path.empty())
+    set_variable(environment, "PYTHONPATH", opens_helper(options) ? kOpenedAsThree : options.python_path);
   for (const auto& [name, value] : options.environment) set_variable(environment, name, value);
   for (const SandboxSecret& secret : options.secrets) {
     Result<std::string> value = read_secret(secret);
@@ -133,7 +139,7 @@ std::uint64_t threads_of_our_user() {
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    struct stat status{};
+    struct stat status {};
     if (::stat(entry.path().c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
     std::ifstream file(entry.path() / "status");
     for (std::string word; file >> word;) {
@@ -152,12 +158,12 @@ Result<std::string> tool(const char* name, SandboxKind kind) {
   if (found) return found;
   const std::string_view program = name;
   const std::string_view package = program == "bwrap" ? "bubblewrap" : program == "nice" ? "coreutils" : "util-linux";
-  return fail(Errc::unsupported, fmt::format("the sandbox \"{}\" needs {} ({}): install it, or choose another sandbox", to_string(kind), package,
-                                             found.error().message));
+  return fail(Errc::unsupported, fmt::format("the sandbox \"{}\" needs {} ({}): install it, or choose another sandbox",
+                                             to_string(kind), package, found.error().message));
 }
 
-// Another Argiope's may be taken at the same time, whose processes would count with ours: those of programs that were started one after the
-// other begin far from each other.
+// Another Argiope's may be taken at the same time, whose processes would count with ours: those of programs that were
+// started one after the other begin far from each other.
 uid_t next_own_user() {
   static std::atomic<uid_t> count = static_cast<uid_t>(::getpid()) * kBetweenPrograms % kOwnUsers;
   return kFirstOwnUser + count++ % kOwnUsers;
@@ -175,13 +181,15 @@ Result<Words> without_rights(SandboxKind kind) {
   return words;
 }
 
-// Others' programs go first; beside one that wants a whole processor it still gets a tenth of it, so that it can get well.
+// Others' programs go first; beside one that wants a whole processor it still gets a tenth of it, so that it can get
+// well.
 Result<Words> priority(const SandboxOptions& options) {
   if (!options.is_low) return Words{};
   const Result<std::string> nice = tool("nice", options.kind);
   if (!nice) return std::unexpected(nice.error());
   Words words;
-  // A session of its own, as strict has, is what the kernel may share time among first; without it the others' programs gain nothing.
+  // A session of its own, as strict has, is what the kernel may share time among first; without it the others' programs
+  // gain nothing.
   if (options.kind == SandboxKind::strict) add(words, {"/bin/sh", "-c", kLowSession});
   add(words, {*nice, "-n", "10", "--"});
   return words;
@@ -195,9 +203,9 @@ Result<Words> bounds(const SandboxOptions& options, std::uint64_t processes) {
   if (!prlimit) return std::unexpected(prlimit.error());
   Result<Words> words = priority(options);
   if (!words) return words;
-  add(*words, {*choom, "-n", "1000", "--", *prlimit, fmt::format("--as={}", options.memory_bytes), fmt::format("--nproc={}", processes),
-               fmt::format("--fsize={}", options.file_bytes), fmt::format("--nofile={}", options.open_files), "--core=0",
-               "--memlock=65536", "--msgqueue=0", "--"});
+  add(*words, {*choom, "-n", "1000", "--", *prlimit, fmt::format("--as={}", options.memory_bytes),
+               fmt::format("--nproc={}", processes), fmt::format("--fsize={}", options.file_bytes),
+               fmt::format("--nofile={}", options.open_files), "--core=0", "--memlock=65536", "--msgqueue=0", "--"});
   return words;
 }
 
@@ -232,11 +240,14 @@ class SandboxView {
 
   // A path that was asked for by name.
   Result<void> show(const std::string& asked) {
-    if (!asked.starts_with('/')) return fail(Errc::invalid_input, fmt::format("readable {}: not an absolute path", in_quotes(asked)));
+    if (!asked.starts_with('/'))
+      return fail(Errc::invalid_input, fmt::format("readable {}: not an absolute path", in_quotes(asked)));
     const std::string path = resolved(asked);
-    if (::access(path.c_str(), F_OK) != 0) return fail(Errc::not_found, fmt::format("readable {}: {}", in_quotes(asked), std::strerror(errno)));
+    if (::access(path.c_str(), F_OK) != 0)
+      return fail(Errc::not_found, fmt::format("readable {}: {}", in_quotes(asked), std::strerror(errno)));
     if (const std::string* const held = hidden_in(path)) {
-      return fail(Errc::refused, fmt::format("readable {}: it holds {}, which no script must see", in_quotes(asked), *held));
+      return fail(Errc::refused,
+                  fmt::format("readable {}: it holds {}, which no script must see", in_quotes(asked), *held));
     }
     bind(path, asked);
     return {};
@@ -250,12 +261,14 @@ class SandboxView {
       return {};
     }
     if (auto shown = show_file(script); !shown) return shown;
-    notes.push_back(fmt::format("the script sees no other files of {}, {}: put it into a folder of its own if it needs some", folder,
-                                held != nullptr ? "where Argiope keeps its pages" : "which holds more than the script's"));
+    notes.push_back(
+        fmt::format("the script sees no other files of {}, {}: put it into a folder of its own if it needs some",
+                    folder, held != nullptr ? "where Argiope keeps its pages" : "which holds more than the script's"));
     return {};
   }
   Result<void> show_file(const std::string& file) {
-    if (hidden_in(file) != nullptr) return fail(Errc::refused, fmt::format("the command names {}, which no script must see", in_quotes(file)));
+    if (hidden_in(file) != nullptr)
+      return fail(Errc::refused, fmt::format("the command names {}, which no script must see", in_quotes(file)));
     bind(file, file);
     return {};
   }
@@ -281,7 +294,8 @@ class SandboxView {
     if (as != path) shown_.push_back(as);
   }
   const std::string* hidden_in(const std::string& path) const {
-    const auto found = std::ranges::find_if(hidden_, [&](const std::string& hidden) { return lies_in(hidden, path) || lies_in(path, hidden); });
+    const auto found = std::ranges::find_if(
+        hidden_, [&](const std::string& hidden) { return lies_in(hidden, path) || lies_in(path, hidden); });
     return found == hidden_.end() ? nullptr : &*found;
   }
 
@@ -292,14 +306,22 @@ class SandboxView {
 
 // As root the script's user is neither its owner nor of its group.
 Result<void> check_others_may_read(const std::string& script) {
-  struct stat status{};
+  struct stat status {};
   const std::string folder = fs::path(script).parent_path();
-  const auto lacks = [&](const std::string& path, mode_t needed) { return ::stat(path.c_str(), &status) == 0 && (status.st_mode & needed) != needed; };
+  const auto lacks = [&](const std::string& path, mode_t needed) {
+    return ::stat(path.c_str(), &status) == 0 && (status.st_mode & needed) != needed;
+  };
   if (lacks(script, S_IROTH)) {
-    return fail(Errc::refused, fmt::format("{}: only its owner may read it, and the scripts of a root run as users of their own: chmod o+r", script));
+    return fail(
+        Errc::refused,
+        fmt::format("{}: only its owner may read it, and the scripts of a root run as users of their own: chmod o+r",
+                    script));
   }
   if (lacks(folder, S_IXOTH)) {
-    return fail(Errc::refused, fmt::format("{}: only its owner may enter it, and the scripts of a root run as users of their own: chmod o+rx", folder));
+    return fail(
+        Errc::refused,
+        fmt::format("{}: only its owner may enter it, and the scripts of a root run as users of their own: chmod o+rx",
+                    folder));
   }
   return {};
 }
@@ -307,16 +329,21 @@ Result<void> check_others_may_read(const std::string& script) {
 Result<void> find_in_sandbox(const std::string& program, const SandboxView& view, const std::string& directory) {
   if (program.contains('/')) {
     const fs::path path = program.starts_with('/') ? fs::path(program) : fs::path(directory) / program;
-    if (::access(path.c_str(), X_OK) != 0) return fail(Errc::not_found, fmt::format("command {}: {}", in_quotes(program), std::strerror(errno)));
+    if (::access(path.c_str(), X_OK) != 0)
+      return fail(Errc::not_found, fmt::format("command {}: {}", in_quotes(program), std::strerror(errno)));
     // The target of a link may be shown where the link is not, as in a virtual environment.
     const fs::path place = fs::path(resolved(path.parent_path())) / path.filename();
     if (view.shows(path.lexically_normal()) || view.shows(place)) return {};
-    return fail(Errc::not_found, fmt::format("command {}: the sandbox \"strict\" does not show it to the script; name its folder in `readable` of [project]", in_quotes(program)));
+    return fail(Errc::not_found, fmt::format("command {}: the sandbox \"strict\" does not show it to the script; name "
+                                             "its folder in `readable` of [project]",
+                                             in_quotes(program)));
   }
   for (const char* const folder : kProgramFolders) {
     if (::access((fs::path(folder) / program).c_str(), X_OK) == 0) return {};
   }
-  return fail(Errc::not_found, fmt::format("command {}: there is no such program in /usr/local/bin, /usr/bin and /bin, where the sandbox \"strict\" looks", in_quotes(program)));
+  return fail(Errc::not_found, fmt::format("command {}: there is no such program in /usr/local/bin, /usr/bin and /bin, "
+                                           "where the sandbox \"strict\" looks",
+                                           in_quotes(program)));
 }
 
 // Tells the obstacles that are known before trying; bubblewrap tells the rest.
@@ -325,13 +352,15 @@ Result<void> check_namespaces() {
   for (const char* const path : {"/proc/sys/user/max_user_namespaces", "/proc/sys/kernel/unprivileged_userns_clone"}) {
     std::uint64_t most = 0;
     if (std::ifstream(path) >> most && most == 0) {
-      return fail(Errc::unsupported, fmt::format("the sandbox \"strict\" needs user namespaces, and {} is 0 on this machine", path));
+      return fail(Errc::unsupported,
+                  fmt::format("the sandbox \"strict\" needs user namespaces, and {} is 0 on this machine", path));
     }
   }
   return {};
 }
 
-Result<SandboxView> view_of(const Words& command, const std::string& directory, const SandboxOptions& options, Words& notes) {
+Result<SandboxView> view_of(const Words& command, const std::string& directory, const SandboxOptions& options,
+                            Words& notes) {
   SandboxView view(options);
   for (const std::string& path : options.readable) {
     if (const Result<void> shown = view.show(path); !shown) return std::unexpected(shown.error());
@@ -345,12 +374,15 @@ Result<SandboxView> view_of(const Words& command, const std::string& directory, 
     // As if it were not there: even that would be told.
     if (options.shows_own_folder_alone && !lies_in(file, directory)) continue;
     if (is_root()) {
-      if (const Result<void> readable = check_others_may_read(file); !readable) return std::unexpected(readable.error());
+      if (const Result<void> readable = check_others_may_read(file); !readable)
+        return std::unexpected(readable.error());
     }
-    if (const Result<void> shown = is_script ? view.show_script(file, notes) : view.show_file(file); !shown) return std::unexpected(shown.error());
+    if (const Result<void> shown = is_script ? view.show_script(file, notes) : view.show_file(file); !shown)
+      return std::unexpected(shown.error());
     is_script = false;
   }
-  if (const Result<void> found = find_in_sandbox(command[0], view, directory); !found) return std::unexpected(found.error());
+  if (const Result<void> found = find_in_sandbox(command[0], view, directory); !found)
+    return std::unexpected(found.error());
   return view;
 }
 
@@ -358,10 +390,14 @@ Words private_folder(const char* path, std::uint64_t bytes) {
   return {"--perms", "1777", "--size", std::to_string(bytes), "--tmpfs", path};
 }
 
-Words bubblewrap(const std::string& program, const SandboxView& view, const std::string& directory, const SandboxOptions& options) {
-  Words words{program, "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "argiope",
-              "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev"};
-  // Root changes to a user of the script's own, who has no rights in any namespace; others get one namespace, and no further ones.
+Words bubblewrap(const std::string& program, const SandboxView& view, const std::string& directory,
+                 const SandboxOptions& options) {
+  Words words{
+      program,      "--unshare-pid", "--unshare-net",     "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+      "--hostname", "argiope",       "--die-with-parent", "--new-session", "--proc",        "/proc",
+      "--dev",      "/dev"};
+  // Root changes to a user of the script's own, who has no rights in any namespace; others get one namespace, and no
+  // further ones.
   if (is_root()) {
     add(words, {"--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"});
   } else {
@@ -375,7 +411,8 @@ Words bubblewrap(const std::string& program, const SandboxView& view, const std:
   return words;
 }
 
-Result<Words> confine_strictly(const Words& command, const std::string& directory, const SandboxOptions& options, Words& notes) {
+Result<Words> confine_strictly(const Words& command, const std::string& directory, const SandboxOptions& options,
+                               Words& notes) {
   if (const Result<void> allowed = check_namespaces(); !allowed) return std::unexpected(allowed.error());
   const Result<std::string> bwrap = tool("bwrap", options.kind);
   if (!bwrap) return std::unexpected(bwrap.error());
@@ -402,7 +439,8 @@ std::string_view to_string(SandboxKind kind) noexcept { return kSandboxKinds[sta
 Result<SandboxKind> parse_sandbox_kind(std::string_view text) {
   const auto found = std::ranges::find(kSandboxKinds, text);
   if (found != kSandboxKinds.end()) return static_cast<SandboxKind>(found - kSandboxKinds.begin());
-  return fail(Errc::invalid_input, fmt::format("sandbox {}: one of \"none\", \"basic\" and \"strict\"", in_quotes(text)));
+  return fail(Errc::invalid_input,
+              fmt::format("sandbox {}: one of \"none\", \"basic\" and \"strict\"", in_quotes(text)));
 }
 
 std::vector<std::string> files_of_command(const std::vector<std::string>& command, const std::string& directory) {
@@ -419,13 +457,16 @@ std::vector<std::string> files_of_command(const std::vector<std::string>& comman
 }
 
 std::vector<std::string> missing_scripts(const std::vector<std::string>& command, const std::string& directory) {
-  constexpr std::string_view kScriptEndings[] = {".py", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl", ".php", ".lua"};
+  constexpr std::string_view kScriptEndings[] = {".py", ".js", ".mjs", ".cjs", ".ts",
+                                                 ".sh", ".rb", ".pl",  ".php", ".lua"};
   const fs::path folder = absolute_folder(directory);
   std::vector<std::string> missing;
   for (std::size_t i = 0; i < command.size(); ++i) {
     const std::string& word = command[i];
     const bool is_program = i == 0 && word.contains('/');
-    const bool is_script = i > 0 && !word.starts_with('-') && std::ranges::find(kScriptEndings, fs::path(word).extension().string()) != std::end(kScriptEndings);
+    const bool is_script =
+        i > 0 && !word.starts_with('-') &&
+        std::ranges::find(kScriptEndings, fs::path(word).extension().string()) != std::end(kScriptEndings);
     std::error_code ignored;
     if ((is_program || is_script) && !fs::exists(folder / word, ignored)) missing.push_back(word);
   }
@@ -438,29 +479,37 @@ Result<std::string> read_secret(const SandboxSecret& secret) {
   }
   const auto checked = [&](std::string value, const std::string& where) -> Result<std::string> {
     if (value.size() >= kLeastSecretBytes) return value;
-    return fail(Errc::invalid_input, fmt::format("secret {}: {} has less than {} bytes: no log could be kept free of it", in_quotes(secret.name), where, kLeastSecretBytes));
+    return fail(Errc::invalid_input,
+                fmt::format("secret {}: {} has less than {} bytes: no log could be kept free of it",
+                            in_quotes(secret.name), where, kLeastSecretBytes));
   };
   if (secret.file.empty()) {
     const char* const value = std::getenv(secret.name.c_str());
     if (value != nullptr) return checked(value, "Argiope's variable");
-    return fail(Errc::not_found, fmt::format("secret {}: there is no such variable in Argiope's environment", in_quotes(secret.name)));
+    return fail(Errc::not_found,
+                fmt::format("secret {}: there is no such variable in Argiope's environment", in_quotes(secret.name)));
   }
-  const auto told = [&](const Error& error) { return fail(error.code, fmt::format("secret {}: {}: {}", in_quotes(secret.name), secret.file, error.message)); };
+  const auto told = [&](const Error& error) {
+    return fail(error.code, fmt::format("secret {}: {}: {}", in_quotes(secret.name), secret.file, error.message));
+  };
   const auto file = InputFile::open(secret.file, FileReading::again);
   if (!file) return told(file.error());
-  struct stat status{};
+  struct stat status {};
   if (::fstat(file->descriptor(), &status) == 0 && (status.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    return fail(Errc::refused, fmt::format("secret {}: {}: others may read it; chmod o= {} ends that", in_quotes(secret.name), secret.file, secret.file));
+    return fail(Errc::refused, fmt::format("secret {}: {}: others may read it; chmod o= {} ends that",
+                                           in_quotes(secret.name), secret.file, secret.file));
   }
   const auto text = file->read_text(kMostSecretBytes);
   if (!text) return told(text.error());
   std::string value = *text;
   while (value.ends_with('\n') || value.ends_with('\r')) value.pop_back();
-  if (value.contains('\0')) return fail(Errc::invalid_input, fmt::format("secret {}: {} has a null byte", in_quotes(secret.name), secret.file));
+  if (value.contains('\0'))
+    return fail(Errc::invalid_input, fmt::format("secret {}: {} has a null byte", in_quotes(secret.name), secret.file));
   return checked(std::move(value), secret.file);
 }
 
-Result<SandboxedCommand> confine(const std::vector<std::string>& command, const std::string& directory, const SandboxOptions& options) {
+Result<SandboxedCommand> confine(const std::vector<std::string>& command, const std::string& directory,
+                                 const SandboxOptions& options) {
   if (command.empty() || command[0].empty()) return fail(Errc::invalid_input, "a processor without a command");
   SandboxedCommand confined;
   Result<Words> environment = environment_of_script(options, confined.secrets);
@@ -473,13 +522,15 @@ Result<SandboxedCommand> confine(const std::vector<std::string>& command, const 
     if (args) add(*args, command);
   }
   if (options.kind == SandboxKind::basic) args = confine_basically(command, options);
-  if (options.kind == SandboxKind::strict) args = confine_strictly(command, confined.working_directory, options, confined.notes);
+  if (options.kind == SandboxKind::strict)
+    args = confine_strictly(command, confined.working_directory, options, confined.notes);
   if (!args) return std::unexpected(args.error());
   confined.args = std::move(*args);
   // A null byte ends a text early for the kernel.
   for (const Words* words : {&confined.args, &*confined.environment}) {
     for (const std::string& word : *words) {
-      if (word.contains('\0')) return fail(Errc::invalid_input, fmt::format("the command {} has a null byte", in_quotes(command[0])));
+      if (word.contains('\0'))
+        return fail(Errc::invalid_input, fmt::format("the command {} has a null byte", in_quotes(command[0])));
     }
   }
   return confined;

@@ -57,20 +57,24 @@ std::string complaint_of(const JsonErrors& errors, std::size_t seen_before = 0) 
   return out.append(out.empty() ? "" : ": ").append(errors.why());
 }
 
-Duration delay_of(const JsonValue& value, std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+Duration delay_of(const JsonValue& value, std::int64_t least,
+                  std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
   return milliseconds{std::min(value.whole(least, most), kLongestDelayMs)};
 }
 
 // The names that a page's line can say without escapes.
 bool is_rule_name(std::string_view name) noexcept {
-  const auto needs_escape = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '"' || c == '\\'; };
+  const auto needs_escape = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '"' || c == '\\';
+  };
   return !name.empty() && name.size() <= kMostRuleBytes && std::ranges::none_of(name, needs_escape);
 }
 
 std::string rule_name_of(const JsonValue& value) {
   const std::string_view name = value.if_text().value_or("");
   if (!is_rule_name(name)) {
-    value.wrong(fmt::format("a rule's name: 1 to {} bytes without quotes, backslashes and control characters", kMostRuleBytes));
+    value.wrong(
+        fmt::format("a rule's name: 1 to {} bytes without quotes, backslashes and control characters", kMostRuleBytes));
   }
   return std::string(name);
 }
@@ -119,11 +123,13 @@ ProcessorFailure failure_of(const JsonValue& value) {
 // Rules and defaults, too.
 void note_headers(RequestSettings& request, std::string_view place, std::vector<std::string>& notes) {
   for (const std::string& name : take_out_clients_headers(request)) {
-    notes.push_back(fmt::format("{}/request/headers/{}: only Argiope can say it: left out", place, printable(name, 60)));
+    notes.push_back(
+        fmt::format("{}/request/headers/{}: only Argiope can say it: left out", place, printable(name, 60)));
   }
 }
 
-// --- URLs ----------------------------------------------------------------------------------------------------------------
+// --- URLs
+// ----------------------------------------------------------------------------------------------------------------
 
 std::string_view trouble_of(UrlStatus status) noexcept {
   switch (status) {
@@ -158,14 +164,16 @@ std::string absolute_url_of(const JsonValue& value, const Url* base) {
     value.refuse(fmt::format("{} {}", in_quotes(without_credentials(*text)), why));
     return std::string();
   };
-  if (auto url = data_url_of(*text)) return url->contains(',') ? *url : refuse("has no comma, behind which its content would be");
+  if (auto url = data_url_of(*text))
+    return url->contains(',') ? *url : refuse("has no comma, behind which its content would be");
   Url url;
   if (const UrlStatus status = parse_into(url, *text, base); status != UrlStatus::ok) return refuse(trouble_of(status));
   if (url.scheme() != "http" && url.scheme() != "https") return refuse(trouble_of(UrlStatus::unsupported));
   return url.href();
 }
 
-// --- answers -------------------------------------------------------------------------------------------------------------
+// --- answers
+// -------------------------------------------------------------------------------------------------------------
 
 class AnswerReader {
  public:
@@ -325,7 +333,8 @@ class AnswerReader {
   std::size_t log_bytes_ = 0;
 };
 
-// --- described -----------------------------------------------------------------------------------------------------------
+// --- described
+// -----------------------------------------------------------------------------------------------------------
 
 class DescriptionReader {
  public:
@@ -383,7 +392,8 @@ class DescriptionReader {
 
   void read_rules(const JsonValue& value) {
     if (!value.is_object()) return value.wrong(kAnObject);
-    if (value.size() > kMostRulesOfScript) return value.refuse(fmt::format("{} rules: at most {}", value.size(), kMostRulesOfScript));
+    if (value.size() > kMostRulesOfScript)
+      return value.refuse(fmt::format("{} rules: at most {}", value.size(), kMostRulesOfScript));
     value.for_each_name([&](std::string_view name, const JsonValue& given) {
       if (!is_rule_name(name)) return given.refuse_name("no name of a rule");
       if (!given.is_object()) return given.wrong(kAnObject);
@@ -404,9 +414,8 @@ class DescriptionReader {
 
   void read_defaults(const JsonValue& value) {
     if (!value.is_object()) return value.wrong(kAnObject);
-    value.for_each_name([&](std::string_view name, const JsonValue& given) {
-      (void)read_setting(script_.defaults, name, given);
-    });
+    value.for_each_name(
+        [&](std::string_view name, const JsonValue& given) { (void)read_setting(script_.defaults, name, given); });
     take_out_headers(script_.defaults, "defaults");
   }
 
@@ -452,7 +461,8 @@ class DescriptionReader {
   ProcessorDescription& script_;
 };
 
-// --- select --------------------------------------------------------------------------------------------------------------
+// --- select
+// --------------------------------------------------------------------------------------------------------------
 
 class QueryReader {
  public:
@@ -491,7 +501,8 @@ class QueryReader {
 
   void read_within(const JsonValue& value) {
     if (!value.is_list()) return value.wrong(kAList);
-    if (value.size() > kMostWithin) return refuse_size(value, fmt::format("{} nodes: at most {}", value.size(), kMostWithin));
+    if (value.size() > kMostWithin)
+      return refuse_size(value, fmt::format("{} nodes: at most {}", value.size(), kMostWithin));
     auto& within = query_.within.emplace();
     within.reserve(value.size());
     value.for_each([&](const JsonValue& node) {
@@ -504,8 +515,8 @@ class QueryReader {
   void read_give(const JsonValue& value) {
     if (!value.is_list()) return value.wrong(kAList);
     is_given_ = true;
-    bool* const flags[] = {&query_.text, &query_.raw, &query_.lines, &query_.outer_html, &query_.inner_html, &query_.name,
-                           &query_.attributes};
+    bool* const flags[] = {&query_.text,       &query_.raw,  &query_.lines,     &query_.outer_html,
+                           &query_.inner_html, &query_.name, &query_.attributes};
     value.for_each([&](const JsonValue& word) {
       *flags[word.one_of({"text", "raw", "lines", "html", "inner_html", "name", "attributes"})] = true;
     });
@@ -528,7 +539,8 @@ class QueryReader {
   bool is_given_ = false;
 };
 
-// --- lines ---------------------------------------------------------------------------------------------------------------
+// --- lines
+// ---------------------------------------------------------------------------------------------------------------
 
 // The members that every message has.
 struct MessageHead {
@@ -584,7 +596,8 @@ std::optional<Duration> retry_delay_of(const ProcessorDescription& description, 
 
 bool is_empty_line(std::string_view line) noexcept { return trim_space(line).empty(); }
 
-Result<ScriptMessage> read_script_message(std::string_view line, const FindVisit& find_visit, const ProcessorLimits& limits) {
+Result<ScriptMessage> read_script_message(std::string_view line, const FindVisit& find_visit,
+                                          const ProcessorLimits& limits) {
   const auto no_message = [&](std::string_view why, Errc code = Errc::protocol) {
     return fail(code, fmt::format("a line that is no message: {}: {}", why, in_quotes(line, kMostQuoted)));
   };
@@ -626,7 +639,8 @@ Result<ScriptMessage> read_script_message(std::string_view line, const FindVisit
   return part;
 }
 
-// --- visits --------------------------------------------------------------------------------------------------------------
+// --- visits
+// --------------------------------------------------------------------------------------------------------------
 
 OpenVisit::OpenVisit(std::string_view url, const ProcessorLimits& limits) : url_(url), limits_(limits) {
   if (auto base = Url::parse(url)) base_ = *std::move(base);
@@ -702,12 +716,14 @@ VisitAnswer OpenVisit::take_failure(ProcessorFailure why) {
 
 void OpenVisit::tell_of(std::string_view what, std::size_t seen, std::size_t most) {
   if (seen <= most) return;
-  answer_.logs.push_back({.level = "warning", .text = fmt::format("{}: {} more than {}, and left out", what, seen - most, most)});
+  answer_.logs.push_back(
+      {.level = "warning", .text = fmt::format("{}: {} more than {}, and left out", what, seen - most, most)});
 }
 
 void OpenVisit::close_log() {
   if (log_bytes_over_ == 0) return;
-  answer_.logs.push_back({.level = "warning", .text = fmt::format("{} more bytes of this log were not kept", log_bytes_over_)});
+  answer_.logs.push_back(
+      {.level = "warning", .text = fmt::format("{} more bytes of this log were not kept", log_bytes_over_)});
 }
 
 }  // namespace argiope

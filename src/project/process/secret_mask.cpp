@@ -22,14 +22,17 @@ std::size_t end_of_json_text(std::string_view json, std::size_t begin) noexcept 
 
 class MaskedProcessor final : public Processor {
  public:
-  MaskedProcessor(std::unique_ptr<Processor> processor, std::shared_ptr<const SecretMask> mask) : processor_(std::move(processor)), mask_(std::move(mask)) {}
+  MaskedProcessor(std::unique_ptr<Processor> processor, std::shared_ptr<const SecretMask> mask)
+      : processor_(std::move(processor)), mask_(std::move(mask)) {}
 
   Coro<Result<ProcessorDescription>> describe() override { return describe(processor_, mask_); }
   Coro<void> when_changed() override { return processor_->when_changed(); }
   Coro<void> rest() override { return processor_->rest(); }
   Coro<VisitAnswer> process(const PageCall& call) override { return process(processor_, mask_, call); }
   std::size_t capacity() const override { return processor_->capacity(); }
-  std::string masked(std::string text) const override { return mask_->masked_piece(processor_->masked(std::move(text))); }
+  std::string masked(std::string text) const override {
+    return mask_->masked_piece(processor_->masked(std::move(text)));
+  }
   Coro<void> close() override { return processor_->close(); }
 
  private:
@@ -45,7 +48,9 @@ class MaskedProcessor final : public Processor {
     const auto conceal = [&](std::string& text) { text = mask->masked_piece(std::move(text)); };
     for (PageLog& line : answer.logs) conceal(line.text);
     if (answer.failure) {
-      for (std::string* text : {&answer.failure->text, &answer.failure->kind, &answer.failure->where, &answer.failure->trace}) conceal(*text);
+      for (std::string* text :
+           {&answer.failure->text, &answer.failure->kind, &answer.failure->where, &answer.failure->trace})
+        conceal(*text);
     }
     if (answer.results) {
       for (PageResult& result : *answer.results) {
@@ -109,12 +114,16 @@ std::string SecretMask::masked_piece(std::string text) const {
   };
   const auto conceal_before = [&](std::size_t end) {
     const std::string_view before = std::string_view(text).substr(0, end);
-    const std::size_t size = longest([&](const std::string& term, std::size_t bytes) { return before.ends_with(std::string_view(term).substr(0, bytes)); });
+    const std::size_t size = longest([&](const std::string& term, std::size_t bytes) {
+      return before.ends_with(std::string_view(term).substr(0, bytes));
+    });
     if (size > 0) text.replace(end - size, size, kMask);
   };
   conceal_before(text.size());
   if (const std::size_t cut = text.rfind("…"); cut != std::string::npos) conceal_before(cut);
-  const std::size_t size = longest([&](const std::string& term, std::size_t bytes) { return text.starts_with(std::string_view(term).substr(term.size() - bytes)); });
+  const std::size_t size = longest([&](const std::string& term, std::size_t bytes) {
+    return text.starts_with(std::string_view(term).substr(term.size() - bytes));
+  });
   if (size > 0) text.replace(0, size, kMask);
   return text;
 }
@@ -155,7 +164,8 @@ std::string SecretMask::masked_json(std::string json) const {
   return out;
 }
 
-std::unique_ptr<Processor> masked_processor(std::unique_ptr<Processor> processor, std::shared_ptr<const SecretMask> mask) {
+std::unique_ptr<Processor> masked_processor(std::unique_ptr<Processor> processor,
+                                            std::shared_ptr<const SecretMask> mask) {
   return std::make_unique<MaskedProcessor>(std::move(processor), std::move(mask));
 }
 
@@ -167,7 +177,9 @@ ProcessorWatch masked_watch(ProcessorWatch watch, std::shared_ptr<const SecretMa
     };
   }
   if (watch.trouble) {
-    watch.trouble = [mask, trouble = std::move(watch.trouble)](const std::string& why) { trouble(mask->masked_piece(why)); };
+    watch.trouble = [mask, trouble = std::move(watch.trouble)](const std::string& why) {
+      trouble(mask->masked_piece(why));
+    };
   }
   return watch;
 }

@@ -23,7 +23,9 @@ void for_each_line(std::string_view content, Take take) {
   }
 }
 
-ProcessorFailure answered(std::string_view what) { return {.text = fmt::format("the processor {}", what), .kind = "protocol"}; }
+ProcessorFailure answered(std::string_view what) {
+  return {.text = fmt::format("the processor {}", what), .kind = "protocol"};
+}
 
 }  // namespace
 
@@ -35,16 +37,19 @@ VisitAnswer read_page_answer(std::string_view content, std::uint64_t id, OpenVis
       wrong = answered("wrote more behind its answer");
       return false;
     }
-    auto message = read_script_message(line, [&](std::uint64_t its) { return its == id ? &visit : nullptr; }, visit.limits());
+    auto message = read_script_message(
+        line, [&](std::uint64_t its) { return its == id ? &visit : nullptr; }, visit.limits());
     if (!message) {
       wrong = answered(fmt::format("answered what is no message: {}", message.error().message));
     } else if (auto* const part = std::get_if<AnswerPart>(&*message)) {
       is_done = part->is_last;
-      if (const auto added = visit.add(std::move(*part)); !added) wrong = answered(fmt::format("answered too much: {}", added.error().message));
+      if (const auto added = visit.add(std::move(*part)); !added)
+        wrong = answered(fmt::format("answered too much: {}", added.error().message));
     } else if (auto* const log = std::get_if<LogMessage>(&*message)) {
       visit.log(std::move(log->log));
     } else if (std::holds_alternative<SelectQuery>(*message)) {
-      wrong = answered("asked `select`, which a webhook has not: rules.X.fields of its description say what Argiope reads");
+      wrong =
+          answered("asked `select`, which a webhook has not: rules.X.fields of its description say what Argiope reads");
     } else {
       wrong = answered("answered `described` to a page");
     }
@@ -54,14 +59,16 @@ VisitAnswer read_page_answer(std::string_view content, std::uint64_t id, OpenVis
   return wrong ? visit.take_failure(std::move(*wrong)) : visit.take_answer();
 }
 
-Result<DescribedMessage> read_describe_answer(std::string_view content, const ProcessorLimits& limits, std::vector<PageLog>& logs) {
+Result<DescribedMessage> read_describe_answer(std::string_view content, const ProcessorLimits& limits,
+                                              std::vector<PageLog>& logs) {
   std::optional<Result<DescribedMessage>> found;
   for_each_line(content, [&](std::string_view line) -> bool {
     if (found) {
       found = fail(Errc::protocol, "the processor wrote more behind `described`");
       return false;
     }
-    auto message = read_script_message(line, [](std::uint64_t) { return nullptr; }, limits);
+    auto message = read_script_message(
+        line, [](std::uint64_t) { return nullptr; }, limits);
     if (!message) {
       found = fail(message.error().code == Errc::invalid_input ? Errc::invalid_input : Errc::protocol,
                    fmt::format("the processor answered what is no message: {}", message.error().message));

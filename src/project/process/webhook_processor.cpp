@@ -34,7 +34,10 @@ std::string_view last_line(std::string_view content) {
 class WebhookProcessor::Impl {
  public:
   Impl(EventLoop& loop, HttpTransport& transport, WebhookProcessorOptions options)
-      : loop_(loop), transport_(transport), options_(std::move(options)), log_(loop_, options_.limits.log_bytes, options_.watch.log) {}
+      : loop_(loop),
+        transport_(transport),
+        options_(std::move(options)),
+        log_(loop_, options_.limits.log_bytes, options_.watch.log) {}
 
   static Coro<Result<ProcessorDescription>> describe(std::shared_ptr<Impl> self);
   static Coro<void> when_changed(std::shared_ptr<Impl> self);
@@ -72,7 +75,9 @@ class WebhookProcessor::Impl {
   Posted come_again(const HttpResponse& response);
   std::optional<ProcessorFailure> refusal() const;
   void set_trouble(std::string why);
-  std::string describe_line() const { return write_describe(options_.project, options_.argiope, options_.use, options_.limits); }
+  std::string describe_line() const {
+    return write_describe(options_.project, options_.argiope, options_.use, options_.limits);
+  }
 
   EventLoop& loop_;
   HttpTransport& transport_;
@@ -121,7 +126,9 @@ Coro<Result<ProcessorDescription>> WebhookProcessor::Impl::describe(std::shared_
   if (message && message->failure) {
     const ProcessorFailure& failure = *message->failure;
     if (!failure.trace.empty()) self->log_.add({"error", failure.trace});
-    message = fail(Errc::invalid_input, printable(failure.text, kMostQuoted) + (failure.where.empty() ? "" : fmt::format(" ({})", printable(failure.where, kMostQuoted))));
+    message = fail(Errc::invalid_input,
+                   printable(failure.text, kMostQuoted) +
+                       (failure.where.empty() ? "" : fmt::format(" ({})", printable(failure.where, kMostQuoted))));
   }
   if (!message) {
     self->refused_ = message.error().message;
@@ -151,13 +158,15 @@ Coro<VisitAnswer> WebhookProcessor::Impl::process(std::shared_ptr<Impl> self, co
   const Turn turn(self);
   if ((answer.failure = self->refusal())) co_return answer;
   const std::uint64_t id = self->next_id_++;
-  Posted posted = co_await post(self, write_page(call, id) + call.response.body, id, std::min(call.time_limit, kLongestTime) + self->options_.grace);
+  Posted posted = co_await post(self, write_page(call, id) + call.response.body, id,
+                                std::min(call.time_limit, kLongestTime) + self->options_.grace);
   if (!posted.response) {
     answer.failure = std::move(posted.failure);
     co_return answer;
   }
   OpenVisit visit(call.response.url, self->options_.limits);
-  if (posted.response->body.size() <= kMostReadHere) co_return read_page_answer(posted.response->body, id, std::move(visit));
+  if (posted.response->body.size() <= kMostReadHere)
+    co_return read_page_answer(posted.response->body, id, std::move(visit));
   // Its findings go back to this thread whole.
   const auto content = std::make_shared<const std::string>(std::move(posted.response->body));
   const auto open = std::make_shared<OpenVisit>(std::move(visit));
@@ -204,17 +213,21 @@ std::optional<ProcessorFailure> WebhookProcessor::Impl::refusal() const {
 
 // --- over HTTP
 
-Coro<WebhookProcessor::Impl::Posted> WebhookProcessor::Impl::post(std::shared_ptr<Impl> self, std::string content, std::uint64_t id, Duration limit) {
+Coro<WebhookProcessor::Impl::Posted> WebhookProcessor::Impl::post(std::shared_ptr<Impl> self, std::string content,
+                                                                  std::uint64_t id, Duration limit) {
   Result<std::string> secret;
   if (self->options_.secret) secret = self->options_.secret();
-  if (!secret) co_return self->nobody_is_there(fmt::format("the processor's requests cannot be signed: {}", secret.error().message));
+  if (!secret)
+    co_return self->nobody_is_there(
+        fmt::format("the processor's requests cannot be signed: {}", secret.error().message));
   const HttpRequest request = self->request_for(std::move(content), id, limit, *secret);
   HttpResponse response;
   const Result<void> sent = co_await self->transport_.send(request, response);
   co_return self->judge(sent, std::move(response));
 }
 
-HttpRequest WebhookProcessor::Impl::request_for(std::string content, std::uint64_t id, Duration limit, const std::string& secret) const {
+HttpRequest WebhookProcessor::Impl::request_for(std::string content, std::uint64_t id, Duration limit,
+                                                const std::string& secret) const {
   HttpRequest request;
   request.method = HttpMethod::post;
   request.url = options_.url;
@@ -225,7 +238,8 @@ HttpRequest WebhookProcessor::Impl::request_for(std::string content, std::uint64
   request.headers.emplace_back("Content-Type", "application/x-argiope-processor");
   request.headers.emplace_back("Accept", "application/x-argiope-processor");
   if (!secret.empty()) {
-    request.headers.emplace_back("Argiope-Signature", sign_push(secret, loop_.clock().wall_now(), static_cast<JobId>(id), request.body));
+    request.headers.emplace_back("Argiope-Signature",
+                                 sign_push(secret, loop_.clock().wall_now(), static_cast<JobId>(id), request.body));
   }
   return request;
 }
@@ -233,19 +247,24 @@ HttpRequest WebhookProcessor::Impl::request_for(std::string content, std::uint64
 WebhookProcessor::Impl::Posted WebhookProcessor::Impl::judge(Result<void> sent, HttpResponse response) {
   // Paths and queries of webhooks are secrets, and failures are read by many.
   const auto failed = [&](std::string_view kind, std::string_view why) {
-    return Posted{.response = std::nullopt, .failure = {.text = fmt::format("the processor: POST {}: {}", options_.url.site_key(), why), .kind = std::string(kind)}};
+    return Posted{.response = std::nullopt,
+                  .failure = {.text = fmt::format("the processor: POST {}: {}", options_.url.site_key(), why),
+                              .kind = std::string(kind)}};
   };
   if (!sent) {
-    if (!response.connected) return nobody_is_there(fmt::format("the processor cannot be reached: {}", sent.error().message));
+    if (!response.connected)
+      return nobody_is_there(fmt::format("the processor cannot be reached: {}", sent.error().message));
     return failed(sent.error().code == Errc::timeout ? "timeout" : "network", sent.error().message);
   }
   if (response.status == 429 || response.status == 503) return come_again(response);
   wait_ = Duration{};
   set_trouble({});
   if (response.status < 200 || response.status > 299) {
-    return failed("status", fmt::format("status {}{}{}", response.status, response.body.empty() ? "" : ": ", printable(response.body, kMostQuoted)));
+    return failed("status", fmt::format("status {}{}{}", response.status, response.body.empty() ? "" : ": ",
+                                        printable(response.body, kMostQuoted)));
   }
-  if (response.truncated) return failed("too_large", fmt::format("its answer has more than {} bytes", options_.limits.line_bytes));
+  if (response.truncated)
+    return failed("too_large", fmt::format("its answer has more than {} bytes", options_.limits.line_bytes));
   if (!response.damage.empty()) return failed("network", fmt::format("its answer is cut short: {}", response.damage));
   return {.response = std::move(response), .failure = {}};
 }
@@ -266,14 +285,17 @@ WebhookProcessor::Impl::Posted WebhookProcessor::Impl::nobody_is_there(std::stri
 // It is there, and has said when it has time.
 WebhookProcessor::Impl::Posted WebhookProcessor::Impl::come_again(const HttpResponse& response) {
   const TimePoint now = loop_.time();
-  const Duration rest = parse_retry_after(response.headers.retry_after, loop_.clock().wall_now()).value_or(options_.usual_rest);
+  const Duration rest =
+      parse_retry_after(response.headers.retry_after, loop_.clock().wall_now()).value_or(options_.usual_rest);
   wait_ = Duration{};
   set_trouble({});
   if (const TimePoint until = saturating_add(now, rest); until > next_try_) {
     next_try_ = until;
-    resting_for_ = fmt::format("the processor has no time now: POST {}: status {}", options_.url.site_key(), response.status);
+    resting_for_ =
+        fmt::format("the processor has no time now: POST {}: status {}", options_.url.site_key(), response.status);
   }
-  return {.response = std::nullopt, .failure = {.text = resting_for_, .delay = std::max(next_try_ - now, Duration{}), .not_now = true}};
+  return {.response = std::nullopt,
+          .failure = {.text = resting_for_, .delay = std::max(next_try_ - now, Duration{}), .not_now = true}};
 }
 
 void WebhookProcessor::Impl::set_trouble(std::string why) {

@@ -31,7 +31,8 @@ void append_cell(std::string& out, const JsonValue& value) {
 std::string_view to_string(ExportFormat format) noexcept { return kExportFormats[static_cast<std::size_t>(format)]; }
 std::optional<ExportFormat> export_format_named(std::string_view name) noexcept {
   const auto* const found = std::ranges::find(kExportFormats, name);
-  return found == std::end(kExportFormats) ? std::nullopt : std::optional(static_cast<ExportFormat>(found - kExportFormats));
+  return found == std::end(kExportFormats) ? std::nullopt
+                                           : std::optional(static_cast<ExportFormat>(found - kExportFormats));
 }
 
 std::vector<std::string> columns_of(const ProjectDefinition& project) {
@@ -45,18 +46,21 @@ std::vector<std::string> columns_of(const ProjectDefinition& project) {
 }
 
 ScanResults results_of(PageStore& store, ProjectId project) {
-  return [&store, project](const std::optional<PageStore::ResultPlace>& after, const std::function<bool(const ResultRow&)>& visit) {
+  return [&store, project](const std::optional<PageStore::ResultPlace>& after,
+                           const std::function<bool(const ResultRow&)>& visit) {
     return store.scan_results(project, after, visit);
   };
 }
 
-ResultExport::ResultExport(ScanResults scan, ResultExportOptions options) : scan_(std::move(scan)), options_(std::move(options)) {
+ResultExport::ResultExport(ScanResults scan, ResultExportOptions options)
+    : scan_(std::move(scan)), options_(std::move(options)) {
   if (options_.format != ExportFormat::csv) return;
   stage_ = Stage::columns;
   for (const std::string& name : options_.columns) add_column(column_named(name));
 }
 
-Result<bool> ResultExport::scan_on(const std::function<void(const ResultRow&)>& visit, const std::function<bool()>& is_enough) {
+Result<bool> ResultExport::scan_on(const std::function<void(const ResultRow&)>& visit,
+                                   const std::function<bool()>& is_enough) {
   std::size_t seen = 0;
   bool has_more = false;
   const auto scanned = scan_(after_, [&](const ResultRow& row) {
@@ -91,7 +95,8 @@ Result<bool> ResultExport::step(std::string& out) {
     stage_ = Stage::rows;
   }
   const std::size_t before = out.size();
-  auto more = scan_on([&](const ResultRow& row) { write_row(row, out); }, [&] { return out.size() - before >= kStepBytes; });
+  auto more =
+      scan_on([&](const ResultRow& row) { write_row(row, out); }, [&] { return out.size() - before >= kStepBytes; });
   if (more && !*more) write_end(out);
   return more;
 }
@@ -199,7 +204,8 @@ Result<ResultExportReport> export_results(const ScanResults& scan, const ResultE
   return ResultExportReport{exported.results(), exported.left_out()};
 }
 
-Result<ResultExportReport> export_results(const ScanResults& scan, const ResultExportOptions& options, const std::string& path) {
+Result<ResultExportReport> export_results(const ScanResults& scan, const ResultExportOptions& options,
+                                          const std::string& path) {
   OutputFile file("results to", path);
   auto report = export_results(scan, options, [&](std::string_view bytes) {
     file.write(bytes);

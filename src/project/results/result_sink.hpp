@@ -35,7 +35,9 @@ struct SinkTrouble {
 };
 template <class T>
 using SinkResult = std::expected<T, SinkTrouble>;
-inline std::unexpected<SinkTrouble> sink_trouble(std::string text) { return std::unexpected(SinkTrouble{std::move(text)}); }
+inline std::unexpected<SinkTrouble> sink_trouble(std::string text) {
+  return std::unexpected(SinkTrouble{std::move(text)});
+}
 inline std::unexpected<SinkTrouble> sink_trouble(const Error& error) { return sink_trouble(error.message); }
 
 // The things that a sink knows from the start.
@@ -45,7 +47,8 @@ struct SinkContext {
   std::vector<std::string> columns;  // of CSV: the fields of the rules that it is for; empty: values are one column
   SinkMeans means;
   std::string place;  // as it was stored last
-  // Stores a place with the cursor as it is, and returns when it is committed: for what must be known before the next step.
+  // Stores a place with the cursor as it is, and returns when it is committed: for what must be known before the next
+  // step.
   std::function<Coro<Result<void>>(std::string place)> keep;
 
   void log(const std::string& text) const {
@@ -60,8 +63,8 @@ struct SinkContext {
 class ResultSink {
  public:
   virtual ~ResultSink() = default;
-  // Gives the place that is to be stored with the batch's end as the cursor. After a trouble the same events come again, perhaps with
-  // others behind them or fewer. One call at a time; what it throws is a trouble, too.
+  // Gives the place that is to be stored with the batch's end as the cursor. After a trouble the same events come
+  // again, perhaps with others behind them or fewer. One call at a time; what it throws is a trouble, too.
   // Cancel: what of it was taken is unknown.
   virtual Coro<SinkResult<std::string>> deliver(const SinkBatch& batch) = 0;
 };
@@ -76,13 +79,14 @@ std::shared_ptr<ResultSink> make_postgresql_sink(std::shared_ptr<SinkContext> co
 
 // The page's URL, or its name where that is no URL's.
 std::string_view sink_page(const FeedRow& row) noexcept;
-// {"number":7,"project":"shop","page":"https://…","part":"","rule":"item","news":"added","at":"2026-…","value":{…}}, without an end
-// of line. `name` besides, where the page's is not its URL.
+// {"number":7,"project":"shop","page":"https://…","part":"","rule":"item","news":"added","at":"2026-…","value":{…}},
+// without an end of line. `name` besides, where the page's is not its URL.
 void append_event_json(std::string& out, std::string_view project, const FeedRow& row);
 // All of them, one a line.
 std::string events_as_lines(std::string_view project, const SinkBatch& batch);
 // "number,project,page,part,rule,news,at," and the columns, or "value" where there are none.
 std::string event_csv_header(const std::vector<std::string>& columns);
-void append_event_csv(std::string& out, std::string_view project, const std::vector<std::string>& columns, const FeedRow& row);
+void append_event_csv(std::string& out, std::string_view project, const std::vector<std::string>& columns,
+                      const FeedRow& row);
 
 }  // namespace argiope

@@ -352,9 +352,10 @@ Coro<Result<bool>> BookJobPutter::rename_those_of_others(std::vector<SinkJob>& j
     const auto there = co_await book_.get(co_await or_return(id));
     if (!there && there.error().code == Errc::not_found) continue;  // it has gone since
     if ((co_await or_return(there)).queue == job.queue) continue;
-    std::string name = fmt::format("{}~{:016x}", job.name, chance_());  // nobody can have guessed it, and put a job under it
-    spdlog::warn("queue {}: a job of another queue has the name {}: this event is put as {}", in_quotes(job.queue), in_quotes(job.name),
-                 in_quotes(name));
+    std::string name =
+        fmt::format("{}~{:016x}", job.name, chance_());  // nobody can have guessed it, and put a job under it
+    spdlog::warn("queue {}: a job of another queue has the name {}: this event is put as {}", in_quotes(job.queue),
+                 in_quotes(job.name), in_quotes(name));
     job.name = std::move(name);
     has_renamed = true;
   }

@@ -23,7 +23,8 @@ constexpr std::size_t kMostSecretFileBytes = 4096;
 std::string one_line_json(const std::string& value) {
   if (value.empty()) return "null";
   std::string line = value;
-  std::ranges::replace_if(line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return line;
 }
 
@@ -41,7 +42,8 @@ std::string csv_cell_of_json(const JsonValue& value) {
 
 Result<std::string> read_secret_file(const std::string& path) {
   auto secret = read_file_text(path, kMostSecretFileBytes, FileReading::again);
-  if (!secret) return fail(secret.error().code, fmt::format("{}: cannot be read: {}", printable(path), secret.error().message));
+  if (!secret)
+    return fail(secret.error().code, fmt::format("{}: cannot be read: {}", printable(path), secret.error().message));
   return secret;
 }
 
@@ -60,8 +62,11 @@ Result<std::string> SinkContext::secret() const {
   } else if (!sink.secret_variable.empty()) {
     where = fmt::format("variable {}", printable(sink.secret_variable));
     const char* const own = means.variable ? nullptr : std::getenv(sink.secret_variable.c_str());
-    const auto value = means.variable ? means.variable(sink.secret_variable) : own == nullptr ? std::nullopt : std::optional<std::string>(own);
-    if (!value) return fail(Errc::not_found, fmt::format("{} of the environment, which has the secret, is not set", where));
+    const auto value = means.variable   ? means.variable(sink.secret_variable)
+                       : own == nullptr ? std::nullopt
+                                        : std::optional<std::string>(own);
+    if (!value)
+      return fail(Errc::not_found, fmt::format("{} of the environment, which has the secret, is not set", where));
     secret = *value;
   } else {
     return secret;
@@ -108,7 +113,8 @@ std::string event_csv_header(const std::vector<std::string>& columns) {
   return header;
 }
 
-void append_event_csv(std::string& out, std::string_view project, const std::vector<std::string>& columns, const FeedRow& row) {
+void append_event_csv(std::string& out, std::string_view project, const std::vector<std::string>& columns,
+                      const FeedRow& row) {
   append_csv_field(out, fmt::to_string(row.number));
   append_csv_field(out, project);
   append_csv_text(out, sink_page(row));

@@ -71,7 +71,8 @@ FileIdentity identify(const SinkDescriptor& file) {
 // "prices.jsonl" and 3: "prices.3.jsonl".
 std::string rotated_path(const std::string& path, std::uint64_t number) {
   const std::filesystem::path whole(path);
-  return (whole.parent_path() / fmt::format("{}.{}{}", whole.stem().string(), number, whole.extension().string())).string();
+  return (whole.parent_path() / fmt::format("{}.{}{}", whole.stem().string(), number, whole.extension().string()))
+      .string();
 }
 
 // The file itself. Its functions block; one at a time, on any thread.
@@ -85,7 +86,8 @@ class SinkFile {
         rotate_bytes_(sink.rotate_bytes),
         rotate_span_(sink.rotate_span) {}
 
-  // Finds the file that the place says, or begins one. True: the place is as it was stored, else it must be stored first.
+  // Finds the file that the place says, or begins one. True: the place is as it was stored, else it must be stored
+  // first.
   Result<bool> open(WallTime now) {
     if (file_ && is_as_it_was()) return true;
     if (!file_ && place_.file == path_) {
@@ -181,7 +183,8 @@ class SinkFile {
     SinkDescriptor file(::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
     const FileIdentity identity = file ? identify(file) : FileIdentity{};
     if (identity.text != place_.identity) {
-      if (!find_rotated()) note(file ? "was replaced by another; going on behind what is there" : "is gone; begun anew");
+      if (!find_rotated())
+        note(file ? "was replaced by another; going on behind what is there" : "is gone; begun anew");
       place_.identity.clear();
       return false;
     }
@@ -220,7 +223,8 @@ class SinkFile {
     if (auto locked = lock(file); !locked) return std::unexpected(std::move(locked.error()));
     if (auto synced = sync_folder_of(file_path()); !synced) return std::unexpected(std::move(synced.error()));
     const WallTime begun = identity.text == place_.identity ? place_.begun : now;
-    place_ = {.file = path_, .identity = identity.text, .length = identity.size, .rotated = place_.rotated, .begun = begun};
+    place_ = {
+        .file = path_, .identity = identity.text, .length = identity.size, .rotated = place_.rotated, .begun = begun};
     place_.columns = identity.size == 0 || begins_with_header(file) ? columns_ : 0;
     place_.tail = tail_of(file, place_.length);
     file_ = std::move(file);
@@ -269,8 +273,8 @@ class FileSink final : public ResultSink {
  public:
   explicit FileSink(std::shared_ptr<SinkContext> context)
       : context_(std::move(context)),
-        file_(std::make_shared<SinkFile>(context_->path(context_->sink.target), is_csv() ? event_csv_header(context_->columns) : "",
-                                         context_->sink)) {
+        file_(std::make_shared<SinkFile>(context_->path(context_->sink.target),
+                                         is_csv() ? event_csv_header(context_->columns) : "", context_->sink)) {
     if (auto place = SinkFilePlace::parse(context_->place)) file_->place() = *std::move(place);
   }
 
@@ -281,9 +285,11 @@ class FileSink final : public ResultSink {
     for (const std::string& note : file_->take_notes()) context_->log(note);
     if (!opened) co_return sink_trouble(opened.error());
     if (!*opened) {
-      if (const auto kept = co_await context_->keep(file_->place().stored()); !kept) co_return sink_trouble(kept.error());
+      if (const auto kept = co_await context_->keep(file_->place().stored()); !kept)
+        co_return sink_trouble(kept.error());
     }
-    auto lines = std::make_shared<const std::string>(is_csv() ? as_csv(batch) : events_as_lines(context_->project, batch));
+    auto lines =
+        std::make_shared<const std::string>(is_csv() ? as_csv(batch) : events_as_lines(context_->project, batch));
     if (file_->has_to_rotate(lines->size(), now)) {
       if (const auto rotated = co_await rotate(now); !rotated) co_return sink_trouble(rotated.error());
     }
@@ -302,7 +308,8 @@ class FileSink final : public ResultSink {
 
   Coro<Result<void>> rotate(WallTime now) {
     if (auto kept = co_await context_->keep(file_->place().stored()); !kept) co_return kept;
-    if (auto rotated = co_await to_thread([file = file_, now] { return file->rotate(now); }); !rotated) co_return rotated;
+    if (auto rotated = co_await to_thread([file = file_, now] { return file->rotate(now); }); !rotated)
+      co_return rotated;
     co_return co_await context_->keep(file_->place().stored());
   }
 

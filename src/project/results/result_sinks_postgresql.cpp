@@ -1,5 +1,5 @@
-// Sinks that fill a table of PostgreSQL, each event exactly once: a batch comes by COPY into a temporary table and from there, in the
-// same transaction, into the table, but for what that has already.
+// Sinks that fill a table of PostgreSQL, each event exactly once: a batch comes by COPY into a temporary table and from
+// there, in the same transaction, into the table, but for what that has already.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <libpq-fe.h>
@@ -35,7 +35,8 @@ std::string without_end_of_line(const char* text) {
 
 // A connection, made when it is needed. Its functions block.
 //
-// Threads: one at a time, but give_up(), which any may call: what is under way ends with an error, and all that follows does.
+// Threads: one at a time, but give_up(), which any may call: what is under way ends with an error, and all that follows
+// does.
 class TableConnection {
  public:
   TableConnection(std::string connection, std::string table, Duration limit)
@@ -73,13 +74,23 @@ class TableConnection {
 
   Result<void> connect(const std::string& password) {
     const std::string limit_ms = fmt::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count());
-    // A server that is gone is noticed in time. Of names that come twice the last counts: the connection's own text may say otherwise.
-    const char* const names[] = {"tcp_user_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count", "fallback_application_name",
-                                 "dbname", "client_encoding", password.empty() ? nullptr : "password", nullptr};
-    const char* const values[] = {limit_ms.c_str(), "30", "10", "3", "argiope", connection_.c_str(), "UTF8", password.c_str(), nullptr};
+    // A server that is gone is noticed in time. Of names that come twice the last counts: the connection's own text may
+    // say otherwise.
+    const char* const names[] = {"tcp_user_timeout",
+                                 "keepalives_idle",
+                                 "keepalives_interval",
+                                 "keepalives_count",
+                                 "fallback_application_name",
+                                 "dbname",
+                                 "client_encoding",
+                                 password.empty() ? nullptr : "password",
+                                 nullptr};
+    const char* const values[] = {limit_ms.c_str(), "30",   "10", "3", "argiope", connection_.c_str(), "UTF8",
+                                  password.c_str(), nullptr};
     postgres_ = PQconnectStartParams(names, values, 1);
     if (postgres_ == nullptr) return fail(Errc::internal, "no memory for a connection");
-    PQsetNoticeProcessor(postgres_, [](void*, const char*) {}, nullptr);
+    PQsetNoticeProcessor(
+        postgres_, [](void*, const char*) {}, nullptr);
     auto done = await_connection();
     if (!done) return disconnect(), done;
     const std::lock_guard lock(mutex_);
@@ -95,7 +106,8 @@ class TableConnection {
       if (state == PGRES_POLLING_FAILED) return trouble(PQerrorMessage(postgres_));
       if (has_given_up_) return trouble("given up");
       if (left_ms <= 0) return trouble("no connection in time");
-      pollfd waits{.fd = PQsocket(postgres_), .events = static_cast<short>(state == PGRES_POLLING_READING ? POLLIN : POLLOUT)};
+      pollfd waits{.fd = PQsocket(postgres_),
+                   .events = static_cast<short>(state == PGRES_POLLING_READING ? POLLIN : POLLOUT)};
       const int found = ::poll(&waits, 1, kConnectTickMs);
       if (found == 0) left_ms -= kConnectTickMs;
       if (found > 0) state = PQconnectPoll(postgres_);
@@ -119,7 +131,8 @@ class TableConnection {
   // A user that may not make tables may fill one that is there.
   Result<bool> table_is_there() {
     const char* const values[] = {table_.c_str()};
-    const Answer answer(PQexecParams(postgres_, "select to_regclass($1) is not null", 1, nullptr, values, nullptr, nullptr, 0));
+    const Answer answer(
+        PQexecParams(postgres_, "select to_regclass($1) is not null", 1, nullptr, values, nullptr, nullptr, 0));
     if (PQresultStatus(answer.get()) != PGRES_TUPLES_OK) return trouble(PQerrorMessage(postgres_));
     return std::string_view(PQgetvalue(answer.get(), 0, 0)) == "t";
   }
@@ -134,7 +147,9 @@ class TableConnection {
         "news text not null, at timestamptz not null, value jsonb";
     if (!*is_there) {
       // The time besides the number: a store of pages that was begun anew counts from 1 again.
-      if (auto done = run(fmt::format("create table {} ({}, primary key (project, number, at))", table_, kTypes)); !done) return done;
+      if (auto done = run(fmt::format("create table {} ({}, primary key (project, number, at))", table_, kTypes));
+          !done)
+        return done;
     }
     return run(fmt::format("create temporary table argiope_batch ({}) on commit delete rows", kTypes));
   }
@@ -158,7 +173,8 @@ class TableConnection {
     }
     for (std::size_t at = 0; at < lines.size(); at += kCopyPieceBytes) {
       const std::size_t size = std::min(kCopyPieceBytes, lines.size() - at);
-      if (PQputCopyData(postgres_, lines.data() + at, static_cast<int>(size)) != 1) return trouble(PQerrorMessage(postgres_));
+      if (PQputCopyData(postgres_, lines.data() + at, static_cast<int>(size)) != 1)
+        return trouble(PQerrorMessage(postgres_));
     }
     if (PQputCopyEnd(postgres_, nullptr) != 1) return trouble(PQerrorMessage(postgres_));
     Result<void> done;
@@ -189,7 +205,9 @@ class TableSink final : public ResultSink {
     auto password = context_->secret();
     if (!password) co_return sink_trouble(password.error());
     const auto done = co_await run_in_executor(
-        thread_, [connection = connection_, lines = lines_of(batch), password = *std::move(password)] { return connection->insert(lines, password); });
+        thread_, [connection = connection_, lines = lines_of(batch), password = *std::move(password)] {
+          return connection->insert(lines, password);
+        });
     if (!done) co_return sink_trouble(done.error());
     co_return SinkResult<std::string>{""};
   }
@@ -199,8 +217,9 @@ class TableSink final : public ResultSink {
     std::string lines;
     for (const FeedRow& row : batch.rows) {
       lines += fmt::to_string(row.number) + '\t';
-      for (const std::string_view text : {std::string_view(context_->project), sink_page(row),
-                                          std::string_view(row.part), std::string_view(row.rule), to_string(row.news)}) {
+      for (const std::string_view text :
+           {std::string_view(context_->project), sink_page(row), std::string_view(row.part), std::string_view(row.rule),
+            to_string(row.news)}) {
         append_copy_text(lines, text);
         lines += '\t';
       }

@@ -33,7 +33,8 @@ class QueueSink final : public ResultSink {
   std::string name_of(const FeedRow& row) const {
     const auto at = std::chrono::floor<std::chrono::milliseconds>(row.at.time_since_epoch()).count();
     const std::string& sink = context_->sink.name;
-    return fmt::format("{}/{}/{}@{}", context_->project, sink.size() > kMostSinkBytes ? content_digest(sink) : sink, row.number, at);
+    return fmt::format("{}/{}/{}@{}", context_->project, sink.size() > kMostSinkBytes ? content_digest(sink) : sink,
+                       row.number, at);
   }
 
   const std::shared_ptr<SinkContext> context_;

@@ -61,7 +61,8 @@ class WebhookSink final : public ResultSink {
     request.headers.emplace_back("Argiope-First-Number", fmt::to_string(batch.first()));
     request.headers.emplace_back("Argiope-Last-Number", fmt::to_string(batch.last()));
     if (!secret.empty()) {
-      request.headers.emplace_back("Argiope-Signature", sign_push(secret, now, static_cast<JobId>(batch.last()), request.body));
+      request.headers.emplace_back("Argiope-Signature",
+                                   sign_push(secret, now, static_cast<JobId>(batch.last()), request.body));
     }
     return request;
   }

@@ -11,10 +11,10 @@
 namespace argiope {
 
 struct SinkFilePlace {
-  std::string file;          // its path, as the definition has it
-  std::string identity;      // what no other file has; empty: none was begun
-  std::uint64_t length = 0;  // in bytes: whole lines
-  std::uint64_t tail = 0;    // fingerprint of the last bytes before that
+  std::string file;           // its path, as the definition has it
+  std::string identity;       // what no other file has; empty: none was begun
+  std::uint64_t length = 0;   // in bytes: whole lines
+  std::uint64_t tail = 0;     // fingerprint of the last bytes before that
   std::uint64_t rotated = 0;  // the number of the last file that was put aside
   std::uint64_t columns = 0;  // fingerprint of the header
   WallTime begun{};           // the file

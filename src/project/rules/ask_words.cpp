@@ -37,7 +37,9 @@ std::string in_words(const AskDecision& decision) {
   const std::string_view reason = reason_in_words(decision.reason);
   switch (decision.verdict) {
     case AskVerdict::add:
-      return decision.page.due == WallTime{} ? std::string(reason) : fmt::format("{}, visited from {} on", reason, at_second(decision.page.due));
+      return decision.page.due == WallTime{}
+                 ? std::string(reason)
+                 : fmt::format("{}, visited from {} on", reason, at_second(decision.page.due));
     case AskVerdict::again: return fmt::format("visited again: {}", reason);
     case AskVerdict::after: return fmt::format("visited once more: {}", reason);
     case AskVerdict::change: return fmt::format("waits already; {}", reason);

@@ -17,8 +17,8 @@ WallTime later(WallTime time, Duration span) noexcept {
   return span > WallTime::max() - time ? WallTime::max() : time + span;
 }
 
-// A clock that was set back leaves times in the future: what is farther ahead than the span has passed, too, so that nothing
-// waits longer than the span and the step.
+// A clock that was set back leaves times in the future: what is farther ahead than the span has passed, too, so that
+// nothing waits longer than the span and the step.
 bool has_passed(WallTime since, Duration span, WallTime now) noexcept {
   if (since == kNoTime) return true;
   return since > now ? since - now > span : now - since > span;
@@ -31,7 +31,9 @@ class Terms {
   Terms(const PageTerms& rule, const OwnTerms& own, std::optional<Duration> interval)
       : rule_(rule),
         own_(own),
-        intervals_(own.age ? std::nullopt : rule.age >= Duration::zero() ? std::optional(rule.age) : std::nullopt,
+        intervals_(own.age                        ? std::nullopt
+                   : rule.age >= Duration::zero() ? std::optional(rule.age)
+                                                  : std::nullopt,
                    own.age ? std::nullopt : rule.adaptive),
         interval_(interval) {}
 
@@ -175,7 +177,8 @@ class AskJudge {
     return decision;
   }
 
-  // It waits for a visit: the higher priority, the earlier time, the newer tag. A retry waits for its time unless one is named.
+  // It waits for a visit: the higher priority, the earlier time, the newer tag. A retry waits for its time unless one
+  // is named.
   AskDecision change() const {
     AskDecision decision{.verdict = AskVerdict::change, .reason = AskReason::waits, .page = known_};
     KnownPage& page = decision.page;
@@ -234,7 +237,8 @@ std::vector<AskDecision> decide_asks(std::span<const PageAsk> asks, const FindPa
   return decisions;
 }
 
-VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageTerms& rule, WallTime now, Random& random) {
+VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageTerms& rule, WallTime now,
+                               Random& random) {
   VisitDecision decision{.page = known};
   if (known.state != PageState::visiting && known.state != PageState::cancelled) return decision;
   KnownPage& page = decision.page;
@@ -298,9 +302,9 @@ std::string_view to_string(AskVerdict verdict) noexcept {
 }
 
 std::string_view to_string(AskReason reason) noexcept {
-  constexpr std::string_view kNames[] = {"new",      "tag_changed",   "too_old",   "forced", "has_failed", "raised",
-                                         "hastened", "terms_changed", "cancelled", "fresh",  "resting",    "waits",
-                                         "visited",  "unknown",       "at_rest",   "was_cancelled"};
+  constexpr std::string_view kNames[] = {
+      "new",       "tag_changed", "too_old", "forced", "has_failed", "raised",  "hastened", "terms_changed",
+      "cancelled", "fresh",       "resting", "waits",  "visited",    "unknown", "at_rest",  "was_cancelled"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

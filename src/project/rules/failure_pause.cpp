@@ -22,7 +22,8 @@ std::int64_t as_stored(std::uint64_t number) { return static_cast<std::int64_t>(
 }  // namespace
 
 FailurePause::FailurePause(PauseRules rules) : rules_(rules) {
-  if (rules_.probes == 0 || rules_.first <= Duration{} || rules_.longest < rules_.first || rules_.probing <= Duration{}) {
+  if (rules_.probes == 0 || rules_.first <= Duration{} || rules_.longest < rules_.first ||
+      rules_.probing <= Duration{}) {
     throw std::invalid_argument("a pause needs probes, and lengths above zero");
   }
 }
@@ -34,7 +35,9 @@ void FailurePause::run() {
 }
 
 void FailurePause::pause(WallTime now) {
-  length_ = length_ == Duration{} ? rules_.first : std::min(rules_.longest, length_ > rules_.longest / 2 ? rules_.longest : 2 * length_);
+  length_ = length_ == Duration{}
+                ? rules_.first
+                : std::min(rules_.longest, length_ > rules_.longest / 2 ? rules_.longest : 2 * length_);
   state_ = State::paused;
   ++epoch_;
   changes_at_ = end_of(now, length_);
@@ -55,7 +58,8 @@ void FailurePause::advance(WallTime now) {
   } else if (begun_ > 0) {
     pause(now);
   } else {
-    // There was nothing to probe with. It takes as many failures as a probing does to pause it again, for twice as long.
+    // There was nothing to probe with. It takes as many failures as a probing does to pause it again, for twice as
+    // long.
     run();
     failures_ = rules_.after > rules_.probes ? rules_.after - rules_.probes : 0;
   }
@@ -146,7 +150,8 @@ std::string FailurePause::stored() const {
     out.member("state", to_string(state_ == State::running ? State::running : State::paused));
     out.member("failures", failures_);
     out.member("length_ns", length_.count());
-    if (state_ == State::paused && changes_at_ != WallTime{}) out.member("until_ns", changes_at_.time_since_epoch().count());
+    if (state_ == State::paused && changes_at_ != WallTime{})
+      out.member("until_ns", changes_at_.time_since_epoch().count());
     if (first_host_) out.member("first_host", as_stored(*first_host_));
     if (failing_host_) out.member("failing_host", as_stored(*failing_host_));
     if (knows_several_hosts_) out.member("several_hosts", true);

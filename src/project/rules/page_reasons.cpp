@@ -11,7 +11,8 @@ PageReason why_at_rest(const KnownPage& page, const PageTerms& terms, WallTime n
   const AskDecision ask = decide_ask(&page, {}, terms, now);
   PageReason why{"cancelled", "it was cancelled"};
   if (page.state == PageState::failed) {
-    why = error == kForbiddenByRobots ? PageReason{"robots", std::string(error)} : PageReason{"given_up", "its last visits failed"};
+    why = error == kForbiddenByRobots ? PageReason{"robots", std::string(error)}
+                                      : PageReason{"given_up", "its last visits failed"};
     if (why.reason == "given_up" && !error.empty()) why.words += fmt::format(": {}", error);
   }
   if (page.state == PageState::done) why = {"fresh", "it is done, and waits to be asked for"};
@@ -40,13 +41,18 @@ PageReason why_unknown(const ProjectDefinition& project, const ProjectMap& map, 
   return {"unknown", "it is not known: nothing has led to it yet"};
 }
 
-PageReason why_stopped(ProjectStatus status) { return {"project_stopped", fmt::format("its project is {}", to_string(status))}; }
-
-PageReason why_standing(const std::string& trouble) {
-  return {"project_standing", trouble.empty() ? "its project's processor has not said yet what it is" : "its project stands still: " + trouble};
+PageReason why_stopped(ProjectStatus status) {
+  return {"project_stopped", fmt::format("its project is {}", to_string(status))};
 }
 
-PageReason why_paused(std::optional<WallTime> until) { return {"project_paused", "visits of its project kept failing: it pauses", until}; }
+PageReason why_standing(const std::string& trouble) {
+  return {"project_standing", trouble.empty() ? "its project's processor has not said yet what it is"
+                                              : "its project stands still: " + trouble};
+}
+
+PageReason why_paused(std::optional<WallTime> until) {
+  return {"project_paused", "visits of its project kept failing: it pauses", until};
+}
 
 PageReason why_probing(std::optional<WallTime> until) {
   return {"probing", "its project tries a few visits first, after many that failed", until};

@@ -49,7 +49,8 @@ void take_natural(Said<std::uint32_t>& said, const JsonValue& value, std::int64_
   take_said(said, value, [&](const JsonValue& given) { return static_cast<std::uint32_t>(given.whole(0, most)); });
 }
 
-// --- requests ----------------------------------------------------------------------------------------------------------
+// --- requests
+// ----------------------------------------------------------------------------------------------------------
 
 bool is_header_name(std::string_view name) noexcept {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
@@ -163,7 +164,8 @@ void for_each_said(Settings& settings, Each each) {
   each(settings.priority), each(settings.age), each(settings.tag), each(settings.retries), each(settings.recrawl);
   each(settings.time_limit);
   auto& request = settings.request;
-  each(request.method), each(request.body), each(request.timeout), each(request.connect_timeout), each(request.redirects);
+  each(request.method), each(request.body), each(request.timeout), each(request.connect_timeout),
+      each(request.redirects);
   each(request.verify_certificate), each(request.proxy), each(request.etag), each(request.last_modified);
   each(request.robots), each(request.render);
 }
@@ -206,7 +208,8 @@ void take_request(PageSettings& settings, const JsonValue& value) {
   });
 }
 
-// --- writing -----------------------------------------------------------------------------------------------------------
+// --- writing
+// -----------------------------------------------------------------------------------------------------------
 
 // `write(value)` writes what is no null.
 template <class Value, class Write>
@@ -280,10 +283,11 @@ void put_request(JsonWriter& out, const RequestSettings& request) {
   put_said(out, "render", request.render, [&](const RequestSettings::Render& render) { put_render(out, render); });
 }
 
-// --- who goes before whom ------------------------------------------------------------------------------------------------
+// --- who goes before whom
+// ------------------------------------------------------------------------------------------------
 
-void put_behind(RequestSettings::Named& front, bool& none_behind, const RequestSettings::Named& behind, bool none_behind_those,
-                IsSameName is_same) {
+void put_behind(RequestSettings::Named& front, bool& none_behind, const RequestSettings::Named& behind,
+                bool none_behind_those, IsSameName is_same) {
   if (none_behind) return;
   const auto said = static_cast<std::ptrdiff_t>(front.size());
   for (const auto& entry : behind) {
@@ -356,8 +360,20 @@ bool read_setting(PageSettings& settings, std::string_view name, const JsonValue
 }
 
 const std::vector<std::string>& request_member_names() {
-  static const std::vector<std::string> kNames = {"method",    "headers",            "cookies", "body", "body_base64",   "timeout_ms", "connect_timeout_ms",
-                                                  "redirects", "verify_certificate", "proxy",   "etag", "last_modified", "robots",     "render"};
+  static const std::vector<std::string> kNames = {"method",
+                                                  "headers",
+                                                  "cookies",
+                                                  "body",
+                                                  "body_base64",
+                                                  "timeout_ms",
+                                                  "connect_timeout_ms",
+                                                  "redirects",
+                                                  "verify_certificate",
+                                                  "proxy",
+                                                  "etag",
+                                                  "last_modified",
+                                                  "robots",
+                                                  "render"};
   return kNames;
 }
 

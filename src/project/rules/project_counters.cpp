@@ -107,7 +107,9 @@ void CountRing::read(const JsonValue& form) {
   counts_.assign(size_, 0);
   latest_ = at;
   std::int64_t slot = latest_ - static_cast<std::int64_t>(counts->size()) + 1;
-  counts->for_each([&](const JsonValue& count) { counts_[place_of(slot++)] = static_cast<std::uint64_t>(count.whole(0, kMostCounted)); });
+  counts->for_each([&](const JsonValue& count) {
+    counts_[place_of(slot++)] = static_cast<std::uint64_t>(count.whole(0, kMostCounted));
+  });
 }
 
 // --- ProjectCounters

@@ -41,15 +41,17 @@ constexpr RevisitBounds kUsualBounds{std::chrono::hours{1}, std::chrono::days{30
 // A form is right or wrong whenever it is read: whether a schedule has times is asked from here.
 constexpr WallTime kSearchedFrom = std::chrono::sys_days{std::chrono::year{2026} / 1 / 1};
 
-const std::vector<std::string> kProjectMembers = {"name", "group", "status",  "start", "scope",   "every",
-                                                  "schedule", "rate", "burst", "weight", "version", "processor", "secrets", "readable",
-                                                  "request", "pause_after"};
+const std::vector<std::string> kProjectMembers = {
+    "name",  "group",  "status",  "start",     "scope",   "every",    "schedule", "rate",
+    "burst", "weight", "version", "processor", "secrets", "readable", "request",  "pause_after"};
 const std::vector<std::string> kWebhookMembers = {"webhook", "secret_file", "secret_env"};
-const std::vector<std::string> kRuleMembers = {"name", "match", "each", "part", "fields", "follow", "age", "revisit", "auto_recrawl",
-                                               "priority", "retries", "retry_delay", "tag", "call", "request"};
+const std::vector<std::string> kRuleMembers = {"name",    "match",       "each",    "part",         "fields",
+                                               "follow",  "age",         "revisit", "auto_recrawl", "priority",
+                                               "retries", "retry_delay", "tag",     "call",         "request"};
 const std::vector<std::string> kAlarmMembers = {"coverage", "least_results", "most_failures"};
-const std::vector<std::string> kSinkMembers = {"file", "webhook", "command", "queue", "postgresql", "name", "rules", "format",
-                                               "rotate_size", "rotate_every", "secret_file", "secret_env", "table", "time_limit"};
+const std::vector<std::string> kSinkMembers = {"file",        "webhook",    "command", "queue",       "postgresql",
+                                               "name",        "rules",      "format",  "rotate_size", "rotate_every",
+                                               "secret_file", "secret_env", "table",   "time_limit"};
 const std::vector<std::string> kWholeMembers = {"project", "rule", "alarm", "sink"};
 
 // Misspelt members are told before the ones that then seem to be missing.
@@ -62,7 +64,8 @@ bool has_only(const JsonValue& form, std::string_view whose, const std::vector<s
 }
 
 // A name that something else has to have.
-void refuse_unknown(const JsonValue& value, std::string_view name, std::string_view what, const std::vector<std::string>& known) {
+void refuse_unknown(const JsonValue& value, std::string_view name, std::string_view what,
+                    const std::vector<std::string>& known) {
   value.refuse(fmt::format("{}: no {} has that name{}", in_quotes(name), what, did_you_mean(name, known)));
 }
 
@@ -151,7 +154,9 @@ RequestSettings read_request(const JsonValue& value) {
 void read_rule_name(JsonMembers& in) {
   const JsonValue* const name = in.find("name");
   if (name == nullptr) return in.object().refuse("a rule needs a name");
-  const auto is_refused = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '"' || c == '\\'; };
+  const auto is_refused = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '"' || c == '\\';
+  };
   if (std::ranges::any_of(name->text(1, kMostRuleNameBytes), is_refused)) {
     name->complain("quotes, backslashes and control characters are not allowed");
   }
@@ -195,13 +200,15 @@ ProjectRule read_rule(const JsonValue& form) {
   if (rule.terms.auto_recrawl && !rule.terms.adaptive && rule.terms.age <= Duration::zero()) {
     form.refuse("auto_recrawl needs an age above 0: when its pages are due again");
   }
-  if (!rule.extraction.each.empty() && rule.extraction.fields.empty()) form.refuse("each is for records, and there are no fields");
+  if (!rule.extraction.each.empty() && rule.extraction.fields.empty())
+    form.refuse("each is for records, and there are no fields");
   return rule;
 }
 
 void read_rules(const JsonValue& list, std::vector<ProjectRule>& rules) {
   if (!list.is_list()) return list.complain("a list: each rule is under [[rule]]");
-  if (list.size() > ProjectDefinition::kMostRules) return list.refuse(fmt::format("more than {}", ProjectDefinition::kMostRules));
+  if (list.size() > ProjectDefinition::kMostRules)
+    return list.refuse(fmt::format("more than {}", ProjectDefinition::kMostRules));
   std::set<std::string> names;
   list.for_each([&](const JsonValue& entry) {
     rules.push_back(read_rule(entry));
@@ -223,7 +230,8 @@ void read_project_name(JsonMembers& in, ProjectDefinition& project) {
   if (name == nullptr) return in.object().refuse("a project needs a name");
   project.name = name->text(1, kMostProjectNameBytes);
   const auto is_allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
   };
   // Programs that ask for a URL take the last two for steps in its path.
   if (!std::ranges::all_of(project.name, is_allowed) || project.name == "." || project.name == "..") {
@@ -257,14 +265,16 @@ void read_when(JsonMembers& in, ProjectDefinition& project) {
     if (!schedule->errors()) schedule->refuse(trigger.error());
     return;
   }
-  if (const auto first = trigger->search(kSearchedFrom); first.decided && !first.time) schedule->refuse("it has no time from 2026 on");
+  if (const auto first = trigger->search(kSearchedFrom); first.decided && !first.time)
+    schedule->refuse("it has no time from 2026 on");
   project.schedule = *std::move(trigger);
 }
 
 void read_rate(JsonMembers& in, ProjectDefinition& project) {
   if (const JsonValue* const rate = in.find("rate")) {
     const auto number = rate->if_number();
-    if (!number || !(*number > 0) || !std::isfinite(*number)) return rate->complain("a number above 0: visits a second");
+    if (!number || !(*number > 0) || !std::isfinite(*number))
+      return rate->complain("a number above 0: visits a second");
     project.rate = *number;
   }
   project.burst = static_cast<std::uint32_t>(in.whole("burst", 1'000'000, 1, 1));
@@ -278,19 +288,24 @@ void read_signing_secret(JsonMembers& in, std::string& secret_file, std::string&
   if (variable == nullptr) return;
   secret_variable = variable->text(1, 200);
   if (!secret_file.empty()) variable->refuse("it has secret_file already");
-  if (secret_variable.find_first_of(std::string_view("=\0", 2)) != std::string::npos) variable->complain("no name of a variable");
+  if (secret_variable.find_first_of(std::string_view("=\0", 2)) != std::string::npos)
+    variable->complain("no name of a variable");
 }
 
 // --- who reads pages
 
 bool is_variable_name(std::string_view name) {
-  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
-  return !name.empty() && name.size() <= 200 && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, is_word);
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  return !name.empty() && name.size() <= 200 && !(name[0] >= '0' && name[0] <= '9') &&
+         std::ranges::all_of(name, is_word);
 }
 
 void read_processor(const JsonValue& value, ProjectProcessor& processor) {
   if (!value.is_object()) {
-    processor.command = read_words(value, "processor = [\"python3\", \"shop.py\"]; or a table, as in { webhook = \"https://…\" }");
+    processor.command =
+        read_words(value, "processor = [\"python3\", \"shop.py\"]; or a table, as in { webhook = \"https://…\" }");
     return;
   }
   if (!has_only(value, "a processor over HTTP", kWebhookMembers)) return;
@@ -302,25 +317,30 @@ void read_processor(const JsonValue& value, ProjectProcessor& processor) {
   const auto url = parse_start(text);
   if (!url) return webhook->refuse(url.error().message);
   if (has_credentials(*url)) {
-    return webhook->refuse("it has a name or password, which all would see who may see the project; secret_file or secret_env signs requests");
+    return webhook->refuse(
+        "it has a name or password, which all would see who may see the project; secret_file or secret_env signs "
+        "requests");
   }
   processor.webhook = url->href();
   read_signing_secret(in, processor.secret_file, processor.secret_variable);
   const JsonValue* const variable = in.find("secret_env");
-  if (variable != nullptr && !value.errors() && !is_variable_name(processor.secret_variable)) variable->complain("a variable's name has letters, digits and _");
+  if (variable != nullptr && !value.errors() && !is_variable_name(processor.secret_variable))
+    variable->complain("a variable's name has letters, digits and _");
 }
 
 // Names of variables, or a table of names and files.
 void read_secrets(const JsonValue& value, ProjectProcessor& processor) {
   const auto add = [&](const JsonValue& entry, std::string_view name, std::string file) {
-    if (!is_variable_name(name)) return entry.refuse_member(fmt::format("{}: a variable's name has letters, digits and _", in_quotes(name)));
+    if (!is_variable_name(name))
+      return entry.refuse_member(fmt::format("{}: a variable's name has letters, digits and _", in_quotes(name)));
     if (file.contains('\0')) return entry.refuse("it has a null byte");
     if (std::ranges::find(processor.secrets, name, &ProjectSecret::name) != processor.secrets.end()) {
       return entry.refuse(fmt::format("{} is there already", in_quotes(name)));
     }
     processor.secrets.push_back({std::string(name), std::move(file)});
   };
-  if (value.size() > ProjectProcessor::kMostSecrets) return value.refuse(fmt::format("more than {}", ProjectProcessor::kMostSecrets));
+  if (value.size() > ProjectProcessor::kMostSecrets)
+    return value.refuse(fmt::format("more than {}", ProjectProcessor::kMostSecrets));
   if (value.is_list()) {
     value.for_each([&](const JsonValue& entry) { add(entry, entry.text(1, 200), {}); });
   } else if (value.is_object()) {
@@ -328,7 +348,8 @@ void read_secrets(const JsonValue& value, ProjectProcessor& processor) {
   } else {
     return value.complain("names of variables, as in [\"SHOP_TOKEN\"], or a table of names and files");
   }
-  if (!processor.secrets.empty() && processor.command.empty()) value.refuse("they are for a script: processor names no program");
+  if (!processor.secrets.empty() && processor.command.empty())
+    value.refuse("they are for a script: processor names no program");
 }
 
 // Paths that the script sees besides its own folder.
@@ -340,7 +361,8 @@ void read_readable(const JsonValue& value, ProjectProcessor& processor) {
     if (path.contains('\0')) return entry.refuse("it has a null byte");
     processor.readable.push_back(std::move(path));
   });
-  if (!processor.readable.empty() && processor.command.empty()) value.refuse("they are for a script: processor names no program");
+  if (!processor.readable.empty() && processor.command.empty())
+    value.refuse("they are for a script: processor names no program");
 }
 
 void read_project_table(const JsonValue& form, ProjectDefinition& project) {
@@ -392,10 +414,13 @@ void read_alarm(const JsonValue& form, const std::vector<ProjectRule>& rules, Pr
 
 // Bytes as people write them: 500, "64KB", "1.5 MB", "2GiB".
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  static constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"", 1},         {"b", 1},           {"kb", 1e3},           {"k", 1e3},          {"mb", 1e6},      {"m", 1e6},
-      {"gb", 1e9},     {"g", 1e9},         {"tb", 1e12},          {"t", 1e12},         {"kib", 1 << 10}, {"mib", 1 << 20},
-      {"gib", 1 << 30}, {"tib", 1024.0 * (1 << 30)}};
+  static constexpr std::pair<std::string_view, double> kUnits[] = {{"", 1},          {"b", 1},
+                                                                   {"kb", 1e3},      {"k", 1e3},
+                                                                   {"mb", 1e6},      {"m", 1e6},
+                                                                   {"gb", 1e9},      {"g", 1e9},
+                                                                   {"tb", 1e12},     {"t", 1e12},
+                                                                   {"kib", 1 << 10}, {"mib", 1 << 20},
+                                                                   {"gib", 1 << 30}, {"tib", 1024.0 * (1 << 30)}};
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   if (error != std::errc{} || !(number >= 0)) return std::nullopt;
@@ -421,7 +446,8 @@ bool is_table_name(std::string_view text) {
   const auto is_name = [](std::string_view name) {
     constexpr std::size_t kMostBytes = 63;  // PostgreSQL's
     const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
-    return !name.empty() && name.size() <= kMostBytes && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, is_word);
+    return !name.empty() && name.size() <= kMostBytes && !(name[0] >= '0' && name[0] <= '9') &&
+           std::ranges::all_of(name, is_word);
   };
   const std::size_t dot = text.find('.');
   return dot == std::string_view::npos ? is_name(text) : is_name(text.substr(0, dot)) && is_name(text.substr(dot + 1));
@@ -477,7 +503,8 @@ void read_sink_options(JsonMembers& in, ProjectSink& sink) {
   read_signing_secret(in, sink.secret_file, sink.secret_variable);
   if (const JsonValue* const table = in.find("table")) {
     sink.table = table->text(1, 200);
-    if (!is_table_name(sink.table)) table->complain("small letters, digits and _, with a schema's name before a dot or without");
+    if (!is_table_name(sink.table))
+      table->complain("small letters, digits and _, with a schema's name before a dot or without");
   } else if (sink.kind == ProjectSink::Kind::postgresql) {
     in.object().refuse("a sink with postgresql needs a table");
   }
@@ -489,7 +516,8 @@ void read_sink_options(JsonMembers& in, ProjectSink& sink) {
   }
 }
 
-// Stable: it names the sink's place in the feed, and so has all of a webhook's URL but passwords: shown_sink_name() is for others.
+// Stable: it names the sink's place in the feed, and so has all of a webhook's URL but passwords: shown_sink_name() is
+// for others.
 std::string usual_sink_name(const ProjectSink& sink) {
   std::string target = sink.target;
   if (sink.kind == ProjectSink::Kind::webhook) {
@@ -530,7 +558,8 @@ ProjectSink read_sink(const JsonValue& form, const std::vector<std::string>* rul
   if (const JsonValue* const only = in.find("rules")) {
     sink.rules = read_texts(*only);
     for (const std::string& name : sink.rules) {
-      if (rules != nullptr && std::ranges::find(*rules, name) == rules->end()) refuse_unknown(*only, name, "rule", *rules);
+      if (rules != nullptr && std::ranges::find(*rules, name) == rules->end())
+        refuse_unknown(*only, name, "rule", *rules);
     }
   }
   return sink;
@@ -538,7 +567,8 @@ ProjectSink read_sink(const JsonValue& form, const std::vector<std::string>* rul
 
 void read_sinks(const JsonValue& list, const std::vector<std::string>* rules, std::vector<ProjectSink>& sinks) {
   if (!list.is_list()) return list.complain("a list: each sink is under [[sink]]");
-  if (list.size() > ProjectDefinition::kMostSinks) return list.refuse(fmt::format("more than {}", ProjectDefinition::kMostSinks));
+  if (list.size() > ProjectDefinition::kMostSinks)
+    return list.refuse(fmt::format("more than {}", ProjectDefinition::kMostSinks));
   std::set<std::string> names, files;
   list.for_each([&](const JsonValue& entry) {
     const ProjectSink& sink = sinks.emplace_back(read_sink(entry, rules));
@@ -562,7 +592,8 @@ void check_rules_alone(const JsonValue& form, const JsonValue* list, const std::
     const ProjectRule& rule = rules[i++];
     if (JsonMembers(entry).has("call")) return entry.refuse("it has call, and the project has no processor");
     if (all != nullptr) {
-      return entry.refuse(fmt::format("no page gets it: rule {} before it has no match, and takes all", in_quotes(all->name())));
+      return entry.refuse(
+          fmt::format("no page gets it: rule {} before it has no match, and takes all", in_quotes(all->name())));
     }
     if (rule.extraction.match.empty()) all = &rule;
   });
@@ -581,8 +612,9 @@ void check_starts(const JsonValue& form, const ProjectDefinition& project) {
     if (place == ProjectMap::Place::no_rule) entry.complain("no rule matches it");
     if (place != ProjectMap::Place::off_scope) return;
     if (!has_credentials(url)) return entry.complain("it is out of the project's scope");
-    entry.refuse("it has a name or password, which would be part of its name and no other page's; a header sends them for all "
-                 "pages: [project.request] headers = { Authorization = \"Basic …\" }");
+    entry.refuse(
+        "it has a name or password, which would be part of its name and no other page's; a header sends them for all "
+        "pages: [project.request] headers = { Authorization = \"Basic …\" }");
   };
   if (!start->is_list()) return check_start(*start, project.start.front());
   std::size_t i = 0;
@@ -593,7 +625,8 @@ void check_starts(const JsonValue& form, const ProjectDefinition& project) {
 
 std::string shown_sink_name(std::string_view name) {
   constexpr std::string_view kBegin = "webhook ";
-  const auto url = name.starts_with(kBegin) ? Url::parse(name.substr(kBegin.size())) : fail(Errc::invalid_input, "no webhook's");
+  const auto url =
+      name.starts_with(kBegin) ? Url::parse(name.substr(kBegin.size())) : fail(Errc::invalid_input, "no webhook's");
   return url ? fmt::format("{}{}", kBegin, url->site_key()) : std::string(name);
 }
 

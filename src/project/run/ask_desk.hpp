@@ -42,7 +42,8 @@ class AskDesk final : public PageEnginePart {
                                 PageBatch& batch, WallTime now);
   Result<void> take_message(std::string_view from, const PageMessage& message, PageBatch& batch, WallTime now);
   // The same of a script of the project `from`.
-  Result<void> take_message_of_script(std::string_view from, const PageMessage& message, PageBatch& batch, WallTime now);
+  Result<void> take_message_of_script(std::string_view from, const PageMessage& message, PageBatch& batch,
+                                      WallTime now);
   void take_event(LiveProject& project, std::string_view name, std::string_view rule, std::string context,
                   std::int64_t round, PageBatch& batch, WallTime now);
 

@@ -34,7 +34,8 @@ std::optional<ProjectCounters::Count> place_of(const KnownPage& page) {
 
 }  // namespace
 
-Result<std::shared_ptr<RuleReaders>> RuleReaders::make(const ProjectDefinition& definition, ProjectMap map, const Shared& shared) {
+Result<std::shared_ptr<RuleReaders>> RuleReaders::make(const ProjectDefinition& definition, ProjectMap map,
+                                                       const Shared& shared) {
   auto reader = RuleReader::make(definition, std::move(map), shared.agent, shared.here);
   if (!reader) return std::unexpected(std::move(reader.error()));
   std::vector<std::string> names;
@@ -42,7 +43,8 @@ Result<std::shared_ptr<RuleReaders>> RuleReaders::make(const ProjectDefinition& 
   return std::make_shared<RuleReaders>(std::move(*reader), shared.there, std::move(names));
 }
 
-Result<void> LiveProject::take_version(const ProjectVersion& version, const RuleReaders::Shared& shared, std::uint32_t pause_after) {
+Result<void> LiveProject::take_version(const ProjectVersion& version, const RuleReaders::Shared& shared,
+                                       std::uint32_t pause_after) {
   auto parsed = parse_project_json(version.text);
   if (!parsed) return std::unexpected(std::move(parsed.error()));
   auto its_map = ProjectMap::make(*parsed);
@@ -55,7 +57,8 @@ Result<void> LiveProject::take_version(const ProjectVersion& version, const Rule
   pause.set_after(definition.pause_after.value_or(pause_after));
   map.emplace(std::move(*its_map));
   readers = std::move(*its_readers);
-  for (const ProjectStatus status : {ProjectStatus::todo, ProjectStatus::stop, ProjectStatus::checking, ProjectStatus::debug, ProjectStatus::running}) {
+  for (const ProjectStatus status : {ProjectStatus::todo, ProjectStatus::stop, ProjectStatus::checking,
+                                     ProjectStatus::debug, ProjectStatus::running}) {
     if (to_string(status) == record.status) definition.status = status;
   }
   text = version.text;
@@ -96,7 +99,8 @@ void LiveProject::make_rules() {
 void LiveProject::make_rule(LiveRule& rule) const {
   const PageSettings nothing;
   const PageSettings& defaults = description ? description->defaults : nothing;
-  const auto place = std::ranges::find(definition.rules, rule.name, [](const ProjectRule& one) -> const std::string& { return one.name(); });
+  const auto place = std::ranges::find(definition.rules, rule.name,
+                                       [](const ProjectRule& one) -> const std::string& { return one.name(); });
   rule.place.reset();
   PageTerms usual{.tag = page_tag(definition.version)};
   PageSettings file = file_settings({}, definition.request);

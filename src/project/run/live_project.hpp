@@ -34,7 +34,8 @@ class RuleReaders {
     std::shared_ptr<RuleReader::Links> here;
     std::vector<std::shared_ptr<RuleReader::Links>> there;  // of each thread on which fields are read
   };
-  static Result<std::shared_ptr<RuleReaders>> make(const ProjectDefinition& definition, ProjectMap map, const Shared& shared);
+  static Result<std::shared_ptr<RuleReaders>> make(const ProjectDefinition& definition, ProjectMap map,
+                                                   const Shared& shared);
   RuleReaders(RuleReader here, std::vector<std::shared_ptr<RuleReader::Links>> links, std::vector<std::string> names)
       : here_(std::move(here)), links_(std::move(links)), there_(links_.size()), names_(std::move(names)) {}
 
@@ -52,7 +53,7 @@ class RuleReaders {
   RuleReader here_;
   std::vector<std::shared_ptr<RuleReader::Links>> links_;
   std::vector<std::optional<RuleReader>> there_;  // each by its thread alone, once it has something to read
-  std::vector<std::string> names_;  // of the rules
+  std::vector<std::string> names_;                // of the rules
 };
 
 // The treatment of the pages that carry a rule, whoever has said so.
@@ -76,15 +77,15 @@ struct LiveProject {
   ProjectRecord record;
   ProjectDefinition definition;
   std::string text, source, script;  // of its newest version
-  ProjectStatus file_status{};  // as that says
+  ProjectStatus file_status{};       // as that says
   std::string file_group;
   std::optional<ProjectMap> map;
   std::shared_ptr<RuleReaders> readers;  // of the rules as they are
-  std::vector<LiveRule> rules;  // by RuleNumber
+  std::vector<LiveRule> rules;           // by RuleNumber
   std::map<std::string, RuleNumber, std::less<>> rule_numbers;
   std::shared_ptr<Processor> processor;  // null: the rules are all there is; held by the calls of it, too
-  std::uint64_t processor_number = 0;  // another one for each: what one says that was let go of is for nobody
-  bool is_told_debug = false;          // its processor is
+  std::uint64_t processor_number = 0;    // another one for each: what one says that was let go of is for nobody
+  bool is_told_debug = false;            // its processor is
   std::optional<ProcessorDescription> description;
   Task<void> describing;
   std::unique_ptr<ResultSinks> sinks;  // null: it has none
@@ -101,9 +102,9 @@ struct LiveProject {
   // --- its round
   std::optional<RoundRecord> round;
   std::int64_t last_round = 0;
-  std::uint64_t outstanding = 0;  // pages of the round that wait for a visit, or are visited
-  std::vector<bool> in_round;     // by number
-  RoundCounts counts;             // of its records' fields
+  std::uint64_t outstanding = 0;    // pages of the round that wait for a visit, or are visited
+  std::vector<bool> in_round;       // by number
+  RoundCounts counts;               // of its records' fields
   std::vector<std::string> alarms;  // of the last one that has ended
   std::deque<RoundRecord> untold;   // that have ended, and of which its script is still to be told, the first one first
   Event round_is_over;
@@ -116,19 +117,26 @@ struct LiveProject {
   std::uint64_t turn = 0;   // its place among them: the least goes first
   std::uint32_t turns = 0;  // visits that it may begin there before its place is behind all others'; of a new one none
   TimePoint wakes_at = kNever;
-  bool is_changed = false;  // what is stored of it beside its pages
-  bool is_gone = false;     // removed while something of it was under way
+  bool is_changed = false;           // what is stored of it beside its pages
+  bool is_gone = false;              // removed while something of it was under way
   std::function<void(PageLog)> log;  // of one that is tried: takes the lines of its log
 
   PageTerms const& terms_of(RuleNumber rule) const { return rules[rule].terms; }
-  bool is_running() const noexcept { return definition.status == ProjectStatus::running || definition.status == ProjectStatus::debug; }
+  bool is_running() const noexcept {
+    return definition.status == ProjectStatus::running || definition.status == ProjectStatus::debug;
+  }
   // Whether it may visit anything, but for pauses.
-  bool may_visit() const noexcept { return is_running() && !is_gone && map && (definition.processor.empty() || description.has_value()); }
+  bool may_visit() const noexcept {
+    return is_running() && !is_gone && map && (definition.processor.empty() || description.has_value());
+  }
   bool is_in_round(PageIndex::Number page) const { return page < in_round.size() && in_round[page]; }
-  PageId id_of(PageIndex::Number page) const noexcept { return first_page_id(record.id) - 1 + static_cast<PageId>(page); }
+  PageId id_of(PageIndex::Number page) const noexcept {
+    return first_page_id(record.id) - 1 + static_cast<PageId>(page);
+  }
 
   // It is of that version from now on; `pause_after`: where its file says none.
-  Result<void> take_version(const ProjectVersion& version, const RuleReaders::Shared& shared, std::uint32_t pause_after);
+  Result<void> take_version(const ProjectVersion& version, const RuleReaders::Shared& shared,
+                            std::uint32_t pause_after);
   // What is stored of it beside its pages.
   void write_to(PageBatch& batch);
 

@@ -25,7 +25,7 @@ constexpr Duration kLocalDrain = std::chrono::milliseconds{7'500};
 constexpr Duration kShortestLocalLook = std::chrono::milliseconds{10};
 constexpr Duration kLongestLocalLook = std::chrono::milliseconds{200};
 constexpr Duration kLongestRetryWait = std::chrono::hours{24} * 36'525;  // what is longer could be no time
-constexpr int kRestOfLocalLook = 20;  // times what a look takes
+constexpr int kRestOfLocalLook = 20;                                     // times what a look takes
 constexpr std::uint64_t kTheVisit = 1;
 
 // A program's answer is written as a script's, so that it is held to the same rules.
@@ -128,7 +128,8 @@ class ProgramProcessor final : public Processor {
         for (const std::string& rule : options_.error_rules) out.object(rule, [&] { out.member("errors", true); });
       });
     });
-    auto message = read_script_message(line, [](std::uint64_t) { return nullptr; }, limits_);
+    auto message = read_script_message(
+        line, [](std::uint64_t) { return nullptr; }, limits_);
     if (!message) co_return std::unexpected(std::move(message.error()));
     auto& described = std::get<DescribedMessage>(*message);
     if (described.failure) co_return fail(Errc::invalid_input, described.failure->text);
@@ -153,9 +154,11 @@ class ProgramProcessor final : public Processor {
     }
     const auto line = write_answer(answer);
     if (!line) co_return failed(line.error().message);
-    auto message = read_script_message(*line, [&](std::uint64_t) { return &visit; }, limits_);
+    auto message = read_script_message(
+        *line, [&](std::uint64_t) { return &visit; }, limits_);
     if (!message) co_return failed(message.error().message);
-    if (auto added = visit.add(std::get<AnswerPart>(std::move(*message))); !added) co_return failed(added.error().message);
+    if (auto added = visit.add(std::get<AnswerPart>(std::move(*message))); !added)
+      co_return failed(added.error().message);
     co_return visit.take_answer();
   }
 
@@ -171,8 +174,10 @@ Result<ProjectDefinition> read_definition(const LocalProjectOptions& options) {
   auto definition = parse_project_json(options.definition);
   if (!definition) return definition;
   if (!options.read) return fail(Errc::invalid_input, "read: there is no function to read its pages");
-  if (definition->processor.empty()) return fail(Errc::invalid_input, R"(project.processor: give it some words, such as ["this program"])");
-  if (!definition->sinks.empty()) return fail(Errc::unsupported, "sink: a program's project has none; read its results() instead");
+  if (definition->processor.empty())
+    return fail(Errc::invalid_input, R"(project.processor: give it some words, such as ["this program"])");
+  if (!definition->sinks.empty())
+    return fail(Errc::unsupported, "sink: a program's project has none; read its results() instead");
   return definition;
 }
 
@@ -180,7 +185,9 @@ Result<ProjectDefinition> read_definition(const LocalProjectOptions& options) {
 
 struct LocalProject::State {
   explicit State(LocalProjectOptions its_options)
-      : options(std::move(its_options)), guard(options.setup.allow_private, options.setup.private_advice), http(wire_options(options.hosts, options.setup)) {}
+      : options(std::move(its_options)),
+        guard(options.setup.allow_private, options.setup.private_advice),
+        http(wire_options(options.hosts, options.setup)) {}
 
   PageEngineOptions engine_options();
   Coro<Result<void>> work(PageEngine& engine, HttpTransport& transport, Resolver* resolver);
@@ -211,7 +218,12 @@ Result<std::unique_ptr<LocalProject>> LocalProject::open(LocalProjectOptions opt
   // Mistakes in its rules are told now.
   PageEngine engine(state->engine_options(), *state->store);
   if (auto opened = engine.open(state->clock.wall_now()); !opened) return std::unexpected(std::move(opened.error()));
-  if (auto put = engine.put_project({.definition = state->definition, .text = state->options.definition, .source = {}, .script = {}, .note = "a program"}); !put) {
+  if (auto put = engine.put_project({.definition = state->definition,
+                                     .text = state->options.definition,
+                                     .source = {},
+                                     .script = {},
+                                     .note = "a program"});
+      !put) {
     return std::unexpected(std::move(put.error()));
   }
   if (auto flushed = state->store->flush(); !flushed) return std::unexpected(std::move(flushed.error()));
@@ -227,7 +239,8 @@ PageEngineOptions LocalProject::State::engine_options() {
   engine.seed = std::uint64_t{entropy()} << 32 | entropy();
   engine.drain_limit = kLocalDrain;
   engine.is_wanted = [this](std::string_view name) { return name == definition.name; };
-  engine.make_processor = [this](const ProjectDefinition&, const ProcessorWatch&) -> Result<std::unique_ptr<Processor>> {
+  engine.make_processor = [this](const ProjectDefinition&,
+                                 const ProcessorWatch&) -> Result<std::unique_ptr<Processor>> {
     return std::make_unique<ProgramProcessor>(options);
   };
   return engine;
@@ -280,8 +293,10 @@ Result<ProjectReport> LocalProject::run() {
   PageEngine engine(state.engine_options(), *state.store);
   if (auto opened = engine.open(state.clock.wall_now()); !opened) return std::unexpected(std::move(opened.error()));
   LocalWire wire(state.clock, state.http, state.guard);
-  const std::unique_ptr<HttpTransport> other = state.options.setup.transport ? state.options.setup.transport() : nullptr;
-  auto worked = wire.loop().run_until_complete(other != nullptr ? state.work(engine, *other, nullptr) : state.work(engine, wire.client(), &wire.resolver()));
+  const std::unique_ptr<HttpTransport> other =
+      state.options.setup.transport ? state.options.setup.transport() : nullptr;
+  auto worked = wire.loop().run_until_complete(other != nullptr ? state.work(engine, *other, nullptr)
+                                                                : state.work(engine, wire.client(), &wire.resolver()));
   wire.client().close_idle();
   if (!worked) return std::unexpected(std::move(worked.error()));
   ProjectReport report{.visits = engine.visits(), .failed = engine.visits_failed()};
@@ -303,7 +318,13 @@ Result<void> LocalProject::results(const std::function<bool(const Row&)>& visit)
   for (const ProjectRecord& record : *records) {
     if (record.name != state_->definition.name || record.deleted_at) continue;
     return state_->store->scan_results(record.id, std::nullopt, [&](const ResultRow& row) {
-      return visit({.page = row.page_name, .url = std::string(shown_url(row.page_name, row.url)), .rule = row.rule, .part = row.part, .value = row.value, .added_at = row.added_at, .changed_at = row.changed_at});
+      return visit({.page = row.page_name,
+                    .url = std::string(shown_url(row.page_name, row.url)),
+                    .rule = row.rule,
+                    .part = row.part,
+                    .value = row.value,
+                    .added_at = row.added_at,
+                    .changed_at = row.changed_at});
     });
   }
   return {};

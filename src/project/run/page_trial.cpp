@@ -8,7 +8,8 @@
 namespace argiope {
 namespace {
 
-TrialAsk ask_for(const ProjectDefinition& project, const ProjectMap& map, std::string_view url, const FindUrl& find, WallTime now) {
+TrialAsk ask_for(const ProjectDefinition& project, const ProjectMap& map, std::string_view url, const FindUrl& find,
+                 WallTime now) {
   TrialAsk ask{.answer = map.find(url), .decision = {}};
   if (!ask.answer.rule) return ask;
   const std::optional<KnownPage> known = find(url);
@@ -35,13 +36,14 @@ Result<void> extract_into(PageTrial& trial, const ExtractionRule& rule, const Fe
 
 }  // namespace
 
-Result<PageTrial> try_page(const ProjectDefinition& project, const ProjectMap& map, const Url& asked, const FetchedPage* page,
-                           const FindUrl& find, WallTime now) {
+Result<PageTrial> try_page(const ProjectDefinition& project, const ProjectMap& map, const Url& asked,
+                           const FetchedPage* page, const FindUrl& find, WallTime now) {
   PageTrial trial{.ask = ask_for(project, map, asked.href(), find, now)};
   if (page == nullptr) return trial;
   const std::optional<std::size_t> place = trial.ask.answer.rule;
   if (place && page->status == 200 && !project.rules[*place].extraction.fields.empty()) {
-    if (auto done = extract_into(trial, project.rules[*place].extraction, *page); !done) return std::unexpected(done.error());
+    if (auto done = extract_into(trial, project.rules[*place].extraction, *page); !done)
+      return std::unexpected(done.error());
   }
   std::unordered_map<std::string_view, std::size_t> places;
   for (const PageLink& link : page->links) {

@@ -13,7 +13,9 @@ namespace {
 
 constexpr int kMostPercentDigits = 6;
 
-double share_of(std::uint64_t part, std::uint64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); }
+double share_of(std::uint64_t part, std::uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
 
 std::string percent(double share, int digits) {
   std::string text = fmt::format("{:.{}f}", share * 100, digits);
@@ -36,8 +38,8 @@ RoundAlarm coverage_alarm(const FieldCount& count, double measured, double wante
   const auto [is, should_be] = two_percents(measured, wanted);
   const std::string dropped = count.dropped == 0 ? std::string{} : fmt::format(" ({} dropped)", grouped(count.dropped));
   return {RoundAlarm::Kind::coverage, count.field, measured, wanted,
-          fmt::format("{} is in {} of {}{}, at least {} is wanted", printable(count.field), is, count_of(count.records, "result"), dropped,
-                      should_be)};
+          fmt::format("{} is in {} of {}{}, at least {} is wanted", printable(count.field), is,
+                      count_of(count.records, "result"), dropped, should_be)};
 }
 
 }  // namespace
@@ -65,7 +67,10 @@ std::vector<RoundAlarm> round_alarms(const RoundCounts& counts, const ProjectAla
     }
   }
   if (counts.results < alarm.least_results) {
-    alarms.push_back({RoundAlarm::Kind::least_results, {}, static_cast<double>(counts.results), static_cast<double>(alarm.least_results),
+    alarms.push_back({RoundAlarm::Kind::least_results,
+                      {},
+                      static_cast<double>(counts.results),
+                      static_cast<double>(alarm.least_results),
                       fmt::format("the round has {}, at least {} {} wanted", count_of(counts.results, "result"),
                                   grouped(alarm.least_results), alarm.least_results == 1 ? "is" : "are")});
   }
@@ -73,7 +78,10 @@ std::vector<RoundAlarm> round_alarms(const RoundCounts& counts, const ProjectAla
     const double measured = share_of(counts.failed, counts.visits);
     if (measured > *alarm.most_failures) {
       const auto [is, may_be] = two_percents(measured, *alarm.most_failures);
-      alarms.push_back({RoundAlarm::Kind::most_failures, {}, measured, *alarm.most_failures,
+      alarms.push_back({RoundAlarm::Kind::most_failures,
+                        {},
+                        measured,
+                        *alarm.most_failures,
                         fmt::format("{} of {} failed, at most {} may", is, count_of(counts.visits, "visit"), may_be)});
     }
   }

@@ -29,7 +29,8 @@ bool AfterRounds::has_more_to_do(std::string_view project, WallTime now) const {
 bool AfterRounds::goes_on(WallTime now) {
   if (now >= limit_ && !last_visit_) {
     last_visit_ = engine_.visits() + engine_.under_way();
-    for (const std::string& project : projects_) *last_visit_ += engine_.due_pages(project, limit_, std::numeric_limits<std::size_t>::max());
+    for (const std::string& project : projects_)
+      *last_visit_ += engine_.due_pages(project, limit_, std::numeric_limits<std::size_t>::max());
   }
   if (last_visit_ && engine_.visits() >= *last_visit_) return false;
   return std::ranges::any_of(projects_, [&](const std::string& project) { return has_more_to_do(project, now); });

@@ -42,7 +42,8 @@ void write_fetched(JsonWriter& json, const TriedPage& tried) {
 
 // As many as there is room for, by what size(value) says. How many are left out.
 template <class Value, class Size, class Write>
-std::size_t write_some(JsonWriter& json, std::string_view name, const std::vector<Value>& values, Size size, Write write) {
+std::size_t write_some(JsonWriter& json, std::string_view name, const std::vector<Value>& values, Size size,
+                       Write write) {
   std::size_t room = kMostTriedShown, shown = 0;
   json.array(name, [&] {
     for (const Value& value : values) {
@@ -70,22 +71,29 @@ void write_what_it_gave(JsonWriter& json, const TriedPage& tried) {
   write_or_null(json, "rule", tried.rule);
   json.member("becomes", tried.becomes);
   json.list("columns", tried.columns);
-  const std::size_t more_results = write_some(json, "results", tried.results, [](const PageResult& result) { return result.value_json.size(); }, [&](const PageResult& result) {
-    json.member("part", result.part);
-    write_json_value(json, "value", result.value_json);
-  });
+  const std::size_t more_results = write_some(
+      json, "results", tried.results, [](const PageResult& result) { return result.value_json.size(); },
+      [&](const PageResult& result) {
+        json.member("part", result.part);
+        write_json_value(json, "value", result.value_json);
+      });
   json.member("results_left_out", more_results);
   json.member("dropped", tried.dropped);
   write_or_null(json, "not_extracted", tried.not_extracted);
   // The context and settings of a lead may be as large as a page.
-  const auto size_of_lead = [](const TriedPage::Lead& lead) { return lead.context_json.size() + lead.page_json.size(); };
-  const std::size_t more_leads = write_some(json, "follows", tried.leads, size_of_lead, [&](const TriedPage::Lead& lead) { write_lead(json, lead); });
+  const auto size_of_lead = [](const TriedPage::Lead& lead) {
+    return lead.context_json.size() + lead.page_json.size();
+  };
+  const std::size_t more_leads = write_some(json, "follows", tried.leads, size_of_lead,
+                                            [&](const TriedPage::Lead& lead) { write_lead(json, lead); });
   json.member("follows_left_out", tried.leads_left_out + more_leads);
-  const std::size_t more_messages = write_some(json, "messages", tried.messages, [](const PageMessage& message) { return message.message_json.size(); }, [&](const PageMessage& message) {
-    json.member("project", message.project);
-    write_json_value(json, "message", message.message_json);
-    json.member("url", message.url);
-  });
+  const std::size_t more_messages = write_some(
+      json, "messages", tried.messages, [](const PageMessage& message) { return message.message_json.size(); },
+      [&](const PageMessage& message) {
+        json.member("project", message.project);
+        write_json_value(json, "message", message.message_json);
+        json.member("url", message.url);
+      });
   json.member("messages_left_out", more_messages);
   if (tried.save_json) write_json_value(json, "save", *tried.save_json);
   json.array("logs", [&] {
@@ -109,7 +117,8 @@ void write_what_it_gave(JsonWriter& json, const TriedPage& tried) {
 }  // namespace
 
 std::string_view content_type_of(const TriedPage& tried) noexcept {
-  const auto type = std::ranges::find_if(tried.headers, [](const auto& field) { return equals_lower(field.first, "content-type"); });
+  const auto type =
+      std::ranges::find_if(tried.headers, [](const auto& field) { return equals_lower(field.first, "content-type"); });
   return type == tried.headers.end() ? std::string_view{} : std::string_view(type->second);
 }
 

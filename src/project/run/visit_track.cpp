@@ -30,7 +30,8 @@ void write_milliseconds(JsonWriter& out, std::string_view name, Duration span) {
 void write_last_logs(JsonWriter& out, const std::vector<PageLog>& logs) {
   if (logs.empty()) return;
   std::size_t first = logs.size(), bytes = 0;
-  while (first > 0 && bytes + logs[first - 1].text.size() + 1 <= kMostTrackedLogs) bytes += logs[--first].text.size() + 1;
+  while (first > 0 && bytes + logs[first - 1].text.size() + 1 <= kMostTrackedLogs)
+    bytes += logs[--first].text.size() + 1;
   if (first == logs.size()) --first;  // one that is too long alone
   out.array("logs", [&] {
     for (std::size_t i = first; i < logs.size(); ++i) {

@@ -1,5 +1,6 @@
-// The one PageStore: SQLite, on a file or in memory. Batches are committed in groups by a thread of its own (BatchCommit); a file is
-// read by a second connection, which sees what is committed while the next transaction is being written.
+// The one PageStore: SQLite, on a file or in memory. Batches are committed in groups by a thread of its own
+// (BatchCommit); a file is read by a second connection, which sees what is committed while the next transaction is
+// being written.
 #include "project/store/internal/page_store.hpp"
 
 #include <poll.h>
@@ -33,7 +34,8 @@ constexpr int kBringUpPauseMs = 20;
 // A batch on its way to the disk.
 class PageBatchCall final : public GroupCommit::Call {
  public:
-  PageBatchCall(PageStoreWriter& writer, PageBatch batch) : Call(Kind::write, batch.size()), writer_(writer), batch_(std::move(batch)) {}
+  PageBatchCall(PageStoreWriter& writer, PageBatch batch)
+      : Call(Kind::write, batch.size()), writer_(writer), batch_(std::move(batch)) {}
   void run() override { fed_ = writer_.write(batch_); }
   void fail(const Error&) override { failed_ = true; }  // GroupCommit::failure() says it
   bool fed() const noexcept { return fed_ && !failed_; }
@@ -45,7 +47,8 @@ class PageBatchCall final : public GroupCommit::Call {
   bool fed_ = false, failed_ = false;
 };
 
-// A step on the way of forgetting projects. It counts for no record: who waits for what he has submitted does not wait for all steps.
+// A step on the way of forgetting projects. It counts for no record: who waits for what he has submitted does not wait
+// for all steps.
 class ForgetCall final : public GroupCommit::Call {
  public:
   explicit ForgetCall(PageStoreWriter& writer) : Call(Kind::write, 0), writer_(writer) {}
@@ -60,7 +63,8 @@ class ForgetCall final : public GroupCommit::Call {
 
 class SqlitePageStore final : public PageStoreReads {
  public:
-  SqlitePageStore(std::unique_ptr<PageStoreWriter> writer, std::unique_ptr<PageReader> reader, ProjectId last_project, Duration linger)
+  SqlitePageStore(std::unique_ptr<PageStoreWriter> writer, std::unique_ptr<PageReader> reader, ProjectId last_project,
+                  Duration linger)
       : PageStoreReads(std::move(reader)),
         writer_(*writer),
         last_project_(last_project),
@@ -127,7 +131,9 @@ Error with_way_to_look(Error error, const std::string& path) {
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (error.code == Errc::io && ::access(path.c_str(), R_OK) == 0 && ::access(folder.c_str(), W_OK) != 0) {
-    error.message += "; its folder may not be written, and reading it makes files beside it: look as a user who may write there, or look at a copy";
+    error.message +=
+        "; its folder may not be written, and reading it makes files beside it: look as a user who may write there, or "
+        "look at a copy";
   }
   return error;
 }
@@ -135,7 +141,8 @@ Error with_way_to_look(Error error, const std::string& path) {
 // A file that another process may be writing: nothing is changed here.
 class SqlitePageLook final : public PageStoreReads {
  public:
-  SqlitePageLook(std::unique_ptr<PageReader> reader, std::string path) : PageStoreReads(std::move(reader)), path_(std::move(path)) {}
+  SqlitePageLook(std::unique_ptr<PageReader> reader, std::string path)
+      : PageStoreReads(std::move(reader)), path_(std::move(path)) {}
 
   void submit(PageBatch) override { refused_ = true; }
   Result<void> flush() override {
@@ -180,8 +187,8 @@ std::string_view to_string(ResultNews news) noexcept {
 }
 
 std::size_t PageBatch::size() const noexcept {
-  return projects.size() + versions.size() + hosts.size() + added.size() + changes.size() + replaced.size() + results.size() + rounds.size() +
-         sinks.size() + kept_sinks.size() + pruned.size() + forgotten.size();
+  return projects.size() + versions.size() + hosts.size() + added.size() + changes.size() + replaced.size() +
+         results.size() + rounds.size() + sinks.size() + kept_sinks.size() + pruned.size() + forgotten.size();
 }
 
 Result<std::unique_ptr<PageStore>> open_page_store(const std::string& path, const PageStoreOptions& options) {

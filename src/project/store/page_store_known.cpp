@@ -15,7 +15,8 @@ constexpr int kKnownReaderWaitMs = 5000;
 
 }  // namespace
 
-Result<std::unique_ptr<KnownStretchReader>> KnownStretchReader::open(const std::string& path, int flags, ProjectId project) {
+Result<std::unique_ptr<KnownStretchReader>> KnownStretchReader::open(const std::string& path, int flags,
+                                                                     ProjectId project) {
   std::unique_ptr<KnownStretchReader> reader(new KnownStretchReader(project));
   auto database = SqliteDatabase::open(path, flags);
   if (!database) return std::unexpected(std::move(database.error()));
@@ -25,7 +26,8 @@ Result<std::unique_ptr<KnownStretchReader>> KnownStretchReader::open(const std::
   return reader;
 }
 
-Result<std::unique_ptr<KnownStretchReader>> KnownStretchReader::beside(SqliteDatabase& database, std::mutex& in_use, ProjectId project) {
+Result<std::unique_ptr<KnownStretchReader>> KnownStretchReader::beside(SqliteDatabase& database, std::mutex& in_use,
+                                                                       ProjectId project) {
   std::unique_ptr<KnownStretchReader> reader(new KnownStretchReader(project));
   reader->database_ = &database;
   reader->in_use_ = &in_use;
@@ -51,7 +53,8 @@ Result<void> KnownStretchReader::read(std::uint64_t first, std::uint64_t last, K
   const auto end = std::min(static_cast<PageId>(last), last_page_id(project_));
   stretch.rows.clear();
   stretch.next = 0;
-  const auto rows_of = [&](SqliteStatement& query, std::int64_t from, std::int64_t to, const auto& each) -> Result<void> {
+  const auto rows_of = [&](SqliteStatement& query, std::int64_t from, std::int64_t to,
+                           const auto& each) -> Result<void> {
     query.bind(1, from);
     query.bind(2, to);
     int code = SQLITE_ROW;
@@ -65,7 +68,8 @@ Result<void> KnownStretchReader::read(std::uint64_t first, std::uint64_t last, K
   auto done = rows_of(stretch_, static_cast<PageId>(first), end,
                       [&stretch](const SqliteStatement& row) { read_narrow(row, stretch.rows.emplace_back()); });
   if (!done || !stretch.rows.empty()) return done;
-  return rows_of(behind_, end, last_page_id(project_), [&stretch](const SqliteStatement& row) { stretch.next = row.number(0); });
+  return rows_of(behind_, end, last_page_id(project_),
+                 [&stretch](const SqliteStatement& row) { stretch.next = row.number(0); });
 }
 
 }  // namespace argiope

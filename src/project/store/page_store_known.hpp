@@ -24,7 +24,8 @@ class KnownStretchReader {
   // Of a file, on a connection of its own, with SQLITE_OPEN_… in `flags`; of one project.
   static Result<std::unique_ptr<KnownStretchReader>> open(const std::string& path, int flags, ProjectId project);
   // By a connection that others use, too, while `in_use` is held.
-  static Result<std::unique_ptr<KnownStretchReader>> beside(SqliteDatabase& database, std::mutex& in_use, ProjectId project);
+  static Result<std::unique_ptr<KnownStretchReader>> beside(SqliteDatabase& database, std::mutex& in_use,
+                                                            ProjectId project);
 
   Result<void> read(std::uint64_t first, std::uint64_t last, KnownStretch& stretch);
 

@@ -28,7 +28,8 @@ std::int64_t as_limit(std::size_t most) noexcept {
 }
 
 std::size_t text_bytes(const PageRecord& page) noexcept {
-  return page.name.size() + page.url.size() + page.settings.size() + page.context.size() + page.save.size() + page.error.size() + page.track.size();
+  return page.name.size() + page.url.size() + page.settings.size() + page.context.size() + page.save.size() +
+         page.error.size() + page.track.size();
 }
 
 }  // namespace
@@ -59,17 +60,20 @@ Result<std::unique_ptr<PageReader>> PageReader::beside_writer(SqliteDatabase& da
 }
 
 Result<std::unique_ptr<KnownStretchReader>> PageReader::open_known(ProjectId project) {
-  return in_memory() ? KnownStretchReader::beside(*database_, *in_use_, project) : KnownStretchReader::open(path_, flags_, project);
+  return in_memory() ? KnownStretchReader::beside(*database_, *in_use_, project)
+                     : KnownStretchReader::open(path_, flags_, project);
 }
 
 Result<void> PageReader::prepare() {
   const std::string whole = fmt::format("SELECT {}, {}, track FROM pages WHERE ", kNarrowColumns, kWideColumns);
   const std::string news =
-      "SELECT f.number, f.page_id, p.name, p.url, p.rule_id, f.part, f.news, f.value, f.at FROM feed f LEFT JOIN pages p USING (page_id) "
+      "SELECT f.number, f.page_id, p.name, p.url, p.rule_id, f.part, f.news, f.value, f.at FROM feed f LEFT JOIN pages "
+      "p USING (page_id) "
       "WHERE f.project_id = ? AND ";
   const std::pair<SqliteStatement&, std::string> statements[] = {
       {projects, fmt::format("SELECT {} FROM projects WHERE forgetting = 0 ORDER BY project_id", kProjectColumns)},
-      {versions, fmt::format("SELECT {} FROM versions WHERE project_id = ? ORDER BY number DESC LIMIT ?", kVersionColumns)},
+      {versions,
+       fmt::format("SELECT {} FROM versions WHERE project_id = ? ORDER BY number DESC LIMIT ?", kVersionColumns)},
       {version, fmt::format("SELECT {} FROM versions WHERE project_id = ? AND number = ?", kVersionColumns)},
       {hosts, "SELECT host_id, site FROM hosts ORDER BY host_id"},
       {last_page, "SELECT page_id FROM pages WHERE page_id BETWEEN ? AND ? ORDER BY page_id DESC LIMIT 1"},
@@ -77,7 +81,8 @@ Result<void> PageReader::prepare() {
       {scan_pages, whole + "page_id > ? AND page_id < ? ORDER BY page_id"},
       {find_page, whole + "page_id >= ? AND page_id < ? AND fingerprint = ? AND name = ? ORDER BY page_id LIMIT 1"},
       {scan_results,
-       "SELECT r.page_id, p.name, p.url, p.rule_id, r.part, r.value, r.added_at, r.changed_at FROM results r LEFT JOIN pages p USING (page_id) "
+       "SELECT r.page_id, p.name, p.url, p.rule_id, r.part, r.value, r.added_at, r.changed_at FROM results r LEFT JOIN "
+       "pages p USING (page_id) "
        "WHERE (r.page_id, r.part) > (?, ?) AND r.page_id < ? ORDER BY r.page_id, r.part"},
       {count_results, "SELECT results FROM tallies WHERE project_id = ?"},
       {feed, news + "f.number > ? ORDER BY f.number LIMIT ?"},
@@ -134,7 +139,8 @@ std::string_view PageReader::rule_name(std::int64_t rule_id) {
 // --- rows as they are ------------------------------------------------------------------------------------------------
 
 template <class Row>
-Result<std::vector<Row>> PageStoreReads::rows_of(SqliteStatement& statement, void (*read)(const SqliteStatement&, Row&)) {
+Result<std::vector<Row>> PageStoreReads::rows_of(SqliteStatement& statement,
+                                                 void (*read)(const SqliteStatement&, Row&)) {
   std::vector<Row> rows;
   auto done = reader_->for_rows(statement, [&](const SqliteStatement& row) {
     read(row, rows.emplace_back());
@@ -145,8 +151,8 @@ Result<std::vector<Row>> PageStoreReads::rows_of(SqliteStatement& statement, voi
 }
 
 template <class Row>
-Result<std::vector<Row>> PageStoreReads::rows_of_project(SqliteStatement& statement, ProjectId project, std::size_t most,
-                                                         void (*read)(const SqliteStatement&, Row&)) {
+Result<std::vector<Row>> PageStoreReads::rows_of_project(SqliteStatement& statement, ProjectId project,
+                                                         std::size_t most, void (*read)(const SqliteStatement&, Row&)) {
   const auto lock = reader_->lock();
   const auto forgotten = reader_->is_forgotten(project);
   if (!forgotten) return std::unexpected(forgotten.error());
@@ -251,7 +257,8 @@ Result<void> PageStoreReads::scan_known(ProjectId project, const std::function<b
   };
   const auto first = static_cast<std::uint64_t>(first_page_id(project)), end = static_cast<std::uint64_t>(last);
   if (reader_->in_memory()) return StretchScan<KnownStretch>(first, end).run_alone(**known, show);
-  return scan_stretches<KnownStretch>(first, end, std::move(*known), [&] { return reader_->open_known(project); }, show);
+  return scan_stretches<KnownStretch>(
+      first, end, std::move(*known), [&] { return reader_->open_known(project); }, show);
 }
 
 Result<std::vector<PageRecord>> PageStoreReads::pages(std::span<const PageId> ids) {
@@ -278,8 +285,8 @@ Result<std::vector<PageRecord>> PageStoreReads::pages(std::span<const PageId> id
 }
 
 template <class Row, class Bind, class Read>
-Result<void> PageStoreReads::visit_by_stretches(ProjectId project, SqliteStatement& query, const Bind& bind_behind, const Read& read,
-                                                const std::function<bool(const Row&)>& visit) {
+Result<void> PageStoreReads::visit_by_stretches(ProjectId project, SqliteStatement& query, const Bind& bind_behind,
+                                                const Read& read, const std::function<bool(const Row&)>& visit) {
   std::vector<Row> stretch;
   for (const Row* last = nullptr;;) {
     std::size_t used = 0, bytes = 0;
@@ -306,7 +313,8 @@ Result<void> PageStoreReads::visit_by_stretches(ProjectId project, SqliteStateme
   }
 }
 
-Result<void> PageStoreReads::scan_pages(ProjectId project, PageId after, const std::function<bool(const PageRecord&)>& visit) {
+Result<void> PageStoreReads::scan_pages(ProjectId project, PageId after,
+                                        const std::function<bool(const PageRecord&)>& visit) {
   after = std::max(after, first_page_id(project) - 1);
   SqliteStatement& query = reader_->scan_pages;
   return visit_by_stretches<PageRecord>(
@@ -351,7 +359,8 @@ Result<void> PageStoreReads::scan_results(ProjectId project, const std::optional
   return visit_by_stretches<ResultRow>(
       project, query,
       [&](const ResultRow* last) {
-        if (last != nullptr) place = {.page = last->page, .part = last->part};  // its row is read over while the query runs
+        if (last != nullptr)
+          place = {.page = last->page, .part = last->part};  // its row is read over while the query runs
         query.bind(1, place.page);
         query.bind(2, place.part);
         query.bind(3, page_id_behind(project));
@@ -383,11 +392,13 @@ Result<std::vector<FeedRow>> PageStoreReads::read_feed(ProjectId project, std::i
   return news_of(reader_->feed, project, after, most, kMostFeedBytes);
 }
 
-Result<std::vector<FeedRow>> PageStoreReads::read_feed_back(ProjectId project, std::int64_t before, std::size_t most, std::size_t most_bytes) {
+Result<std::vector<FeedRow>> PageStoreReads::read_feed_back(ProjectId project, std::int64_t before, std::size_t most,
+                                                            std::size_t most_bytes) {
   return news_of(reader_->feed_back, project, before, most, most_bytes);
 }
 
-Result<std::vector<FeedRow>> PageStoreReads::news_of(SqliteStatement& query, ProjectId project, std::int64_t bound, std::size_t most, std::size_t most_bytes) {
+Result<std::vector<FeedRow>> PageStoreReads::news_of(SqliteStatement& query, ProjectId project, std::int64_t bound,
+                                                     std::size_t most, std::size_t most_bytes) {
   const auto lock = reader_->lock();
   const auto forgotten = reader_->is_forgotten(project);
   if (!forgotten) return std::unexpected(forgotten.error());

@@ -15,7 +15,8 @@
 
 namespace argiope {
 
-// The connection that reads, and what it is asked. Of a database in memory it is the writer's own, under the writer's lock.
+// The connection that reads, and what it is asked. Of a database in memory it is the writer's own, under the writer's
+// lock.
 class PageReader {
  public:
   // Of a file, with SQLITE_OPEN_… in `flags`. A reader that may not write finds the file as it is, or an error.
@@ -44,7 +45,8 @@ class PageReader {
   // Lives as long as this. Names never change, and no id is given out twice.
   std::string_view rule_name(std::int64_t rule_id);
 
-  SqliteStatement projects, versions, version, hosts, last_page, page, scan_pages, find_page, scan_results, count_results, feed, feed_back, rounds, sinks, last_project;
+  SqliteStatement projects, versions, version, hosts, last_page, page, scan_pages, find_page, scan_results,
+      count_results, feed, feed_back, rounds, sinks, last_project;
 
  private:
   PageReader() = default;
@@ -69,12 +71,15 @@ class PageStoreReads : public PageStore {
   Result<std::vector<HostRow>> hosts() override;
   Result<void> scan_known(ProjectId project, const std::function<bool(const KnownRow&)>& visit) override;
   Result<std::vector<PageRecord>> pages(std::span<const PageId> ids) override;
-  Result<void> scan_pages(ProjectId project, PageId after, const std::function<bool(const PageRecord&)>& visit) override;
+  Result<void> scan_pages(ProjectId project, PageId after,
+                          const std::function<bool(const PageRecord&)>& visit) override;
   Result<std::optional<PageRecord>> find_page(ProjectId project, std::string_view name) override;
-  Result<void> scan_results(ProjectId project, const std::optional<ResultPlace>& after, const std::function<bool(const ResultRow&)>& visit) override;
+  Result<void> scan_results(ProjectId project, const std::optional<ResultPlace>& after,
+                            const std::function<bool(const ResultRow&)>& visit) override;
   Result<std::uint64_t> count_results(ProjectId project) override;
   Result<std::vector<FeedRow>> read_feed(ProjectId project, std::int64_t after, std::size_t most) override;
-  Result<std::vector<FeedRow>> read_feed_back(ProjectId project, std::int64_t before, std::size_t most, std::size_t most_bytes) override;
+  Result<std::vector<FeedRow>> read_feed_back(ProjectId project, std::int64_t before, std::size_t most,
+                                              std::size_t most_bytes) override;
   Result<std::vector<RoundRecord>> rounds(ProjectId project, std::size_t most) override;
   Result<std::vector<SinkRow>> sinks(ProjectId project) override;
 
@@ -91,12 +96,14 @@ class PageStoreReads : public PageStore {
   template <class Row>
   Result<std::vector<Row>> rows_of_project(SqliteStatement& statement, ProjectId project, std::size_t most,
                                            void (*read)(const SqliteStatement&, Row&));
-  // Shows what `query` gives until `visit` says no, a bounded stretch at a time: none is held locked while it is shown. `bind_behind`
-  // binds the query to what is behind the last row of the stretch before (null: at first); `read` says how many bytes a row's texts have.
+  // Shows what `query` gives until `visit` says no, a bounded stretch at a time: none is held locked while it is shown.
+  // `bind_behind` binds the query to what is behind the last row of the stretch before (null: at first); `read` says
+  // how many bytes a row's texts have.
   template <class Row, class Bind, class Read>
   Result<void> visit_by_stretches(ProjectId project, SqliteStatement& query, const Bind& bind_behind, const Read& read,
                                   const std::function<bool(const Row&)>& visit);
-  Result<std::vector<FeedRow>> news_of(SqliteStatement& query, ProjectId project, std::int64_t bound, std::size_t most, std::size_t most_bytes);
+  Result<std::vector<FeedRow>> news_of(SqliteStatement& query, ProjectId project, std::int64_t bound, std::size_t most,
+                                       std::size_t most_bytes);
   void read_page_whole(const SqliteStatement& row, PageRecord& page);
 
   std::unique_ptr<PageReader> reader_;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::int64_t kPagesApplicationId = 0x41726770;  // "Argp"
 
-// Rowids of pages are given out by the engine and ascend within a project, so that new pages are put at the end of their project's
-// stretch. The narrow columns come first: a scan of them reads no overflow pages.
+// Rowids of pages are given out by the engine and ascend within a project, so that new pages are put at the end of
+// their project's stretch. The narrow columns come first: a scan of them reads no overflow pages.
 constexpr const char* kFirstPageSchema = R"sql(
 CREATE TABLE projects (
   project_id  INTEGER PRIMARY KEY,
@@ -162,7 +162,8 @@ constexpr const char* kPageMigrations[] = {kFirstPageSchema, kWithTracks, kWithW
 // The column of an age or an interval, which may be shorter than it can say. Never zero for spans that are not.
 std::int64_t stored_span(Duration span) noexcept {
   if (span < Duration::zero()) return -1;
-  return std::chrono::ceil<std::chrono::milliseconds>(std::min(span, Duration::max() - std::chrono::milliseconds{1})).count();
+  return std::chrono::ceil<std::chrono::milliseconds>(std::min(span, Duration::max() - std::chrono::milliseconds{1}))
+      .count();
 }
 Duration read_span(std::int64_t ms) noexcept {
   constexpr std::int64_t kMostMs = std::chrono::floor<std::chrono::milliseconds>(Duration::max()).count();
@@ -172,7 +173,8 @@ Duration read_span(std::int64_t ms) noexcept {
 // Numbers of a file that another program has written may be any.
 template <class Number>
 Number narrow_to(std::int64_t number) noexcept {
-  return static_cast<Number>(std::clamp<std::int64_t>(number, std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max()));
+  return static_cast<Number>(
+      std::clamp<std::int64_t>(number, std::numeric_limits<Number>::min(), std::numeric_limits<Number>::max()));
 }
 WallTime time_at(std::int64_t ms) noexcept { return from_ms(std::max<std::int64_t>(ms, 0)); }
 template <class Value>
@@ -228,7 +230,8 @@ void read_page(const SqliteStatement& row, PageRecord& page, std::int64_t& rule_
   page.track = row.bytes(column);
 }
 
-void bind_known(SqliteStatement& statement, int first, const KnownPage& known, std::int64_t round, const std::string& own) {
+void bind_known(SqliteStatement& statement, int first, const KnownPage& known, std::int64_t round,
+                const std::string& own) {
   statement.bind(first, static_cast<std::int64_t>(known.state));
   statement.bind(first + 1, static_cast<std::int64_t>(known.wait));
   statement.bind(first + 2, std::int64_t{known.again});
@@ -402,7 +405,9 @@ void read_stored_alarms(std::string_view stored, std::vector<std::string>& alarm
 
 }  // namespace
 
-RoundTexts stored_texts(const RoundRecord& round) { return {stored_coverage(round.fields), stored_alarms(round.alarms)}; }
+RoundTexts stored_texts(const RoundRecord& round) {
+  return {stored_coverage(round.fields), stored_alarms(round.alarms)};
+}
 
 void bind_round(SqliteStatement& statement, const RoundRecord& round, const RoundTexts& texts) {
   statement.bind(1, std::int64_t{round.project});

@@ -18,7 +18,9 @@ using stored_time::to_ms;
 
 extern const SqliteFormat kPageFormat;
 
-constexpr PageId last_page_id(ProjectId project) noexcept { return first_page_id(project) + ((PageId{1} << kPageNumberBits) - 2); }
+constexpr PageId last_page_id(ProjectId project) noexcept {
+  return first_page_id(project) + ((PageId{1} << kPageNumberBits) - 2);
+}
 
 // Names in the table `marks`.
 inline constexpr std::string_view kLastFeedNumber = "last_feed_number";
@@ -26,7 +28,8 @@ inline constexpr std::string_view kLastProject = "last_project_id";
 
 // The columns of read_narrow(). They are the first ones of a row, so that what lies behind them need not be read.
 inline constexpr const char* kNarrowColumns =
-    "page_id, fingerprint, host_id, rule_id, state, wait, again, priority, due, succeeded_at, ended_at, interval, retried, tag, round, own";
+    "page_id, fingerprint, host_id, rule_id, state, wait, again, priority, due, succeeded_at, ended_at, interval, "
+    "retried, tag, round, own";
 struct NarrowRow {
   PageId id = 0;
   std::uint64_t fingerprint = 0;
@@ -41,16 +44,19 @@ inline constexpr const char* kWideColumns =
     "status_code, crashes, digest, from_id, name, url, settings, context, save, etag, last_modified, error";
 void read_page(const SqliteStatement& row, PageRecord& page, std::int64_t& rule_id);
 
-// As parameters from `first` on, in the order of kNarrowColumns from `state` on. `own` must live until the statement is reset.
+// As parameters from `first` on, in the order of kNarrowColumns from `state` on. `own` must live until the statement is
+// reset.
 inline constexpr int kKnownParameters = 12;
-void bind_known(SqliteStatement& statement, int first, const KnownPage& known, std::int64_t round, const std::string& own);
+void bind_known(SqliteStatement& statement, int first, const KnownPage& known, std::int64_t round,
+                const std::string& own);
 
 // The own terms of a page, as text: "priority=5 age=60000 retries=1 recrawl=1", ages in milliseconds, -1: never old.
 std::string stored_own_terms(const OwnTerms& own);
 OwnTerms read_own_terms(std::string_view stored);  // passes over what it does not know
 
 inline constexpr const char* kProjectColumns =
-    "project_id, name, version, status, group_name, rate, burst, pause, counters, description, trouble, made_at, changed_at, deleted_at, ticks, start_wanted";
+    "project_id, name, version, status, group_name, rate, burst, pause, counters, description, trouble, made_at, "
+    "changed_at, deleted_at, ticks, start_wanted";
 void bind_project(SqliteStatement& statement, const ProjectRecord& project);
 void read_project_row(const SqliteStatement& row, ProjectRecord& project);
 
@@ -58,7 +64,8 @@ inline constexpr const char* kVersionColumns = "project_id, number, made_at, tex
 void bind_version(SqliteStatement& statement, const ProjectVersion& version);
 void read_version(const SqliteStatement& row, ProjectVersion& version);
 
-inline constexpr const char* kRoundColumns = "project_id, number, began, ended, finished_told, pages, failed, results, cause, coverage, alarms";
+inline constexpr const char* kRoundColumns =
+    "project_id, number, began, ended, finished_told, pages, failed, results, cause, coverage, alarms";
 // Its coverage and its alarms, as JSON.
 struct RoundTexts {
   std::string coverage, alarms;

@@ -23,7 +23,7 @@ constexpr std::size_t kMostRuleIds = 10'000;
 // Removed in a step.
 constexpr std::int64_t kForgetRows = 4000;
 constexpr std::int64_t kForgetVersions = 20;  // whose texts may be large
-constexpr std::int64_t kPruneRows = 4000;   // in a batch
+constexpr std::int64_t kPruneRows = 4000;     // in a batch
 
 }  // namespace
 
@@ -36,7 +36,8 @@ PageStoreWriter::PageStoreWriter(const std::string& path, const PageStoreOptions
                          .log_pages = kPageLogPages}),
       in_memory_(path == ":memory:") {}
 
-Result<std::unique_ptr<PageStoreWriter>> PageStoreWriter::open(const std::string& path, const PageStoreOptions& options) {
+Result<std::unique_ptr<PageStoreWriter>> PageStoreWriter::open(const std::string& path,
+                                                               const PageStoreOptions& options) {
   std::unique_ptr<PageStoreWriter> writer(new PageStoreWriter(path, options));
   auto done = writer->in_memory_ ? writer->open_in_memory(kPageFormat) : writer->open_file(kPageFormat);
   if (done) done = writer->prepare_all();
@@ -48,7 +49,8 @@ Result<std::unique_ptr<PageStoreWriter>> PageStoreWriter::open(const std::string
 
 Result<void> PageStoreWriter::prepare_all() {
   constexpr const char* kKnownSet =
-      "state = ?2, wait = ?3, again = ?4, priority = ?5, due = ?6, succeeded_at = ?7, ended_at = ?8, interval = ?9, retried = ?10, tag = ?11, "
+      "state = ?2, wait = ?3, again = ?4, priority = ?5, due = ?6, succeeded_at = ?7, ended_at = ?8, interval = ?9, "
+      "retried = ?10, tag = ?11, "
       "round = ?12, own = ?13";
   const auto put = [](const char* table, std::string_view columns, std::string_view keys) {
     std::string values, set;
@@ -56,9 +58,11 @@ Result<void> PageStoreWriter::prepare_all() {
       const std::string_view name = left.substr(0, left.find(','));
       left.remove_prefix(std::min(name.size() + 2, left.size()));
       values += values.empty() ? "?" : ", ?";
-      if (keys.find(name) == std::string_view::npos) set += fmt::format("{}{} = excluded.{}", set.empty() ? "" : ", ", name, name);
+      if (keys.find(name) == std::string_view::npos)
+        set += fmt::format("{}{} = excluded.{}", set.empty() ? "" : ", ", name, name);
     }
-    return fmt::format("INSERT INTO {} ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {}", table, columns, values, keys, set);
+    return fmt::format("INSERT INTO {} ({}) VALUES ({}) ON CONFLICT ({}) DO UPDATE SET {}", table, columns, values,
+                       keys, set);
   };
   const std::pair<SqliteStatement&, std::string> statements[] = {
       {put_project_, put("projects", kProjectColumns, "project_id")},
@@ -67,14 +71,17 @@ Result<void> PageStoreWriter::prepare_all() {
       {put_round_, put("rounds", kRoundColumns, "project_id, number")},
       {put_sink_, put("sinks", kSinkColumns, "project_id, name")},
       {drop_sinks_, "DELETE FROM sinks WHERE project_id = ? AND name NOT IN (SELECT value FROM json_each(?))"},
-      {add_page_, fmt::format("INSERT INTO pages ({}, {}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+      {add_page_, fmt::format("INSERT INTO pages ({}, {}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+                              "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                               kNarrowColumns, kWideColumns)},
       {change_page_, fmt::format("UPDATE pages SET {} WHERE page_id = ?1", kKnownSet)},
-      {end_visit_, fmt::format("UPDATE pages SET {}, status_code = ?14, crashes = ?15, digest = ?16, etag = ?17, last_modified = ?18, error = ?19, track = ?20 "
+      {end_visit_, fmt::format("UPDATE pages SET {}, status_code = ?14, crashes = ?15, digest = ?16, etag = ?17, "
+                               "last_modified = ?18, error = ?19, track = ?20 "
                                "WHERE page_id = ?1",
                                kKnownSet)},
       {change_texts_,
-       "UPDATE pages SET rule_id = coalesce(?2, rule_id), settings = iif(?3, ?4, settings), context = iif(?5, ?6, context), "
+       "UPDATE pages SET rule_id = coalesce(?2, rule_id), settings = iif(?3, ?4, settings), context = iif(?5, ?6, "
+       "context), "
        "save = iif(?7, ?8, save), url = iif(?9, ?10, url) WHERE page_id = ?1"},
       {find_rule_, "SELECT rule_id FROM rules WHERE project_id = ? AND name = ?"},
       {add_rule_, "INSERT INTO rules (project_id, name) VALUES (?, ?)"},
@@ -86,7 +93,8 @@ Result<void> PageStoreWriter::prepare_all() {
       {tell_, "INSERT INTO feed (project_id, number, page_id, part, news, value, at) VALUES (?, ?, ?, ?, ?, ?, ?)"},
       {set_mark_, "INSERT OR REPLACE INTO marks (name, number) VALUES (?, ?)"},
       {count_results_,
-       "INSERT INTO tallies (project_id, results) VALUES (?1, ?2) ON CONFLICT (project_id) DO UPDATE SET results = results + excluded.results"},
+       "INSERT INTO tallies (project_id, results) VALUES (?1, ?2) ON CONFLICT (project_id) DO UPDATE SET results = "
+       "results + excluded.results"},
       {oldest_news_, "SELECT number, at FROM feed WHERE project_id = ?1 AND number <= ?2 ORDER BY number LIMIT ?3"},
       {prune_news_, "DELETE FROM feed WHERE project_id = ? AND number <= ?"},
       {begin_to_forget_, "UPDATE projects SET forgetting = 1 WHERE project_id = ?"},
@@ -99,12 +107,20 @@ Result<void> PageStoreWriter::prepare_all() {
   }
   // ?1 and ?2: the project's first and last page; ?3: the project; ?4: rows. The project itself goes last.
   constexpr std::pair<const char*, std::int64_t> kForget[] = {
-      {"DELETE FROM results WHERE (page_id, part) IN (SELECT page_id, part FROM results WHERE page_id BETWEEN ?1 AND ?2 LIMIT ?4)", kForgetRows},
-      {"DELETE FROM feed WHERE project_id = ?3 AND number IN (SELECT number FROM feed WHERE project_id = ?3 LIMIT ?4)", kForgetRows},
-      {"DELETE FROM pages WHERE page_id IN (SELECT page_id FROM pages WHERE page_id BETWEEN ?1 AND ?2 LIMIT ?4)", kForgetRows},
-      {"DELETE FROM rounds WHERE project_id = ?3 AND number IN (SELECT number FROM rounds WHERE project_id = ?3 LIMIT ?4)", kForgetRows},
+      {"DELETE FROM results WHERE (page_id, part) IN (SELECT page_id, part FROM results WHERE page_id BETWEEN ?1 AND "
+       "?2 LIMIT ?4)",
+       kForgetRows},
+      {"DELETE FROM feed WHERE project_id = ?3 AND number IN (SELECT number FROM feed WHERE project_id = ?3 LIMIT ?4)",
+       kForgetRows},
+      {"DELETE FROM pages WHERE page_id IN (SELECT page_id FROM pages WHERE page_id BETWEEN ?1 AND ?2 LIMIT ?4)",
+       kForgetRows},
+      {"DELETE FROM rounds WHERE project_id = ?3 AND number IN (SELECT number FROM rounds WHERE project_id = ?3 LIMIT "
+       "?4)",
+       kForgetRows},
       {"DELETE FROM rules WHERE rule_id IN (SELECT rule_id FROM rules WHERE project_id = ?3 LIMIT ?4)", kForgetRows},
-      {"DELETE FROM versions WHERE project_id = ?3 AND number IN (SELECT number FROM versions WHERE project_id = ?3 LIMIT ?4)", kForgetVersions},
+      {"DELETE FROM versions WHERE project_id = ?3 AND number IN (SELECT number FROM versions WHERE project_id = ?3 "
+       "LIMIT ?4)",
+       kForgetVersions},
       {"DELETE FROM sinks WHERE project_id = ?3", 0},
       {"DELETE FROM tallies WHERE project_id = ?3", 0},
       {"DELETE FROM projects WHERE project_id = ?3", 0}};
@@ -118,10 +134,13 @@ Result<void> PageStoreWriter::prepare_all() {
 
 // Takes over from the owner before: visits that were under way, and the numbers.
 Result<void> PageStoreWriter::begin_anew() {
-  if (auto done = database().execute("UPDATE pages SET state = 0, wait = 0, again = 0, due = 0 WHERE state = 1"); !done) return done;
-  const auto feed = database().query_number("SELECT coalesce(max(number), 0) FROM marks WHERE name = 'last_feed_number'");
+  if (auto done = database().execute("UPDATE pages SET state = 0, wait = 0, again = 0, due = 0 WHERE state = 1"); !done)
+    return done;
+  const auto feed =
+      database().query_number("SELECT coalesce(max(number), 0) FROM marks WHERE name = 'last_feed_number'");
   if (!feed) return std::unexpected(feed.error());
-  const auto project = database().query_number("SELECT coalesce(max(number), 0) FROM marks WHERE name = 'last_project_id'");
+  const auto project =
+      database().query_number("SELECT coalesce(max(number), 0) FROM marks WHERE name = 'last_project_id'");
   if (!project) return std::unexpected(project.error());
   const auto forgotten = database().query_number("SELECT count(*) FROM projects WHERE forgetting = 1");
   if (!forgotten) return std::unexpected(forgotten.error());
@@ -270,7 +289,8 @@ void PageStoreWriter::add(const PageRecord& page) {
   add_page_.bind(place++, static_cast<std::int64_t>(page.digest));
   add_page_.bind_or_null(place++, page.from);
   add_page_.bind(place++, page.name);
-  for (const std::string* const text : {&page.url, &page.settings, &page.context, &page.save, &page.etag, &page.last_modified, &page.error}) {
+  for (const std::string* const text :
+       {&page.url, &page.settings, &page.context, &page.save, &page.etag, &page.last_modified, &page.error}) {
     add_page_.bind_or_null(place++, *text);
   }
   run(add_page_);
@@ -367,7 +387,8 @@ void PageStoreWriter::prune(const FeedPrune& prune) {
   oldest_news_.bind(3, kPruneRows);
   std::int64_t last = 0;
   int code = SQLITE_ROW;
-  while ((code = oldest_news_.step()) == SQLITE_ROW && oldest_news_.number(1) < to_ms(prune.before)) last = oldest_news_.number(0);
+  while ((code = oldest_news_.step()) == SQLITE_ROW && oldest_news_.number(1) < to_ms(prune.before))
+    last = oldest_news_.number(0);
   Error error;
   if (code != SQLITE_ROW && code != SQLITE_DONE) error = database().error(code);
   oldest_news_.reset();
@@ -383,7 +404,8 @@ void PageStoreWriter::prune(const FeedPrune& prune) {
 bool PageStoreWriter::forget_some() {
   put_rounds();
   std::optional<ProjectId> project;
-  for_rows(find_forgotten_, [&project](const SqliteStatement& row) { project = static_cast<ProjectId>(row.number(0)); });
+  for_rows(find_forgotten_,
+           [&project](const SqliteStatement& row) { project = static_cast<ProjectId>(row.number(0)); });
   if (!project) return false;
   for (auto& [statement, rows] : forget_) {
     statement.bind(1, first_page_id(*project));

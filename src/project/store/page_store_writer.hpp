@@ -1,5 +1,5 @@
-// PageStoreWriter: the connection that writes pages.db, as one thread sees it: what becomes of a batch in a transaction, and the steps
-// in which a project is forgotten.
+// PageStoreWriter: the connection that writes pages.db, as one thread sees it: what becomes of a batch in a
+// transaction, and the steps in which a project is forgotten.
 #pragma once
 
 #include <map>
@@ -20,7 +20,8 @@ class PageStoreWriter final : public SqliteOwner {
   // Opens or creates the file, and keeps other writers from it. Errors: as open_page_store.
   static Result<std::unique_ptr<PageStoreWriter>> open(const std::string& path, const PageStoreOptions& options);
 
-  // A database in memory is read by its writer's connection, when this is held; null: of a file, which others read by their own.
+  // A database in memory is read by its writer's connection, when this is held; null: of a file, which others read by
+  // their own.
   std::mutex* shared() noexcept { return in_memory_ ? &shared_ : nullptr; }
   using SqliteOwner::database;
   // Whether the owner before has left a project that is being forgotten.

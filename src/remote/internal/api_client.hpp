@@ -22,7 +22,8 @@ bool is_daemon(std::string_view where) noexcept;
 
 struct ApiClientOptions {
   std::string token;  // empty: none is sent
-  // How long a daemon that has answered before is waited for when it does not answer; one that never has is not waited for.
+  // How long a daemon that has answered before is waited for when it does not answer; one that never has is not waited
+  // for.
   Duration patience = std::chrono::seconds{10};
   // Of keys of requests and of the jitter of back-offs: another one for each process.
   std::uint64_t seed = 0;

@@ -12,7 +12,8 @@
 
 namespace argiope {
 
-// Whether a name has to stand behind "=" in a path: where it would be resolved, be a word of the API, or lose its own "=".
+// Whether a name has to stand behind "=" in a path: where it would be resolved, be a word of the API, or lose its own
+// "=".
 inline bool needs_mark_in_path(std::string_view name) noexcept {
   return name == "." || name == ".." || name == "change" || name.starts_with('=');
 }

@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// Puts and changes are sent in batches of what one request may hold. All but a run now are sent again where an answer was lost:
-// their requests have keys, or do no more twice than once.
+// Puts and changes are sent in batches of what one request may hold. All but a run now are sent again where an answer
+// was lost: their requests have keys, or do no more twice than once.
 //
 // Lifetime: `client` outlives it and its calls.
 // Threads:  the loop's own.

@@ -19,10 +19,11 @@ namespace argiope {
 
 class HttpBook;
 
-// A daemon that is away is waited for as long as the client's patience says: leases go on meanwhile, renewals and settlements
-// are sent again, which their tokens make harmless. A request for leases is sent again under its key, which gives the leases of an
-// answer that was lost; of a daemon that has restarted meanwhile their jobs are run again when the leases have run out. A request
-// that is cancelled while it waits is ended by the daemon, and what it was given until then is given back.
+// A daemon that is away is waited for as long as the client's patience says: leases go on meanwhile, renewals and
+// settlements are sent again, which their tokens make harmless. A request for leases is sent again under its key, which
+// gives the leases of an answer that was lost; of a daemon that has restarted meanwhile their jobs are run again when
+// the leases have run out. A request that is cancelled while it waits is ended by the daemon, and what it was given
+// until then is given back.
 //
 // A renewal is told at once that it has succeeded, and the daemon is asked together for all of a turn. The daemon's
 // word of leases that are lost, or of jobs to be stopped, reaches the worker by its call's on_cancel. Of jobs to be
@@ -65,7 +66,7 @@ class HttpJobSource final : public JobSource, public std::enable_shared_from_thi
     std::shared_ptr<const LeaseCall> call;
     std::optional<Progress> progress;  // not told yet
     std::optional<std::string> output;
-    bool renew = false;                // is to be
+    bool renew = false;  // is to be
   };
   struct Settling {
     std::string text;

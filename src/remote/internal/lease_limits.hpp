@@ -1,4 +1,5 @@
-// How much a renewal of a lease may say, and the end of a run: what the API takes, and what our own workers cut theirs to.
+// How much a renewal of a lease may say, and the end of a run: what the API takes, and what our own workers cut theirs
+// to.
 #pragma once
 
 #include <cstddef>

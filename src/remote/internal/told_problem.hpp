@@ -11,8 +11,8 @@ namespace argiope {
 
 struct ToldProblem {
   std::string type;  // "queue_full", of urn:argiope:problem:queue_full
-  // With the code that the daemon's book had, as far as that can be told: what a state, a lock, a full queue or missing rights
-  // do not allow is refused. The message is the problem's detail.
+  // With the code that the daemon's book had, as far as that can be told: what a state, a lock, a full queue or missing
+  // rights do not allow is refused. The message is the problem's detail.
   Error error;
 };
 

@@ -44,12 +44,14 @@ void note(ApiState& api, const ApiCall& call, std::optional<int> status, const s
                  .request_id = request_id});
 }
 
-// Nothing here has a version that a condition could be judged by. A change that ignores its condition loses what others have changed.
+// Nothing here has a version that a condition could be judged by. A change that ignores its condition loses what others
+// have changed.
 Result<void> check_conditions(ApiCall& call) {
   if (changes_nothing(call.request.method)) return {};
   for (const char* const name : {"If-Match", "If-None-Match", "If-Unmodified-Since"}) {
     if (call.request.header(name).empty()) continue;
-    const std::string why = fmt::format("{}: nothing here has an ETag or a date by which a change could be held to it", name);
+    const std::string why =
+        fmt::format("{}: nothing here has an ETag or a date by which a change could be held to it", name);
     return call.refuse({ProblemType::invalid_input, why, {{name, why, "header"}}});
   }
   return {};
@@ -110,8 +112,8 @@ Coro<ServerResponse> handle_once(ApiState& api, const ApiRoute& route, ApiCall& 
   co_return response;
 }
 
-// A POST. Its key is known for all of them together: each kind has its own memory of what it has answered, where a key of another
-// kind would be a new one.
+// A POST. Its key is known for all of them together: each kind has its own memory of what it has answered, where a key
+// of another kind would be a new one.
 Coro<ServerResponse> answer_post(ApiState& api, const ApiRoute& route, ApiCall& call, const std::string& request_id) {
   const auto key = call.request_key();
   if (!key) co_return answer(call.problem_for(key.error()), request_id);
@@ -122,7 +124,8 @@ Coro<ServerResponse> answer_post(ApiState& api, const ApiRoute& route, ApiCall& 
     if (const auto good = call.check(state == mismatch ? Repetition::mismatch : Repetition::first); !good) {
       co_return answer(call.problem_for(good.error()), request_id);
     }
-    if (state == first) claimed.emplace(api.keys, call.caller.name, **key);  // else it is known, or there is no room to know it
+    if (state == first)
+      claimed.emplace(api.keys, call.caller.name, **key);  // else it is known, or there is no room to know it
   }
   ServerResponse response = route.knows_keys ? co_await handle(api, route, call, request_id)
                                              : co_await handle_once(api, route, call, request_id);
@@ -213,8 +216,9 @@ Problem access_ended() {
 
 std::vector<ApiRoute> all_routes() {
   std::vector<ApiRoute> all;
-  for (const auto& routes : {job_routes(), queue_routes(), lease_routes(), worker_routes(), schedule_routes(),
-                             session_routes(), daemon_routes(), notify_routes(), project_routes(), project_page_routes(), host_routes()}) {
+  for (const auto& routes :
+       {job_routes(), queue_routes(), lease_routes(), worker_routes(), schedule_routes(), session_routes(),
+        daemon_routes(), notify_routes(), project_routes(), project_page_routes(), host_routes()}) {
     all.insert(all.end(), routes.begin(), routes.end());
   }
   return all;
@@ -250,8 +254,8 @@ ServerResponse Api::refuse(const ServerRequest& request, int status, std::string
 }
 
 void Api::identify(const ServerRequest& request, ServerResponse& response) {
-  const bool has_one =
-      std::ranges::any_of(response.headers, [](const auto& field) { return equals_lower(field.first, "x-request-id"); });
+  const bool has_one = std::ranges::any_of(response.headers,
+                                           [](const auto& field) { return equals_lower(field.first, "x-request-id"); });
   if (!has_one) response.headers.emplace_back("X-Request-Id", request_id_of(*state_, request));
 }
 

@@ -64,7 +64,8 @@ class Api {
   AuditLog& audit() noexcept;
   // Forgets of the audit what is older than it keeps. How many entries.
   std::size_t prune_audit();
-  // Adds every route, and answers in the words of the API where the router has none. The API outlives the router. `counts`, where it is not null, counts what each has answered, and outlives the router.
+  // Adds every route, and answers in the words of the API where the router has none. The API outlives the router.
+  // `counts`, where it is not null, counts what each has answered, and outlives the router.
   void add_to(HttpRouter& router, RequestCounts* counts = nullptr);
   // The answer to a request that does not come to a route: with its X-Request-Id, as all answers have it.
   ServerResponse refuse(const ServerRequest& request, const Problem& problem);
@@ -72,8 +73,8 @@ class Api {
   ServerResponse refuse(const ServerRequest& request, int status, std::string_view detail);
   // Gives an answer that has none its X-Request-Id.
   void identify(const ServerRequest& request, ServerResponse& response);
-  // Long polls and streams end now, with what they have; who asks for jobs from now on, or would wait for output, is answered
-  // `draining`. On a running loop.
+  // Long polls and streams end now, with what they have; who asks for jobs from now on, or would wait for output, is
+  // answered `draining`. On a running loop.
   void stop();
 
  private:

@@ -20,9 +20,11 @@ constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostKeyBytes = 255;
 // In requests: what people keep here for themselves may be any JSON, and of many together each is refused by itself.
 constexpr JsonLeftAlone kLeftAlone[] = {
-    {"", "payload"},    {"job", "payload"},  {"completion", "payload"},                    // jobs
-    {"", "message"},    {"", "context"},     {"page", "context"},       {"", "data"}, {"", "save"},  // pages
-    {"", "jobs"},       {"", "settlements"}, {"", "settle"},            {"", "pages"},
+    {"", "payload"}, {"job", "payload"},  {"completion", "payload"},  // jobs
+    {"", "message"}, {"", "context"},     {"page", "context"},
+    {"", "data"},    {"", "save"},  // pages
+    {"", "jobs"},    {"", "settlements"}, {"", "settle"},
+    {"", "pages"},
 };
 
 std::string decoded(std::string_view text) {
@@ -33,7 +35,8 @@ std::string decoded(std::string_view text) {
 
 }  // namespace
 
-// --- the call ----------------------------------------------------------------------------------------------------------
+// --- the call
+// ----------------------------------------------------------------------------------------------------------
 
 std::unexpected<Error> ApiCall::refuse(Problem problem) {
   if (!problem_) problem_ = std::move(problem);
@@ -157,7 +160,8 @@ Result<void> ApiCall::read_all() {
 }
 
 Problem too_many_values() {
-  const std::string why = fmt::format("more than {} values: send several requests, or JSON of your own as text", kMostBodyValues);
+  const std::string why =
+      fmt::format("more than {} values: send several requests, or JSON of your own as text", kMostBodyValues);
   return {ProblemType::too_large, why, {{"", why}}};
 }
 
@@ -186,7 +190,8 @@ ServerResponse answer_with_output(std::string output) {
   return response;
 }
 
-// --- the query ---------------------------------------------------------------------------------------------------------
+// --- the query
+// ---------------------------------------------------------------------------------------------------------
 
 ApiQuery::ApiQuery(ApiCall& of) : of_(of) {
   std::string_view query = of.request.query;
@@ -197,7 +202,8 @@ ApiQuery::ApiQuery(ApiCall& of) : of_(of) {
     const std::size_t equals = std::min(part.find('='), part.size());
     parameters_.push_back({decoded(part.substr(0, equals)), decoded(part.substr(std::min(equals + 1, part.size())))});
   }
-  if (!query.empty()) refuse(decoded(query.substr(0, query.find_first_of("=&"))), "", "the query has too many parameters");
+  if (!query.empty())
+    refuse(decoded(query.substr(0, query.find_first_of("=&"))), "", "the query has too many parameters");
 }
 
 std::optional<std::string> ApiQuery::text(std::string_view name) {

@@ -1,4 +1,5 @@
-// ApiCall: one request of the API, as its handler sees it: who asks, what the body and the query say, and what is wrong with them.
+// ApiCall: one request of the API, as its handler sees it: who asks, what the body and the query say, and what is wrong
+// with them.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@
 
 namespace argiope {
 
-// A handler returns its answer, or an error: `co_return call.refuse(…)` where the problem is the API's own, or knows more than
-// an Error of the engine does, and co_await or_return(…) passes the engine's errors on as they are.
+// A handler returns its answer, or an error: `co_return call.refuse(…)` where the problem is the API's own, or knows
+// more than an Error of the engine does, and co_await or_return(…) passes the engine's errors on as they are.
 //
 // Lifetime: as the request.
 class ApiCall {
@@ -53,8 +54,8 @@ class ApiCall {
   Result<void> check_put(std::string_view queue, std::string_view function);
   // Whether the caller is bound to no queues, as it takes to see what is of all of them: forbidden.
   Result<void> check_unbound(std::string_view what);
-  // The id or name that the part {part} of the path says. The text behind "=" is taken as it is, so that names can be said
-  // that a path has other uses for: "..", "change", and those that begin with "=" themselves.
+  // The id or name that the part {part} of the path says. The text behind "=" is taken as it is, so that names can be
+  // said that a path has other uses for: "..", "change", and those that begin with "=" themselves.
   std::string_view id_or_name(std::string_view part) const;
   // The queue or schedule that the part {part} of the path names, if the caller may use it.
   Result<std::string> name_in_path(std::string_view part);
@@ -62,16 +63,17 @@ class ApiCall {
   // Refuses a parameter of the query, and says why.
   std::unexpected<Error> refuse_parameter(std::string_view name, const std::string& why);
 
-  // The request's Idempotency-Key, the caller's own, with what tells this request from another under it; nullopt: it has none.
+  // The request's Idempotency-Key, the caller's own, with what tells this request from another under it; nullopt: it
+  // has none.
   Result<std::optional<RequestKey>> request_key();
   // Whether what has been done once was this request: idempotency_mismatch.
   Result<void> check(Repetition how);
 
   // --- the body
   // The request's one JSON object; of an empty body one without members. May be asked for once.
-  // Errors: what is no JSON, or no object, or has more than kMostBodyValues; a member that is there twice, but in what people keep here for themselves (payloads)
-  //         and in lists whose entries are refused one by one; a Content-Type that is not JSON's. None at all, and the one that
-  //         curl -d sends, are taken for JSON.
+  // Errors: what is no JSON, or no object, or has more than kMostBodyValues; a member that is there twice, but in what
+  //         people keep here for themselves (payloads) and in lists whose entries are refused one by one; a
+  //         Content-Type that is not JSON's. None at all, and the one that curl -d sends, are taken for JSON.
   Result<JsonValue> object();
   // Of a request that has nothing to say in its body: no member.
   Result<void> no_members();
@@ -79,8 +81,8 @@ class ApiCall {
   Result<void> check_coding();
   // The error of the members that have been read, if there is one.
   Result<void> checked();
-  // The same, and no more is read: what object() gave is gone, and its memory is there for the next request. A request that waits
-  // has none then.
+  // The same, and no more is read: what object() gave is gone, and its memory is there for the next request. A request
+  // that waits has none then.
   Result<void> read_all();
   JsonErrors& errors() noexcept { return errors_; }
   bool has_body() const noexcept { return !request.body.empty(); }
@@ -98,7 +100,8 @@ class ApiCall {
 inline constexpr std::size_t kMostBodyValues = 2'000'000;
 Problem too_many_values();
 
-// A whole number as it is written here: no sign, no zero before it. So each has one spelling, as ids have. nullopt: anything else.
+// A whole number as it is written here: no sign, no zero before it. So each has one spelling, as ids have. nullopt:
+// anything else.
 std::optional<std::uint64_t> plain_number(std::string_view text) noexcept;
 
 // "application/json" of "Application/JSON; charset=utf-8".

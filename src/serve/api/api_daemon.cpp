@@ -16,23 +16,22 @@ namespace {
 constexpr std::int64_t kApiVersion = 1;
 constexpr std::size_t kQueuesAtOnce = 100;
 
-// --- what happens --------------------------------------------------------------------------------------------------------
+// --- what happens
+// --------------------------------------------------------------------------------------------------------
 
 // `kinds`: "job,queue".
 void choose(ApiQuery& query, std::string_view kinds, EventFeed::Wanted& wanted) {
   wanted.jobs = wanted.schedules = wanted.queues = wanted.workers = wanted.projects = wanted.counters = false;
-  const std::pair<std::string_view, bool*> known[] = {{"job", &wanted.jobs},
-                                                      {"schedule", &wanted.schedules},
-                                                      {"queue", &wanted.queues},
-                                                      {"worker", &wanted.workers},
-                                                      {"project", &wanted.projects},
-                                                      {"counters", &wanted.counters}};
+  const std::pair<std::string_view, bool*> known[] = {{"job", &wanted.jobs},         {"schedule", &wanted.schedules},
+                                                      {"queue", &wanted.queues},     {"worker", &wanted.workers},
+                                                      {"project", &wanted.projects}, {"counters", &wanted.counters}};
   while (!kinds.empty()) {
     const std::string_view kind = kinds.substr(0, kinds.find(','));
     kinds.remove_prefix(std::min(kind.size() + 1, kinds.size()));
     const auto* const found = std::ranges::find(known, kind, [](const auto& one) { return one.first; });
     if (found == std::end(known)) {
-      return query.refuse("kinds", kind, "some of job, schedule, queue, worker, project, counters, with commas between");
+      return query.refuse("kinds", kind,
+                          "some of job, schedule, queue, worker, project, counters, with commas between");
     }
     *found->second = true;
   }
@@ -59,7 +58,8 @@ Coro<Result<ServerResponse>> counters(ApiState& api, ApiCall& call) {
   co_return ServerResponse::json(200, std::move(snapshot));
 }
 
-// --- what is in force ----------------------------------------------------------------------------------------------------
+// --- what is in force
+// ----------------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> config(ApiState& api, ApiCall& call) {
   auto queues = co_await or_return(api.book().queues());
@@ -105,7 +105,8 @@ Coro<Result<ServerResponse>> openapi(ApiState&, ApiCall&) {
   co_return ServerResponse::json(200, std::string(kOpenApi));
 }
 
-// --- who changed what ----------------------------------------------------------------------------------------------------
+// --- who changed what
+// ----------------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> audit(ApiState& api, ApiCall& call) {
   ApiQuery query(call);
@@ -134,7 +135,11 @@ std::vector<ApiRoute> daemon_routes() {
       {.method = get, .pattern = "/v1/events", .handler = events, .has_query = true},
       {get, "/v1/counters", TokenScope::read, counters},
       reading_much(get, "/v1/config", config),
-      {.method = get, .pattern = "/v1/audit", .scope = TokenScope::admin, .handler = audit, .reads_much = true,
+      {.method = get,
+       .pattern = "/v1/audit",
+       .scope = TokenScope::admin,
+       .handler = audit,
+       .reads_much = true,
        .has_query = true},
       {get, "/v1/version", TokenScope::read, version},
       {get, "/v1/openapi.json", TokenScope::none, openapi},

@@ -70,7 +70,8 @@ Coro<Result<ServerResponse>> history(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute history_route() { return {.method = HttpMethod::get, .pattern = "/v1/history", .handler = history,
-    .has_query = true}; }
+ApiRoute history_route() {
+  return {.method = HttpMethod::get, .pattern = "/v1/history", .handler = history, .has_query = true};
+}
 
 }  // namespace argiope

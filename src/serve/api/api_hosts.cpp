@@ -17,7 +17,8 @@ void write_members(JsonWriter& json, const HostStatusNow& host) {
   json.member("until", host.until);
   json.member("under_way", host.under_way);
   json.member("at_most", host.at_most);
-  json.member("delay_ms", host.delay ? std::optional(std::chrono::floor<std::chrono::milliseconds>(*host.delay).count()) : std::nullopt);
+  json.member("delay_ms", host.delay ? std::optional(std::chrono::floor<std::chrono::milliseconds>(*host.delay).count())
+                                     : std::nullopt);
   json.member("rate", host.rate);
   json.member("robots_known", host.robots_known);
   json.member("trouble", host.trouble);
@@ -35,18 +36,20 @@ Coro<Result<ServerResponse>> list_hosts(ApiState& api, ApiCall& call) {
   const std::uint64_t after = query.whole("after", 0, std::numeric_limits<std::uint32_t>::max(), 0);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   co_await or_return(query.finish());
-  if (filter.size() > kMostSiteBytes) co_return call.refuse_parameter("filter", "filter: a piece of a site, as https://shop.example is one");
+  if (filter.size() > kMostSiteBytes)
+    co_return call.refuse_parameter("filter", "filter: a piece of a site, as https://shop.example is one");
   const PageEngine& engine = (co_await or_return(projects_of(api, call)))->engine;
   if (project) {
     co_await or_return(call.check_use(*project));
     if (!engine.project(*project)) co_return call.refuse(ProblemType::not_found, "project: there is none of that name");
   }
-  const HostsFound found = engine.hosts({.filter = filter,
-                                         .doing = doing ? std::optional(static_cast<HostDesk::Doing>(*doing)) : std::nullopt,
-                                         .project = project ? std::optional<std::string_view>(*project) : std::nullopt,
-                                         .after = static_cast<std::uint32_t>(after),
-                                         .limit = limit,
-                                         .may_see = call.caller.sight()});
+  const HostsFound found =
+      engine.hosts({.filter = filter,
+                    .doing = doing ? std::optional(static_cast<HostDesk::Doing>(*doing)) : std::nullopt,
+                    .project = project ? std::optional<std::string_view>(*project) : std::nullopt,
+                    .after = static_cast<std::uint32_t>(after),
+                    .limit = limit,
+                    .may_see = call.caller.sight()});
   co_return json_answer([&](JsonWriter& json) {
     json.array("hosts", [&] {
       for (const HostStatusNow& host : found.hosts) json.object([&] { write_members(json, host); });

@@ -44,7 +44,8 @@ Coro<Result<JobId>> job_of(ApiState& api, ApiCall& call) {
   co_return *id;
 }
 
-// --- looks ---------------------------------------------------------------------------------------------------------------
+// --- looks
+// ---------------------------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> show_job(ApiState& api, ApiCall& call) {
   const JobId id = co_await or_return(job_of(api, call));
@@ -119,7 +120,8 @@ Coro<Result<JobOutput>> wait_for_output(ApiState& api, const Caller& caller, Job
   co_return co_await api.book().output(id, look);
 }
 
-// One that cannot wait is answered with what there is, and refused where that is nothing new: or else it would come again at once.
+// One that cannot wait is answered with what there is, and refused where that is nothing new: or else it would come
+// again at once.
 Coro<Result<JobOutput>> look_at_output(ApiState& api, ApiCall& call, JobId id, OutputLook look) {
   const bool waits = look.wait > Duration{};
   auto why_not = waits ? api.why_not_wait(call.caller) : std::nullopt;
@@ -247,7 +249,8 @@ Coro<Result<ServerResponse>> list_jobs(ApiState& api, ApiCall& call) {
   });
 }
 
-// --- changes -------------------------------------------------------------------------------------------------------------
+// --- changes
+// -------------------------------------------------------------------------------------------------------------
 
 std::string_view name_of(ChangeOutcome outcome) { return outcome == ChangeOutcome::asked ? "asked" : "changed"; }
 
@@ -347,7 +350,8 @@ Coro<Result<ServerResponse>> kick_job(ApiState& api, ApiCall& call) {
   co_return answer_to(id, co_await or_return(change_one(api, call, {{.id = id, .kind = ChangeKind::kick}})));
 }
 
-// --- many changes --------------------------------------------------------------------------------------------------------
+// --- many changes
+// --------------------------------------------------------------------------------------------------------
 
 struct AskedChanges {
   Change change;  // of each, but for its id

@@ -26,15 +26,17 @@ constexpr std::size_t kMostLeased = 1'000;  // by one request
 constexpr std::size_t kMostQueues = 1'000;
 constexpr std::size_t kMostStops = 10'000;  // of a worker, that it has not been told of
 
-// --- settling ------------------------------------------------------------------------------------------------------------
+// --- settling
+// ------------------------------------------------------------------------------------------------------------
 
 struct AskedSettlements {
   std::vector<RunEnd> runs;         // those that can be settled
   std::vector<std::size_t> places;  // of each, in the request
   std::vector<std::uint64_t> tokens;
   std::map<std::size_t, Problem> wrong;  // by the place in the request
-  std::size_t waits = 0;  // of the follow-ups of those that can be settled
-  // Follow-ups with an id or name: the settlement's place, what is told where another's job has it, and the follow-up's pointer.
+  std::size_t waits = 0;                 // of the follow-ups of those that can be settled
+  // Follow-ups with an id or name: the settlement's place, what is told where another's job has it, and the follow-up's
+  // pointer.
   std::map<std::pair<std::size_t, std::string>, std::string> named;
 };
 
@@ -56,7 +58,8 @@ void note_named(AskedSettlements& asked, std::size_t place, const JsonValue& set
   for (std::size_t i = 0; i < follow_ups.size(); ++i) {
     std::string told = told_if_taken(follow_ups[i]);
     if (told.empty()) continue;
-    asked.named.try_emplace({place, std::move(told)}, fmt::format("{}/follow_ups/{}", pointer_to(settlement.path()), i));
+    asked.named.try_emplace({place, std::move(told)},
+                            fmt::format("{}/follow_ups/{}", pointer_to(settlement.path()), i));
   }
 }
 
@@ -93,8 +96,9 @@ void read_settlements(ApiState& api, const ApiCall& call, const JsonValue& list,
     } else if (auto why = forbidden(api, call, run)) {
       asked.wrong.emplace(place, std::move(*why));
     } else if (const std::size_t waits = waits_of(run); waits > kMostWaitsTogether - asked.waits) {
-      asked.wrong.emplace(place, too_many_waits("settle it in a request of its own, with fewer where that is not enough",
-                                                pointer_to(value.path()) + "/follow_ups"));
+      asked.wrong.emplace(place,
+                          too_many_waits("settle it in a request of its own, with fewer where that is not enough",
+                                         pointer_to(value.path()) + "/follow_ups"));
     } else {
       asked.waits += waits;
       note_named(asked, place, value, run);
@@ -187,10 +191,11 @@ Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
   co_return json_answer([&](JsonWriter& json) { write(json, "replies", settled); });
 }
 
-// --- runs that are to stop -----------------------------------------------------------------------------------------------
+// --- runs that are to stop
+// -----------------------------------------------------------------------------------------------
 
-// Its worker hears of it by the answer to a request that waits, or to its next one. An answer may be lost: each renewal of the
-// lease says it again.
+// Its worker hears of it by the answer to a request that waits, or to its next one. An answer may be lost: each renewal
+// of the lease says it again.
 void note_stop(ApiState& api, const std::string& who, const std::string& name, std::uint64_t token) {
   const auto worker = api.workers.find(who, name);
   if (worker == nullptr || !api.engine.running(token) || worker->stops.size() >= kMostStops) return;
@@ -217,7 +222,8 @@ std::vector<std::uint64_t> take_stops(const ApiState& api, const ApiCall& call, 
   return stops;
 }
 
-// --- leasing -------------------------------------------------------------------------------------------------------------
+// --- leasing
+// -------------------------------------------------------------------------------------------------------------
 
 struct AskedLease {
   LeaseCall call;
@@ -354,8 +360,8 @@ std::vector<std::uint64_t> tokens_of(const std::vector<LeasedJob>& leased) {
   return tokens;
 }
 
-// With a key, a request whose answer was lost is given the leases that it was given before. One that was given none, or that
-// comes when the daemon has restarted, is a new one.
+// With a key, a request whose answer was lost is given the leases that it was given before. One that was given none, or
+// that comes when the daemon has restarted, is a new one.
 Coro<Result<std::vector<LeasedJob>>> lease_once(ApiState& api, ApiCall& call, AskedLease& asked,
                                                 WorkerRegistry::WorkerRef worker) {
   using enum RequestMemory<std::vector<std::uint64_t>>::State;
@@ -404,8 +410,8 @@ void give_back(ApiState& api, const std::vector<LeasedJob>& leased) {
   EventLoop::current().create_task(api.engine.settle_each(std::move(ends)), "give leases back", Start::eagerly);
 }
 
-// Leases while what the request settles is on its way, so that one transaction has both. That goes on whatever becomes of
-// this request.
+// Leases while what the request settles is on its way, so that one transaction has both. That goes on whatever becomes
+// of this request.
 Coro<Result<std::vector<LeasedJob>>> lease_and_settle(ApiState& api, ApiCall& call, AskedLease& asked,
                                                       WorkerRegistry::WorkerRef worker,
                                                       std::optional<Settled>& settled) {
@@ -457,7 +463,8 @@ Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
   const auto worker =
       api.workers.seen(call.caller.name, asked.call.worker, asked.call.queues, api.engine.calendar_now());
   if (worker == nullptr) {
-    co_return call.refuse(ProblemType::too_many, "the workers that wait name too many queues: as many as are kept in memory");
+    co_return call.refuse(ProblemType::too_many,
+                          "the workers that wait name too many queues: as many as are kept in memory");
   }
   asked.call.remote = true;
   asked.call.asked_by = worker->who;
@@ -482,7 +489,8 @@ Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
   });
 }
 
-// --- renewing ------------------------------------------------------------------------------------------------------------
+// --- renewing
+// ------------------------------------------------------------------------------------------------------------
 
 struct AskedRenewal {
   std::uint64_t token = 0;

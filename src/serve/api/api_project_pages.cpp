@@ -20,7 +20,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostPagesLooked = 20'000;  // for one page of a list, past pages of other states
+constexpr std::size_t kMostPagesLooked = 20'000;    // for one page of a list, past pages of other states
 constexpr std::size_t kMostResultsLooked = 20'000;  // the same, past those of other rules
 // Of these what is read in one go, so that others are answered between.
 constexpr std::size_t kRowsOfSlice = 200;
@@ -104,8 +104,8 @@ class Slice {
 };
 
 // `looked`: how many pages have been, those of slices before this one included. True: there may be more behind `last`.
-Result<bool> find_some_pages(const NamedProject& project, const PagesWanted& wanted, PagesFound& found, std::size_t& looked,
-                             std::uint64_t& last) {
+Result<bool> find_some_pages(const NamedProject& project, const PagesWanted& wanted, PagesFound& found,
+                             std::size_t& looked, std::uint64_t& last) {
   bool more = false;
   Slice slice;
   const PageId behind = first_page_id(project.now.id) - 1 + static_cast<PageId>(last);
@@ -161,9 +161,11 @@ Result<PageRecord> find_page(const NamedProject& project, std::string_view name)
   if (id) {
     auto pages = project.of.store.pages(std::span(&*id, 1));
     if (!pages) return std::unexpected(std::move(pages.error()));
-    if (!pages->empty() && (pages->front().name == name || pages->front().name == usual_page_name(name))) return std::move(pages->front());
+    if (!pages->empty() && (pages->front().name == name || pages->front().name == usual_page_name(name)))
+      return std::move(pages->front());
   }
-  return fail(Errc::not_found, fmt::format("project {} knows no page {}", in_quotes(project.now.name), in_quotes(name)));
+  return fail(Errc::not_found,
+              fmt::format("project {} knows no page {}", in_quotes(project.now.name), in_quotes(name)));
 }
 
 std::string_view or_null(std::string_view json) { return json.empty() ? "null" : json; }
@@ -216,7 +218,6 @@ Coro<Result<ServerResponse>> explain_page(ApiState& api, ApiCall& call) {
     write_known(json, why.page);
   });
 }
-
 
 void write_decision(JsonWriter& json, const AskDecision& decision) {
   json.member("verdict", to_string(decision.verdict));
@@ -318,16 +319,20 @@ Coro<Result<ServerResponse>> recent_visits(ApiState& api, ApiCall& call) {
 // --- results ---------------------------------------------------------------------------------------------------------
 
 // "17/size": behind that part of the page of that number.
-std::string cursor_of(const PageStore::ResultPlace& place) { return fmt::format("{}/{}", number_of(place.page), place.part); }
+std::string cursor_of(const PageStore::ResultPlace& place) {
+  return fmt::format("{}/{}", number_of(place.page), place.part);
+}
 
-Result<std::optional<PageStore::ResultPlace>> place_behind(ApiCall& call, const std::optional<std::string>& cursor, ProjectId project) {
+Result<std::optional<PageStore::ResultPlace>> place_behind(ApiCall& call, const std::optional<std::string>& cursor,
+                                                           ProjectId project) {
   if (!cursor) return std::nullopt;
   const std::size_t slash = std::min(cursor->find('/'), cursor->size());
   const auto number = plain_number(std::string_view(*cursor).substr(0, slash));
   if (!number || slash == cursor->size() || *number >> kPageNumberBits != 0) {
     return call.refuse_parameter("after", fmt::format("after {}: what an answer had as next", in_quotes(*cursor)));
   }
-  return PageStore::ResultPlace{.page = first_page_id(project) - 1 + static_cast<PageId>(*number), .part = cursor->substr(slash + 1)};
+  return PageStore::ResultPlace{.page = first_page_id(project) - 1 + static_cast<PageId>(*number),
+                                .part = cursor->substr(slash + 1)};
 }
 
 void write_result(JsonWriter& json, const ResultRow& row) {
@@ -412,7 +417,8 @@ Coro<Result<ServerResponse>> page_of_results(const NamedProject& project, const 
 // "attachment; filename="shop-results.csv"": of a name what every system takes in a file's name.
 std::string as_download(std::string_view project, std::string_view ending) {
   std::string name(project.substr(0, kMostFileNameBytes));
-  std::ranges::replace_if(name, [](char c) { return !is_alnum(c) && c != '-' && c != '_'; }, '_');
+  std::ranges::replace_if(
+      name, [](char c) { return !is_alnum(c) && c != '-' && c != '_'; }, '_');
   return fmt::format("attachment; filename=\"{}-results.{}\"", name, ending);
 }
 
@@ -429,10 +435,12 @@ Coro<void> send_results(std::shared_ptr<ResultExport> work, BodyWriter& out) {
   }
 }
 
-// All results, of which only a step is ever in memory, however slowly they are taken; cut off when the caller's right ends.
+// All results, of which only a step is ever in memory, however slowly they are taken; cut off when the caller's right
+// ends.
 ServerResponse stream_results(const Caller& caller, const NamedProject& project, ResultExportOptions options) {
   using Type = std::pair<std::string_view, std::string_view>;
-  const auto [type, ending] = options.format == ExportFormat::csv     ? Type("text/csv; charset=utf-8; header=present", "csv")
+  const auto [type, ending] = options.format == ExportFormat::csv
+                                  ? Type("text/csv; charset=utf-8; header=present", "csv")
                               : options.format == ExportFormat::jsonl ? Type("application/jsonl", "jsonl")
                                                                       : Type("application/json", "json");
   auto work = std::make_shared<ResultExport>(results_of(project.of.store, project.now.id), std::move(options));
@@ -461,7 +469,8 @@ Coro<Result<ServerResponse>> list_results(ApiState& api, ApiCall& call) {
     co_return co_await page_of_results(project, wanted);
   }
   if (cursor || limit_given || page) {
-    co_return call.refuse_parameter("format", "format: as csv, jsonl and array all results come, without after, limit and page");
+    co_return call.refuse_parameter("format",
+                                    "format: as csv, jsonl and array all results come, without after, limit and page");
   }
   constexpr ExportFormat kFormats[] = {ExportFormat::json, ExportFormat::jsonl, ExportFormat::csv, ExportFormat::json};
   ResultExportOptions options{.format = kFormats[format], .columns = {}, .rules = {}};
@@ -510,8 +519,10 @@ Coro<Result<ServerResponse>> read_feed(ApiState& api, ApiCall& call) {
   co_await or_return(query.finish());
   const NamedProject project = co_await or_return(project_in_path(api, call));
   if (is_newest_first) co_return feed_before(project, static_cast<std::int64_t>(before_number), limit);
-  if (before) co_return call.refuse_parameter("before", "before: of order=newest; the oldest first are those behind after");
-  const auto rows = co_await or_return(project.of.store.read_feed(project.now.id, static_cast<std::int64_t>(after), limit));
+  if (before)
+    co_return call.refuse_parameter("before", "before: of order=newest; the oldest first are those behind after");
+  const auto rows =
+      co_await or_return(project.of.store.read_feed(project.now.id, static_cast<std::int64_t>(after), limit));
   co_return json_answer([&](JsonWriter& json) {
     json.array("feed", [&] {
       for (const FeedRow& row : rows) write_news(json, row);

@@ -101,7 +101,9 @@ Result<void> complete(const DaemonProjects& projects, ApiCall& call, AskedTry& a
 }
 
 // For whom an answer is kept: a session is for its token.
-std::string owner_of(const Caller& caller) { return fmt::format("{} {}", caller.by == KnownBy::user ? "user" : "token", caller.name); }
+std::string owner_of(const Caller& caller) {
+  return fmt::format("{} {}", caller.by == KnownBy::user ? "user" : "token", caller.name);
+}
 
 bool is_same_page(std::string_view one, std::string_view other) {
   const auto a = Url::parse(one), b = Url::parse(other);
@@ -110,14 +112,18 @@ bool is_same_page(std::string_view one, std::string_view other) {
 
 Result<void> take_kept(ApiState& api, ApiCall& call, AskedTry& asked) {
   if (asked.response.empty()) return {};
-  const KeptAnswers::Kept* const kept = api.kept_answers.find(asked.response, owner_of(call.caller), EventLoop::current().time());
+  const KeptAnswers::Kept* const kept =
+      api.kept_answers.find(asked.response, owner_of(call.caller), EventLoop::current().time());
   if (kept == nullptr) {
     const std::string why = "it is kept no more: the page has to be fetched anew";
-    return call.refuse({ProblemType::not_found, fmt::format("response {}: {}", in_quotes(asked.response), why), {{"/response", why}}});
+    return call.refuse(
+        {ProblemType::not_found, fmt::format("response {}: {}", in_quotes(asked.response), why), {{"/response", why}}});
   }
   if (!is_same_page(kept->url, asked.order.page.url)) {
     const std::string why = fmt::format("it is what {} was answered", in_quotes(kept->url));
-    return call.refuse({ProblemType::invalid_input, fmt::format("response {}: {}", in_quotes(asked.response), why), {{"/response", why}}});
+    return call.refuse({ProblemType::invalid_input,
+                        fmt::format("response {}: {}", in_quotes(asked.response), why),
+                        {{"/response", why}}});
   }
   asked.order.answer = kept->answer;
   asked.order.answered_request = kept->request;
@@ -148,7 +154,8 @@ Coro<Result<ServerResponse>> try_page(ApiState& api, ApiCall& call) {
   co_await or_return(complete(projects, call, asked));
   co_await or_return(take_kept(api, call, asked));
   if (projects.try_script) {
-    asked.order.make_processor = [&projects, script = std::move(asked.script)](const ProjectDefinition& definition, ProcessorWatch watch) {
+    asked.order.make_processor = [&projects, script = std::move(asked.script)](const ProjectDefinition& definition,
+                                                                               ProcessorWatch watch) {
       return projects.try_script(definition, script, std::move(watch));
     };
   }
@@ -157,7 +164,8 @@ Coro<Result<ServerResponse>> try_page(ApiState& api, ApiCall& call) {
   auto tried = co_await projects.engine.try_page(std::move(asked.order));
   if (!tried && tried.error().code == Errc::busy) co_return call.refuse_as(ProblemType::too_many, tried.error());
   // Its script may not have what it names.
-  if (!tried && tried.error().code == Errc::refused) co_return call.refuse_as(ProblemType::invalid_input, tried.error());
+  if (!tried && tried.error().code == Errc::refused)
+    co_return call.refuse_as(ProblemType::invalid_input, tried.error());
   const TriedPage page = co_await or_return(std::move(tried));
   const TimePoint time = EventLoop::current().time();
   const WallTime now = api.engine.calendar_now();

@@ -64,7 +64,9 @@ void write_history(JsonWriter& json, const ProjectCounters& counters, WallTime n
   });
 }
 
-bool is_locked(const DaemonProjects& projects, std::string_view name) { return projects.is_locked && projects.is_locked(name); }
+bool is_locked(const DaemonProjects& projects, std::string_view name) {
+  return projects.is_locked && projects.is_locked(name);
+}
 
 void write_members(JsonWriter& json, const DaemonProjects& projects, const ProjectStatusNow& status, WallTime now) {
   json.member("name", status.name);
@@ -105,7 +107,8 @@ Result<ProjectVersion> version_of(PageStore& store, const ProjectStatusNow& proj
   auto version = store.version(project.id, number);
   if (!version) return std::unexpected(std::move(version.error()));
   if (!*version) {
-    return fail(Errc::not_found, fmt::format("project {} has no version {}; the newest is {}", in_quotes(project.name), number, project.version));
+    return fail(Errc::not_found, fmt::format("project {} has no version {}; the newest is {}", in_quotes(project.name),
+                                             number, project.version));
   }
   return std::move(**version);
 }
@@ -136,13 +139,16 @@ Coro<Result<ServerResponse>> list_projects(ApiState& api, ApiCall& call) {
   });
 }
 
-// Possible passwords are for those who may change the project: for others the definition has "…", and a source with one is null.
+// Possible passwords are for those who may change the project: for others the definition has "…", and a source with one
+// is null.
 void write_definition(JsonWriter& json, const ApiCall& call, const ProjectVersion& version) {
-  const std::string shown = call.caller.scope < TokenScope::admin ? definition_without_secrets(version.text) : version.text;
+  const std::string shown =
+      call.caller.scope < TokenScope::admin ? definition_without_secrets(version.text) : version.text;
   const bool has_secrets = shown != version.text;
   json.key("definition");
   json.raw(shown.empty() ? std::string_view("null") : std::string_view(shown));
-  json.member("source", version.source.empty() || has_secrets ? std::nullopt : std::optional(std::string_view(version.source)));
+  json.member("source",
+              version.source.empty() || has_secrets ? std::nullopt : std::optional(std::string_view(version.source)));
   json.member("script", version.script.empty() ? std::nullopt : std::optional(std::string_view(version.script)));
 }
 
@@ -159,7 +165,8 @@ Coro<Result<ServerResponse>> show(ApiState& api, ApiCall& call, int status = 200
       [&](JsonWriter& json) {
         write_members(json, project.of, project.now, api.engine.calendar_now());
         json.member("results", results);
-        if (const ProjectCounters* const counters = project.of.engine.counters(project.now.name)) write_history(json, *counters, api.engine.calendar_now());
+        if (const ProjectCounters* const counters = project.of.engine.counters(project.now.name))
+          write_history(json, *counters, api.engine.calendar_now());
         write_definition(json, call, version);
         json.array("rules", [&] {
           if (!definition) return;
@@ -213,7 +220,9 @@ Coro<Result<ServerResponse>> list_versions(ApiState& api, ApiCall& call) {
   for (std::int64_t number = project.now.version; number > 0 && versions.size() < limit; --number) {
     const auto version = co_await or_return(project.of.store.version(project.now.id, number));
     if (!version) continue;
-    versions.push_back({number, version->made_at, version->note, version->source.empty() ? version->text.size() : version->source.size(), version->script.size()});
+    versions.push_back({number, version->made_at, version->note,
+                        version->source.empty() ? version->text.size() : version->source.size(),
+                        version->script.size()});
     bytes_read += version->text.size() + version->source.size() + version->script.size();
     if (bytes_read < kMostReadAtOnce) continue;
     bytes_read = 0;
@@ -240,7 +249,8 @@ Coro<Result<ServerResponse>> show_version(ApiState& api, ApiCall& call) {
   if (!number || *number > static_cast<std::uint64_t>(kMostVersionNumber)) {
     co_return call.refuse(ProblemType::not_found, "a version is a whole number from 1");
   }
-  const ProjectVersion version = co_await or_return(version_of(project.of.store, project.now, static_cast<std::int64_t>(*number)));
+  const ProjectVersion version =
+      co_await or_return(version_of(project.of.store, project.now, static_cast<std::int64_t>(*number)));
   co_return json_answer([&](JsonWriter& json) {
     json.member("number", version.number);
     json.member("made_at", version.made_at);
@@ -253,7 +263,9 @@ Coro<Result<ServerResponse>> show_version(ApiState& api, ApiCall& call) {
 
 Result<void> check_unlocked(const DaemonProjects& projects, ApiCall& call, std::string_view name) {
   if (!is_locked(projects, name)) return {};
-  return call.refuse(ProblemType::locked, fmt::format("project {}: its file, which the configuration names, decides what it is", in_quotes(name)));
+  return call.refuse(
+      ProblemType::locked,
+      fmt::format("project {}: its file, which the configuration names, decides what it is", in_quotes(name)));
 }
 
 // The acts with the daemon's rights that only the configuration's own files may ask for.
@@ -261,15 +273,19 @@ std::string_view why_not_by_api(const ProjectSink& sink) {
   if (sink.kind == ProjectSink::Kind::command) return "a command runs with the daemon's rights";
   if (sink.kind == ProjectSink::Kind::postgresql) return "a database is reached with the daemon's rights";
   if (!sink.secret_file.empty() || !sink.secret_variable.empty()) return "secrets are the daemon's";
-  const auto leaves_its_folder = [&] { return sink.target.starts_with('/') || ("/" + sink.target + "/").find("/../") != std::string::npos; };
-  if (sink.kind == ProjectSink::Kind::file && leaves_its_folder()) return "its file must be in the project's own folder: a name without / at its start, and without ..";
+  const auto leaves_its_folder = [&] {
+    return sink.target.starts_with('/') || ("/" + sink.target + "/").find("/../") != std::string::npos;
+  };
+  if (sink.kind == ProjectSink::Kind::file && leaves_its_folder())
+    return "its file must be in the project's own folder: a name without / at its start, and without ..";
   return {};
 }
 
 // Whether a definition that came by the API, or goes back to one, has nothing that is the operator's to say.
 Result<void> check_may_by_api(ApiCall& call, const ProjectDefinition& definition) {
   if (!definition.processor.readable.empty()) {
-    const std::string why = "readable: only a project whose file the configuration names says what its script sees besides its own folder";
+    const std::string why =
+        "readable: only a project whose file the configuration names says what its script sees besides its own folder";
     return call.refuse({ProblemType::invalid_input, why, {{"/project/readable", why}}});
   }
   for (std::size_t i = 0; i < definition.sinks.size(); ++i) {
@@ -280,7 +296,8 @@ Result<void> check_may_by_api(ApiCall& call, const ProjectDefinition& definition
     }
     if (const std::string_view why = why_not_by_api(sink); !why.empty()) {
       return call.refuse({ProblemType::invalid_input,
-                          fmt::format("sink {}: {}; only a project whose file the configuration names may have it", in_quotes(sink.name), why),
+                          fmt::format("sink {}: {}; only a project whose file the configuration names may have it",
+                                      in_quotes(sink.name), why),
                           {{fmt::format("/sink/{}", i), std::string(why)}}});
     }
   }
@@ -289,7 +306,9 @@ Result<void> check_may_by_api(ApiCall& call, const ProjectDefinition& definition
 
 std::optional<double> read_rate(const JsonValue& value) {
   if (value.is_null()) return std::nullopt;
-  const auto number = value.if_number() ? value.if_number() : value.if_whole() ? std::optional(static_cast<double>(*value.if_whole())) : std::nullopt;
+  const auto number = value.if_number()  ? value.if_number()
+                      : value.if_whole() ? std::optional(static_cast<double>(*value.if_whole()))
+                                         : std::nullopt;
   if (!number || !(*number >= 0)) value.wrong("visits a second, from 0; or null, as its file says");
   return number;
 }
@@ -307,10 +326,12 @@ Coro<Result<ServerResponse>> change_project(ApiState& api, ApiCall& call) {
   const JsonValue* const group_given = in.find("group");
   in.finish("there are only status, rate, burst and group");
   ProjectStatus status = project.now.status;
-  if (status_given != nullptr) status = static_cast<ProjectStatus>(status_given->one_of({"TODO", "STOP", "CHECKING", "DEBUG", "RUNNING"}));
+  if (status_given != nullptr)
+    status = static_cast<ProjectStatus>(status_given->one_of({"TODO", "STOP", "CHECKING", "DEBUG", "RUNNING"}));
   const std::optional<double> rate = rate_given != nullptr ? read_rate(*rate_given) : std::nullopt;
   std::optional<std::uint32_t> burst;
-  if (burst_given != nullptr && !burst_given->is_null()) burst = static_cast<std::uint32_t>(burst_given->whole(1, kMostBurstAsked, "null"));
+  if (burst_given != nullptr && !burst_given->is_null())
+    burst = static_cast<std::uint32_t>(burst_given->whole(1, kMostBurstAsked, "null"));
   std::string group = group_given != nullptr ? group_given->text(0, kMostNameBytes) : std::string{};
   co_await or_return(call.checked());
 
@@ -319,7 +340,8 @@ Coro<Result<ServerResponse>> change_project(ApiState& api, ApiCall& call) {
     // The one that is not given stays as it was set.
     co_await or_return(committed(project.of.store));
     const ProjectRecord record = co_await or_return(record_of(project.of.store, project.now.id));
-    co_await or_return(engine.set_rate(name, rate_given != nullptr ? rate : record.rate, burst_given != nullptr ? burst : record.burst));
+    co_await or_return(engine.set_rate(name, rate_given != nullptr ? rate : record.rate,
+                                       burst_given != nullptr ? burst : record.burst));
   }
   if (group_given != nullptr) co_await or_return(engine.set_group(name, std::move(group)));
   if (status_given != nullptr) co_await or_return(engine.set_status(name, status));
@@ -330,7 +352,9 @@ Coro<Result<ServerResponse>> start_project(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
   co_await or_return(call.no_members());
   if (project.now.status != ProjectStatus::running && project.now.status != ProjectStatus::debug) {
-    co_return call.refuse(ProblemType::wrong_state, fmt::format("project {} is {}: its pages are not visited", in_quotes(project.now.name), to_string(project.now.status)));
+    co_return call.refuse(ProblemType::wrong_state,
+                          fmt::format("project {} is {}: its pages are not visited", in_quotes(project.now.name),
+                                      to_string(project.now.status)));
   }
   co_await or_return(project.of.engine.start(project.now.name));
   co_return co_await show(api, call);
@@ -355,7 +379,8 @@ Coro<Result<ServerResponse>> restore_project(ApiState& api, ApiCall& call) {
   DaemonProjects& projects = *co_await or_return(projects_of(api, call));
   const std::string name = co_await or_return(call.name_in_path("project"));
   co_await or_return(call.no_members());
-  if (projects.engine.project(name)) co_return call.refuse(ProblemType::wrong_state, fmt::format("project {} was not deleted", in_quotes(name)));
+  if (projects.engine.project(name))
+    co_return call.refuse(ProblemType::wrong_state, fmt::format("project {} was not deleted", in_quotes(name)));
   co_await or_return(projects.engine.restore(name));
   co_return co_await show(api, call);
 }
@@ -369,7 +394,8 @@ Result<void> keep_script(const DaemonProjects& projects, const PageEngine::Draft
 Result<bool> is_deleted(PageStore& store, std::string_view name) {
   const auto records = store.projects();
   if (!records) return std::unexpected(records.error());
-  return std::ranges::any_of(*records, [&](const ProjectRecord& record) { return record.deleted_at && record.name == name; });
+  return std::ranges::any_of(*records,
+                             [&](const ProjectRecord& record) { return record.deleted_at && record.name == name; });
 }
 
 // --- new ones, and new versions --------------------------------------------------------------------------------------
@@ -381,7 +407,8 @@ Result<PageEngine::Draft> read_draft(const DaemonProjects& projects, ApiCall& ca
   if (!in.has("source")) {
     auto definition = read_project(root);
     if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
-    return PageEngine::Draft{.definition = std::move(definition), .text = root.json(), .source = {}, .script = {}, .note = {}};
+    return PageEngine::Draft{
+        .definition = std::move(definition), .text = root.json(), .source = {}, .script = {}, .note = {}};
   }
   const std::string source = in.find("source")->text(1, kMostSourceBytes);
   const std::string note = in.has("note") ? in.find("note")->text(0, kMostNoteBytes) : std::string{};
@@ -402,14 +429,19 @@ Coro<Result<ServerResponse>> put_project(ApiState& api, ApiCall& call) {
   const JsonValue root = co_await or_return(call.object());
   PageEngine::Draft draft = co_await or_return(read_draft(projects, call, root));
   if (draft.definition.name != name) {
-    co_return call.refuse({ProblemType::invalid_input, "the project has another name than the path", {{"/project/name", name}}});
+    co_return call.refuse(
+        {ProblemType::invalid_input, "the project has another name than the path", {{"/project/name", name}}});
   }
   co_await or_return(check_may_by_api(call, draft.definition));
   if (draft.note.empty()) draft.note = fmt::format("by {}", call.caller.name);
-  if (!projects.engine.project(name)) co_await or_return(committed(projects.store));  // it may have been deleted a moment ago
+  if (!projects.engine.project(name))
+    co_await or_return(committed(projects.store));  // it may have been deleted a moment ago
   const bool is_new = !projects.engine.project(name);
   if (is_new && co_await or_return(is_deleted(projects.store, name))) {
-    co_return call.refuse(ProblemType::conflict, fmt::format("project {} was deleted, and can still be restored: restore it, or take another name", in_quotes(name)));
+    co_return call.refuse(
+        ProblemType::conflict,
+        fmt::format("project {} was deleted, and can still be restored: restore it, or take another name",
+                    in_quotes(name)));
   }
   co_await or_return(keep_script(projects, draft));
   co_await or_return(projects.engine.put_project(std::move(draft)));
@@ -444,7 +476,8 @@ Coro<Result<ServerResponse>> roll_back(ApiState& api, ApiCall& call) {
 
 Result<DaemonProjects*> projects_of(ApiState& api, ApiCall& call) {
   if (api.options.projects != nullptr) return api.options.projects;
-  return call.refuse(ProblemType::not_found, "this daemon has no projects: its configuration has neither pages nor a [[project]]");
+  return call.refuse(ProblemType::not_found,
+                     "this daemon has no projects: its configuration has neither pages nor a [[project]]");
 }
 
 Result<NamedProject> project_in_path(ApiState& api, ApiCall& call) {

@@ -19,7 +19,8 @@ void write(JsonWriter& json, const PutReply& reply) {
 
 std::string place_of(std::size_t job) { return fmt::format("/jobs/{}", job); }
 
-// --- what goes to the book -------------------------------------------------------------------------------------------------
+// --- what goes to the book
+// -------------------------------------------------------------------------------------------------
 
 using Replies = std::vector<Result<PutReply>>;
 using As = OnceCall::As;
@@ -62,7 +63,8 @@ Coro<Result<PutReply>> put_once(ApiState& api, ApiCall& call, NewJob job) {
   co_return std::move(replies.front());
 }
 
-// --- one -----------------------------------------------------------------------------------------------------------------
+// --- one
+// -----------------------------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> put_one(ApiState& api, ApiCall& call, const JsonValue& root) {
   JobNames names;
@@ -81,7 +83,8 @@ Coro<Result<ServerResponse>> put_one(ApiState& api, ApiCall& call, const JsonVal
   co_return json_answer([&](JsonWriter& json) { write(json, *reply); }, is_new ? 201 : 200);
 }
 
-// --- many ----------------------------------------------------------------------------------------------------------------
+// --- many
+// ----------------------------------------------------------------------------------------------------------------
 
 ServerResponse answer_to(const AskedJobs& asked, const Replies& replies) {
   return json_answer([&](JsonWriter& json) {
@@ -155,7 +158,8 @@ Coro<Result<ServerResponse>> put_each(ApiState& api, ApiCall& call, AskedJobs as
   co_return answer_to(asked, replies);
 }
 
-// --- all or none ---------------------------------------------------------------------------------------------------------
+// --- all or none
+// ---------------------------------------------------------------------------------------------------------
 
 // The facts that are told of a job when all of them are refused.
 struct PlacedJob {
@@ -198,7 +202,8 @@ Coro<Result<ServerResponse>> put_all(ApiState& api, ApiCall& call, AskedJobs ask
   });
 }
 
-// --- what is asked -------------------------------------------------------------------------------------------------------
+// --- what is asked
+// -------------------------------------------------------------------------------------------------------
 
 struct AskedBatch {
   AskedJobs jobs;
@@ -248,7 +253,9 @@ Coro<Result<ServerResponse>> put_batch(ApiState& api, ApiCall& call, const JsonV
 }
 
 // Blank lines are none.
-void skip_blanks(std::string_view& text) { text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size())); }
+void skip_blanks(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+}
 
 Coro<Result<ServerResponse>> put_lines(ApiState& api, ApiCall& call) {
   AskedJobs asked(call.caller, api.engine.calendar_now());

@@ -8,7 +8,8 @@
 namespace argiope {
 namespace {
 
-// The bound below which such a share of the spans lies, in milliseconds; null where it is above all bounds, or there are none.
+// The bound below which such a share of the spans lies, in milliseconds; null where it is above all bounds, or there
+// are none.
 std::optional<double> quantile_ms(const SpanHistogram& spans, std::uint64_t count, double share) {
   const double wanted = share * static_cast<double>(count);
   std::uint64_t below = 0;

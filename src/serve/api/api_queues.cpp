@@ -83,7 +83,8 @@ Coro<Result<ServerResponse>> show_queue(ApiState& api, ApiCall& call) {
   co_return co_await answer_with(api, co_await or_return(call.name_in_path("queue")));
 }
 
-// --- policies ------------------------------------------------------------------------------------------------------------
+// --- policies
+// ------------------------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> configure(ApiState& api, ApiCall& call, std::string name, QueueConfig base) {
   const JsonValue root = co_await or_return(call.object());
@@ -114,7 +115,8 @@ Coro<Result<ServerResponse>> erase_queue(ApiState& api, ApiCall& call) {
   co_return no_content();
 }
 
-// --- what people do when something is wrong --------------------------------------------------------------------------------
+// --- what people do when something is wrong
+// --------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> pause_queue(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(call.name_in_path("queue"));

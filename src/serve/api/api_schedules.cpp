@@ -62,7 +62,8 @@ Coro<Result<std::string>> schedule_in_path(ApiState& api, ApiCall& call) {
   co_return name;
 }
 
-// --- looks ---------------------------------------------------------------------------------------------------------------
+// --- looks
+// ---------------------------------------------------------------------------------------------------------------
 
 struct SchedulePage {
   std::vector<ScheduleStatus> schedules;
@@ -144,10 +145,11 @@ Coro<Result<ServerResponse>> schedule_output(ApiState& api, ApiCall& call) {
   co_return answer_with_output(std::move(left->output));
 }
 
-// --- schedules come and change -------------------------------------------------------------------------------------------
+// --- schedules come and change
+// -------------------------------------------------------------------------------------------
 
-// `base` with the members of `changes` in the place of its own, those of "job" one by one. A null stays, for a name that no
-// schedule has is wrong with it, too.
+// `base` with the members of `changes` in the place of its own, those of "job" one by one. A null stays, for a name
+// that no schedule has is wrong with it, too.
 void write_merged(JsonWriter& json, const JsonValue& base, const JsonValue& changes) {
   json.object([&] {
     base.for_each_name([&](std::string_view name, const JsonValue& value) {
@@ -170,8 +172,8 @@ void write_merged(JsonWriter& json, const JsonValue& base, const JsonValue& chan
   });
 }
 
-// The schedule that `base`, a JSON text, is with those changes; `nulls`: what one in them stands for. Mistakes go to the errors
-// of `changes`.
+// The schedule that `base`, a JSON text, is with those changes; `nulls`: what one in them stands for. Mistakes go to
+// the errors of `changes`.
 Result<Schedule> merged(const std::string& base, const JsonValue& changes, JsonMembers::Nulls nulls) {
   const auto before = JsonText::parse(base);
   if (!before) return std::unexpected(before.error());
@@ -218,7 +220,8 @@ Coro<Result<ServerResponse>> add_schedule(ApiState& api, ApiCall& call, Schedule
   const auto added = co_await api.book().schedules().add(std::move(schedule), conflict);
   if (!added && added.error().code == Errc::refused) co_return call.refuse_as(ProblemType::conflict, added.error());
   if (!added) co_return std::unexpected(added.error());
-  co_return json_answer([&](JsonWriter& json) { write(json, *added); }, added->outcome == AddOutcome::added ? 201 : 200);
+  co_return json_answer([&](JsonWriter& json) { write(json, *added); },
+                        added->outcome == AddOutcome::added ? 201 : 200);
 }
 
 // --- many, all or none
@@ -244,8 +247,7 @@ std::vector<Schedule> read_schedules(const ApiState& api, const JsonValue& root)
   return schedules;
 }
 
-Coro<Result<ServerResponse>> add_many(ApiState& api, ApiCall& call, const JsonValue& root,
-                                      ConflictPolicy conflict) {
+Coro<Result<ServerResponse>> add_many(ApiState& api, ApiCall& call, const JsonValue& root, ConflictPolicy conflict) {
   std::vector<Schedule> schedules = read_schedules(api, root);
   co_await or_return(call.read_all());
   for (const Schedule& schedule : schedules) co_await or_return(check_add(api, call, schedule));
@@ -310,7 +312,8 @@ Coro<Result<ServerResponse>> remove_schedule(ApiState& api, ApiCall& call) {
   co_return no_content();
 }
 
-// --- what people do with them --------------------------------------------------------------------------------------------
+// --- what people do with them
+// --------------------------------------------------------------------------------------------
 
 Coro<Result<ServerResponse>> pause_schedule(ApiState& api, ApiCall& call) {
   auto name = co_await or_return(schedule_in_path(api, call));
@@ -344,7 +347,8 @@ Coro<Result<ServerResponse>> run_now(ApiState& api, ApiCall& call) {
   co_return json_answer([&](JsonWriter& json) { json.member("job", job); });
 }
 
-// --- the times of triggers -----------------------------------------------------------------------------------------------
+// --- the times of triggers
+// -----------------------------------------------------------------------------------------------
 
 // {"at","local","note"}; a time that daylight saving has left out before it is told in the note, too.
 void write_time(JsonWriter& json, const Trigger& trigger, WallTime time) {
@@ -405,7 +409,11 @@ std::vector<ApiRoute> schedule_routes() {
   using enum HttpMethod;
   return {
       reading_much(get, "/v1/schedules", list_schedules, true),
-      {.method = post, .pattern = "/v1/schedules", .scope = TokenScope::admin, .handler = add, .audited = true,
+      {.method = post,
+       .pattern = "/v1/schedules",
+       .scope = TokenScope::admin,
+       .handler = add,
+       .audited = true,
        .has_query = true},
       {get, "/v1/schedules/{schedule}", TokenScope::read, show_schedule},
       {put, "/v1/schedules/{schedule}", TokenScope::admin, replace_schedule, true},

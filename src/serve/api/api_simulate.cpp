@@ -28,16 +28,19 @@ constexpr Duration kLongestSpan = std::chrono::days{366};
 constexpr std::uint64_t kLeastMinutes = 3;
 constexpr std::size_t kMostSimulations = 8;  // that wait or are being answered
 
-// --- what is there -------------------------------------------------------------------------------------------------------
+// --- what is there
+// -------------------------------------------------------------------------------------------------------
 
-// How many jobs of it are worked on at once, as far as is known: what this process says, or those that run and those who wait.
+// How many jobs of it are worked on at once, as far as is known: what this process says, or those that run and those
+// who wait.
 std::size_t workers_of(const ApiState& api, std::string_view queue, std::uint64_t running, std::size_t waiting) {
   const auto said = api.options.workers_of ? api.options.workers_of(queue) : std::nullopt;
   return said ? *said : running + waiting;
 }
 
 // How many workers wait for jobs of each of these queues.
-std::unordered_map<std::string, std::size_t> workers_waiting(const ApiState& api, const std::vector<std::string>& queues) {
+std::unordered_map<std::string, std::size_t> workers_waiting(const ApiState& api,
+                                                             const std::vector<std::string>& queues) {
   std::unordered_map<std::string, std::size_t> waiting;
   for (const std::string& queue : queues) waiting.emplace(queue, 0);
   for (const auto& worker : api.workers.all()) {
@@ -153,7 +156,8 @@ Coro<Result<void>> add_schedules(ApiState& api, ApiCall& call, WhatIf& question)
   co_return Result<void>{};
 }
 
-// --- what the request changes --------------------------------------------------------------------------------------------
+// --- what the request changes
+// --------------------------------------------------------------------------------------------
 
 std::optional<double> read_number(JsonMembers& in, std::string_view name, double most) {
   const JsonValue* given = in.find(name);
@@ -214,7 +218,8 @@ void change_queues(ApiCall& call, const JsonValue& list, WhatIf& question) {
     const JsonValue* name = in.find("name");
     if (name == nullptr) return entry.refuse("it needs a name");
     const std::string text = name->text(1, kMostNameBytes);
-    if (!call.caller.may_use(text)) return forbid(call, *name, fmt::format("the token may not use queue {}", in_quotes(text)));
+    if (!call.caller.may_use(text))
+      return forbid(call, *name, fmt::format("the token may not use queue {}", in_quotes(text)));
     if (is_own_queue(text)) return name->complain("not one of the daemon's own queues, which no what-if has");
     if (!entry.errors()) change_queue(in, queue_named(question, text));
   });
@@ -255,7 +260,8 @@ void add_queues_of_schedules(ApiState& api, WhatIf& question) {
   for (const Schedule& schedule : question.schedules) names.insert(schedule.job.queue);
   for (const WhatIfQueue& queue : question.queues) names.erase(queue.name);
   const auto waiting = workers_waiting(api, {names.begin(), names.end()});
-  for (const std::string& name : names) queue_named(question, name).workers = workers_of(api, name, 0, waiting.at(name));
+  for (const std::string& name : names)
+    queue_named(question, name).workers = workers_of(api, name, 0, waiting.at(name));
 }
 
 Coro<Result<WhatIf>> read_question(ApiState& api, ApiCall& call) {
@@ -284,7 +290,8 @@ Coro<Result<WhatIf>> read_question(ApiState& api, ApiCall& call) {
   co_return question;
 }
 
-// --- the answer ----------------------------------------------------------------------------------------------------------
+// --- the answer
+// ----------------------------------------------------------------------------------------------------------
 
 void write(JsonWriter& json, const WhatIfQueue& queue) {
   json.object([&] {
@@ -306,9 +313,7 @@ void write(JsonWriter& json, const WhatIfQueue& queue) {
 // A caller's what-if, from its question on: one of each, and not too many.
 class SimulationPlace {
  public:
-  SimulationPlace(ApiState& api, std::string who) : api_(api), who_(std::move(who)) {
-    api_.simulations_of.add(who_);
-  }
+  SimulationPlace(ApiState& api, std::string who) : api_(api), who_(std::move(who)) { api_.simulations_of.add(who_); }
   SimulationPlace(const SimulationPlace&) = delete;
   ~SimulationPlace() { api_.simulations_of.drop(who_); }
 
@@ -319,7 +324,8 @@ class SimulationPlace {
 
 std::optional<Problem> why_not_simulate(const ApiState& api, const Caller& caller) {
   if (api.simulations_of.of(caller.name) > 0) {
-    return problem(ProblemType::too_many, "another what-if of this token is being answered, and each has one at a time");
+    return problem(ProblemType::too_many,
+                   "another what-if of this token is being answered, and each has one at a time");
   }
   if (api.simulations_of.callers() < kMostSimulations) return std::nullopt;
   return problem(ProblemType::too_many, fmt::format("{} what-ifs wait already, as many as may", kMostSimulations));
@@ -331,19 +337,19 @@ Future<void> until_thread_is_free(ApiState& api) {
   return run_in_executor(*api.simulator, [] {});
 }
 
-// On a thread of its own: who leaves, and who stops the daemon, ends it. The system is given back what it has taken of memory.
+// On a thread of its own: who leaves, and who stops the daemon, ends it. The system is given back what it has taken of
+// memory.
 Coro<Result<std::string>> simulated(ApiState& api, std::shared_ptr<WhatIf> question) {
   struct Abandoned {
     std::shared_ptr<std::atomic<bool>> flag = std::make_shared<std::atomic<bool>>(false);
     ~Abandoned() { *flag = true; }
   } abandoned;
   question->abandoned = [left = abandoned.flag, stopped = api.simulations_stopped] { return *left || *stopped; };
-  co_return co_await run_in_executor(*api.simulator,
-                                     [question, ask = api.options.what_if]() -> Result<std::string> {
-                                       auto report = ask(*question);
-                                       ::malloc_trim(0);
-                                       return report;
-                                     });
+  co_return co_await run_in_executor(*api.simulator, [question, ask = api.options.what_if]() -> Result<std::string> {
+    auto report = ask(*question);
+    ::malloc_trim(0);
+    return report;
+  });
 }
 
 Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {

@@ -1,5 +1,5 @@
-// Shared by the parts of the API, and how a route is made of a handler. api_jobs.cpp, api_leases.cpp and their like have the
-// handlers, by resource.
+// Shared by the parts of the API, and how a route is made of a handler. api_jobs.cpp, api_leases.cpp and their like
+// have the handlers, by resource.
 #pragma once
 
 #include <algorithm>
@@ -58,14 +58,15 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   const ApiOptions options;
   WorkerRegistry workers;
   AuditLog audit;
-  // Of requests with an Idempotency-Key that change no jobs (the store remembers those that do): what they were answered, by
-  // its bytes; and which leases they were given, by their number.
+  // Of requests with an Idempotency-Key that change no jobs (the store remembers those that do): what they were
+  // answered, by its bytes; and which leases they were given, by their number.
   RequestMemory<ServerResponse> answers{8 * 1024 * 1024};
   RequestMemory<std::vector<std::uint64_t>> given{
       200'000, [this](const std::vector<std::uint64_t>& tokens) {
         return std::ranges::none_of(tokens, [this](std::uint64_t token) { return engine.running(token).has_value(); });
       }};
-  // Which request has had which key, of all that were done, as long as there is room: others are known to their own memory alone.
+  // Which request has had which key, of all that were done, as long as there is room: others are known to their own
+  // memory alone.
   RequestMemory<std::monostate> keys{1, [](std::monostate) { return true; }};
   // The answer to a caller whose share of that memory is full.
   static Problem too_many_keys();

@@ -81,7 +81,8 @@ Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kMostInPage);
   co_await or_return(query.finish());
   const KnownWorkers known = workers_told(api, call);
-  auto at = std::ranges::upper_bound(known, after, {}, [](const auto& one) -> const std::string& { return one.first.first; });
+  auto at =
+      std::ranges::upper_bound(known, after, {}, [](const auto& one) -> const std::string& { return one.first.first; });
   std::optional<std::string> next;
   co_return json_answer([&](JsonWriter& json) {
     std::size_t told = 0, bytes = 0;
@@ -103,7 +104,8 @@ Coro<Result<ServerResponse>> list_workers(ApiState& api, ApiCall& call) {
   });
 }
 
-// --- ending one ----------------------------------------------------------------------------------------------------------
+// --- ending one
+// ----------------------------------------------------------------------------------------------------------
 
 // A caller who knows a worker's name could end the work of others: only an admin may; the rest end their own work.
 bool may_end(const ApiCall& call, const std::string& who) {
@@ -122,10 +124,11 @@ Coro<Result<std::set<WorkerId>>> workers_to_end(const ApiState& api, ApiCall& ca
   }
   std::erase_if(meant, [&](const WorkerId& id) { return !may_end(call, id.second); });
   if (meant.empty()) {
-    co_return call.refuse(ProblemType::forbidden,
-                          fmt::format("worker {}: the token {} has not begun what it does: the one that has may end it, "
-                                      "or one of scope admin",
-                                      in_quotes(name), in_quotes(call.caller.name)));
+    co_return call.refuse(
+        ProblemType::forbidden,
+        fmt::format("worker {}: the token {} has not begun what it does: the one that has may end it, "
+                    "or one of scope admin",
+                    in_quotes(name), in_quotes(call.caller.name)));
   }
   co_return meant;
 }
@@ -166,8 +169,12 @@ std::vector<ApiRoute> worker_routes() {
   using enum HttpMethod;
   return {
       reading_much(get, "/v1/workers", list_workers, true),
-      {.method = delete_, .pattern = "/v1/workers/{worker}", .scope = TokenScope::work, .handler = end_worker,
-       .audited = true, .has_query = true},
+      {.method = delete_,
+       .pattern = "/v1/workers/{worker}",
+       .scope = TokenScope::work,
+       .handler = end_worker,
+       .audited = true,
+       .has_query = true},
   };
 }
 

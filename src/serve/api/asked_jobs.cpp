@@ -62,7 +62,8 @@ std::optional<Problem> problem_of_put(const Result<PutReply>& reply, std::string
 }
 
 Problem too_many_waits(std::string_view again, std::string_view pointer) {
-  std::string why = fmt::format("the jobs of a request wait for at most {} others together (waits_for): {}", kMostWaitsTogether, again);
+  std::string why = fmt::format("the jobs of a request wait for at most {} others together (waits_for): {}",
+                                kMostWaitsTogether, again);
   return {ProblemType::too_large, why, {{std::string(pointer), why}}};
 }
 

@@ -15,7 +15,8 @@
 
 namespace argiope {
 
-// Reads jobs one after the other. One that is wrong, or goes to a queue that the caller may not use, keeps no other back.
+// Reads jobs one after the other. One that is wrong, or goes to a queue that the caller may not use, keeps no other
+// back.
 //
 // Lifetime: the caller's token outlives it.
 class AskedJobs {

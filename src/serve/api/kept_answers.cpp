@@ -28,8 +28,9 @@ std::size_t bytes_of(const FetchedAnswer& answer) {
 
 }  // namespace
 
-const KeptAnswers::Kept* KeptAnswers::keep(std::string owner, std::string url, std::string request, std::shared_ptr<const FetchedAnswer> answer,
-                                           WallTime fetched_at, TimePoint now) {
+const KeptAnswers::Kept* KeptAnswers::keep(std::string owner, std::string url, std::string request,
+                                           std::shared_ptr<const FetchedAnswer> answer, WallTime fetched_at,
+                                           TimePoint now) {
   const std::size_t bytes = bytes_of(*answer) + url.size() + request.size();
   if (bytes > kMostBytes) return nullptr;
   drop_old(now);

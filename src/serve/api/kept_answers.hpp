@@ -1,4 +1,5 @@
-// KeptAnswers: what servers have answered to tries, for some minutes, so that a page is read again by another draft without a request.
+// KeptAnswers: what servers have answered to tries, for some minutes, so that a page is read again by another draft
+// without a request.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,8 @@
 
 namespace argiope {
 
-// Each under an id that cannot be guessed, for who has fetched it alone. Of so many, and of so many bytes together, the oldest go first.
+// Each under an id that cannot be guessed, for who has fetched it alone. Of so many, and of so many bytes together, the
+// oldest go first.
 //
 // Threads: the loop's own.
 class KeptAnswers {
@@ -25,9 +27,9 @@ class KeptAnswers {
   static constexpr std::size_t kMostBytes = 64 * 1024 * 1024;
 
   struct Kept {
-    std::string id;     // 32 digits in hex
-    std::string owner;  // who has fetched it
-    std::string url;    // that was asked for
+    std::string id;       // 32 digits in hex
+    std::string owner;    // who has fetched it
+    std::string url;      // that was asked for
     std::string request;  // TriedPage::request
     WallTime fetched_at{};
     TimePoint until{};
@@ -39,7 +41,8 @@ class KeptAnswers {
   explicit KeptAnswers(const SessionSecret& secret) noexcept : secret_(secret) {}
 
   // The new one, until the next call; null where it is too large.
-  const Kept* keep(std::string owner, std::string url, std::string request, std::shared_ptr<const FetchedAnswer> answer, WallTime fetched_at, TimePoint now);
+  const Kept* keep(std::string owner, std::string url, std::string request, std::shared_ptr<const FetchedAnswer> answer,
+                   WallTime fetched_at, TimePoint now);
   // Until the next call; null: none of that id is kept for `owner`.
   const Kept* find(std::string_view id, std::string_view owner, TimePoint now);
 

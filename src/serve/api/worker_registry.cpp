@@ -33,9 +33,11 @@ WorkerRegistry::WorkerRef WorkerRegistry::seen(std::string_view who, std::string
   const std::size_t before = there == nullptr ? 0 : there->bytes;
   const Room more{.workers = there == nullptr ? std::size_t{1} : 0, .bytes = bytes - std::min(bytes, before)};
   if (!make_room(who, more)) return nullptr;
-  const WorkerRef worker = there != nullptr ? there : std::make_shared<Worker>(Worker{.name = key.first, .who = key.second});
+  const WorkerRef worker =
+      there != nullptr ? there : std::make_shared<Worker>(Worker{.name = key.first, .who = key.second});
   const bool is_added = workers_.try_emplace(std::move(key), worker).second;  // it may have been forgotten to make room
-  count(worker->who, {.workers = is_added ? std::size_t{1} : 0, .bytes = bytes}, {.bytes = is_added ? 0 : worker->bytes});
+  count(worker->who, {.workers = is_added ? std::size_t{1} : 0, .bytes = bytes},
+        {.bytes = is_added ? 0 : worker->bytes});
   worker->queues = queues;
   worker->bytes = bytes;
   worker->seen_at = now;
@@ -89,8 +91,8 @@ std::vector<WorkerRegistry::WorkerRef> WorkerRegistry::all() const {
   return all;
 }
 
-// Of those that do not wait, of `who` or of all, those first that were seen last: until half of the room that they may have is free.
-// How many wait is bounded elsewhere.
+// Of those that do not wait, of `who` or of all, those first that were seen last: until half of the room that they may
+// have is free. How many wait is bounded elsewhere.
 void WorkerRegistry::forget_idle(std::optional<std::string_view> who) {
   std::vector<WorkerRef> idle;
   for (const auto& [key, worker] : workers_) {

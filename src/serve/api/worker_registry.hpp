@@ -17,10 +17,11 @@
 
 namespace argiope {
 
-// A worker is known for as long as it waits, and afterwards while there is room. Clients choose its name, so it is known by who asks,
-// too: those of one name under different tokens are different workers.
+// A worker is known for as long as it waits, and afterwards while there is room. Clients choose its name, so it is
+// known by who asks, too: those of one name under different tokens are different workers.
 //
-// Memory:  bounded by kMostWorkers and kMostBytes, of which one asker has half: who needs more has its own forgotten first.
+// Memory:  bounded by kMostWorkers and kMostBytes, of which one asker has half: who needs more has its own forgotten
+//          first.
 // Threads: the loop's own.
 class WorkerRegistry {
  public:
@@ -42,7 +43,8 @@ class WorkerRegistry {
   };
   using WorkerRef = std::shared_ptr<Worker>;
 
-  // The worker of that name has asked for jobs of `queues`, as `who`. Null where what is said of workers that wait leaves no room.
+  // The worker of that name has asked for jobs of `queues`, as `who`. Null where what is said of workers that wait
+  // leaves no room.
   WorkerRef seen(std::string_view who, std::string_view name, const std::vector<std::string>& queues, WallTime now);
   // Null where it is not known.
   WorkerRef find(std::string_view who, std::string_view name) const;

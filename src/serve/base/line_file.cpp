@@ -22,8 +22,9 @@ Result<void> check_line_file(const std::string& path) {
   const Result<std::size_t> read = file ? file->read({&first, 1}) : std::unexpected(file.error());
   if (!read) return fail(read.error().code, fmt::format("{}: {}", printable(path), read.error().message));
   if (first == '{' || first == '\0') return {};
-  return fail(Errc::wrong_format,
-              fmt::format("{}: another program has written it, and it is left as it is; name another file", printable(path)));
+  return fail(
+      Errc::wrong_format,
+      fmt::format("{}: another program has written it, and it is left as it is; name another file", printable(path)));
 }
 
 Result<void> LineFile::open(const std::function<void(std::string_view line)>& each) {

@@ -1,5 +1,5 @@
-// Small files of the daemon beside its store: replaced as a whole, or written on at their end. All of it blocks. base/internal/file_reading.hpp
-// reads them.
+// Small files of the daemon beside its store: replaced as a whole, or written on at their end. All of it blocks.
+// base/internal/file_reading.hpp reads them.
 #pragma once
 
 #include <unistd.h>
@@ -37,9 +37,10 @@ class Descriptor {
 std::unexpected<Error> io_error(const std::string& path, std::string_view what);
 // All of it, on the disk. Of what fails, a part may be written.
 Result<void> write_all(const Descriptor& file, std::string_view text, const std::string& path);
-// The file has this text, which only its owner may read, or what it had before, whenever the process ends. As OutputFile has it: a link is
-// followed.
-// Errors: io, disk_full; refused for what is no plain file: a pipe would hold up its writer, and nothing could be read again.
+// The file has this text, which only its owner may read, or what it had before, whenever the process ends. As
+// OutputFile has it: a link is followed.
+// Errors: io, disk_full; refused for what is no plain file: a pipe would hold up its writer, and nothing could be read
+// again.
 Result<void> replace_file(const std::string& path, std::string_view text);
 
 }  // namespace argiope

@@ -62,16 +62,17 @@ inline Problem problem(ProblemType type, std::string detail) {
 Problem problem_of_status(int status, std::string_view detail);
 // The problem that an error of the book or the engine is. The reader of the request adds a place, where it is known.
 Problem problem_of(const Error& error);
-// The first thing that is wrong with a request's JSON; `within`: where in the request the text was that has these errors.
+// The first thing that is wrong with a request's JSON; `within`: where in the request the text was that has these
+// errors.
 Problem problem_of(const JsonErrors& errors, const JsonPath& within = {});
 // RFC 6901.
 std::string pointer_to(const JsonPath& path);
 
-// {"type","title","status","detail","errors"}, as one value: of a request, or of one of its parts. `request_id` is a member
-// more where it is not empty.
+// {"type","title","status","detail","errors"}, as one value: of a request, or of one of its parts. `request_id` is a
+// member more where it is not empty.
 void write(JsonWriter& json, const Problem& problem, std::string_view request_id = {});
-// application/problem+json; with Retry-After where trying again helps, WWW-Authenticate where a token does, and Accept-Encoding
-// where the body should have come without a coding.
+// application/problem+json; with Retry-After where trying again helps, WWW-Authenticate where a token does, and
+// Accept-Encoding where the body should have come without a coding.
 ServerResponse answer(const Problem& problem, std::string_view request_id = {});
 
 }  // namespace argiope

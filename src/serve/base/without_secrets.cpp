@@ -23,10 +23,10 @@ struct PartOf {
   Part member;
 };
 constexpr PartOf kParts[] = {
-    {Part::whole, "project", Part::project},   {Part::whole, "rule", Part::rule},
-    {Part::whole, "sink", Part::sink},         {Part::project, "request", Part::request},
-    {Part::rule, "request", Part::request},    {Part::project, "processor", Part::processor},
-    {Part::request, "headers", Part::texts},   {Part::request, "cookies", Part::texts},
+    {Part::whole, "project", Part::project}, {Part::whole, "rule", Part::rule},
+    {Part::whole, "sink", Part::sink},       {Part::project, "request", Part::request},
+    {Part::rule, "request", Part::request},  {Part::project, "processor", Part::processor},
+    {Part::request, "headers", Part::texts}, {Part::request, "cookies", Part::texts},
     {Part::request, "render", Part::render},
 };
 
@@ -42,14 +42,21 @@ struct Secret {
   Shown shown = Shown::nothing;
 };
 constexpr Secret kSecrets[] = {
-    {Part::request, "headers"}, {Part::request, "cookies"},       {Part::request, "body"},        {Part::request, "body_base64"},
-    {Part::request, "proxy"},   {Part::render, "script"},         {Part::sink, "postgresql"},     {Part::sink, "webhook", Secret::Shown::site},
+    {Part::request, "headers"},
+    {Part::request, "cookies"},
+    {Part::request, "body"},
+    {Part::request, "body_base64"},
+    {Part::request, "proxy"},
+    {Part::render, "script"},
+    {Part::sink, "postgresql"},
+    {Part::sink, "webhook", Secret::Shown::site},
     {Part::processor, "webhook", Secret::Shown::site},
     {Part::project, "start", Secret::Shown::but_user},
 };
 
 Part part_of_member(Part part, std::string_view name) {
-  const auto found = std::ranges::find_if(kParts, [&](const PartOf& known) { return known.part == part && known.name == name; });
+  const auto found =
+      std::ranges::find_if(kParts, [&](const PartOf& known) { return known.part == part && known.name == name; });
   return found != std::end(kParts) ? found->member : Part::other;
 }
 
@@ -60,14 +67,16 @@ std::string site_of_webhook(std::string_view text) {
 }
 
 const Secret* secret_of(Part part, std::string_view name) {
-  const auto secret = std::ranges::find_if(kSecrets, [&](const Secret& known) { return known.part == part && known.name == name; });
+  const auto secret =
+      std::ranges::find_if(kSecrets, [&](const Secret& known) { return known.part == part && known.name == name; });
   return secret == std::end(kSecrets) ? nullptr : &*secret;
 }
 
 // As it is read, which is more than what looks like an address: "http:ann:secret@host".
 std::string shown_without_user(std::string_view text) {
   const auto url = Url::parse(text);
-  return url && !(url->username().empty() && url->password().empty()) ? without_credentials(url->href()) : std::string(text);
+  return url && !(url->username().empty() && url->password().empty()) ? without_credentials(url->href())
+                                                                      : std::string(text);
 }
 
 std::string shown_as(Secret::Shown shown, std::string_view text) {
@@ -94,7 +103,8 @@ bool is_hidden_whole(Part part, std::string_view name) {
   return secret != nullptr && secret->shown == Secret::Shown::nothing && part_of_member(part, name) == Part::other;
 }
 
-// `name`: of the member of `part` that it is, or is an entry of; empty: it is `part` itself. Whether anything was hidden.
+// `name`: of the member of `part` that it is, or is an entry of; empty: it is `part` itself. Whether anything was
+// hidden.
 bool write_hiding_secrets(JsonWriter& out, const JsonValue& value, Part part, std::string_view name) {
   bool has_hidden = false;
   if (const auto text = value.if_text()) {
@@ -114,7 +124,8 @@ bool write_hiding_secrets(JsonWriter& out, const JsonValue& value, Part part, st
     });
   } else if (value.is_list()) {
     out.array([&] {
-      value.for_each([&](const JsonValue& entry) { has_hidden = write_hiding_secrets(out, entry, part, name) || has_hidden; });
+      value.for_each(
+          [&](const JsonValue& entry) { has_hidden = write_hiding_secrets(out, entry, part, name) || has_hidden; });
     });
   } else {
     out.raw(value.json());

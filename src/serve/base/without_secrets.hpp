@@ -1,6 +1,6 @@
-// Possible passwords in a project or in what is said of a page: values of headers and cookies, bodies, proxies, scripts of rendered pages,
-// where databases are, users and passwords in starts, and all of a webhook's URL but its scheme and host. They are for those who may change these; others see "…" in place,
-// and so does the audit.
+// Possible passwords in a project or in what is said of a page: values of headers and cookies, bodies, proxies, scripts
+// of rendered pages, where databases are, users and passwords in starts, and all of a webhook's URL but its scheme and
+// host. They are for those who may change these; others see "…" in place, and so does the audit.
 #pragma once
 
 #include <optional>

@@ -22,8 +22,8 @@ struct BeanstalkdOptions {
   std::shared_ptr<const TlsIdentity> tls;
   // Is told of what operators change: pause-tube and kick. Null: nobody is. It outlives the Beanstalkd.
   AuditLog* audit = nullptr;
-  // Answers that wait for their clients are counted in it, all connections together as one caller. Where there is no room, the
-  // connection with the most of them is closed. Null: each connection has its own bound alone.
+  // Answers that wait for their clients are counted in it, all connections together as one caller. Where there is no
+  // room, the connection with the most of them is closed. Null: each connection has its own bound alone.
   std::shared_ptr<AnswerRoom> room;
 };
 

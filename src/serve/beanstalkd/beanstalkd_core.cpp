@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kPage = 10'000;      // records at a time
+constexpr std::size_t kPage = 10'000;        // records at a time
 constexpr std::size_t kKickedAtOnce = 1000;  // at a time
 constexpr std::size_t kMostBuffered = 16 * 1024 * 1024;
 constexpr std::size_t kDueLooked = 100;
@@ -96,8 +96,8 @@ void BeanstalkdCore::make_answer_room(const BeanstalkdSession& asker) noexcept {
   while (asker.unsent() > 0 && options.room->take(kAnswersOf, asker.unsent()) == nullptr) {
     BeanstalkdSession* const worst = slowest();
     if (worst == nullptr) return;
-    spdlog::warn("beanstalkd client {}: {} of answers are unread, and there is room for no more: it is let go", worst->peer(),
-                 counted(worst->unsent(), "byte"));
+    spdlog::warn("beanstalkd client {}: {} of answers are unread, and there is room for no more: it is let go",
+                 worst->peer(), counted(worst->unsent(), "byte"));
     worst->let_go();
   }
 }
@@ -184,7 +184,8 @@ Coro<Result<void>> BeanstalkdCore::make_queue(std::string tube) {
   return book().configure(std::move(tube), queue_config(options));
 }
 
-// --- peek --------------------------------------------------------------------------------------------------------------
+// --- peek
+// --------------------------------------------------------------------------------------------------------------
 
 Coro<std::string> BeanstalkdCore::peek(JobId id) { return found(id); }
 
@@ -262,7 +263,8 @@ Coro<Result<std::vector<JobId>>> BeanstalkdCore::first_buried(std::string tube, 
   co_return ids;
 }
 
-// --- what changes jobs that nobody runs ----------------------------------------------------------------------------------
+// --- what changes jobs that nobody runs
+// ----------------------------------------------------------------------------------
 
 Coro<std::string> BeanstalkdCore::delete_job(JobId id) {
   const auto job = co_await job_of(id);
@@ -306,7 +308,8 @@ Coro<std::string> BeanstalkdCore::kick_job(JobId id) {
   co_return std::string(replies->front().outcome == ChangeOutcome::changed ? "KICKED\r\n" : kNotFound);
 }
 
-// --- tubes ---------------------------------------------------------------------------------------------------------------
+// --- tubes
+// ---------------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::map<std::string, StateCounts>>> BeanstalkdCore::count_tubes() {
   auto counted = co_await or_return(book().counts());
@@ -328,8 +331,7 @@ Coro<std::uint64_t> BeanstalkdCore::count_urgent(std::string tube) {
   const auto queue = co_await book().queue(std::move(tube));
   if (!queue) co_return 0;
   const Rank first_that_is_not{job_priority(kUrgentBelow), 0};
-  const auto before =
-      co_await engine.store().count_before(queue->id, first_that_is_not, kMostUrgentCounted);
+  const auto before = co_await engine.store().count_before(queue->id, first_that_is_not, kMostUrgentCounted);
   co_return before.value_or(0);
 }
 

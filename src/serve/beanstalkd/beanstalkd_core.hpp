@@ -84,8 +84,8 @@ class BeanstalkdCore : public std::enable_shared_from_this<BeanstalkdCore> {
   // Looks from now on, at once and then now and then, for empty queues of tubes that nobody refers to: those that
   // another program has emptied, or that a daemon before this one has left.
   void tidy_from_now_on() { tidier_.at(loop.time()); }
-  // Counts what is unsent of all anew; while that leaves no room for what `asker` was answered, the connection goes that has the
-  // most unsent, which may be itself.
+  // Counts what is unsent of all anew; while that leaves no room for what `asker` was answered, the connection goes
+  // that has the most unsent, which may be itself.
   void make_answer_room(const BeanstalkdSession& asker) noexcept;
   // Until no queue is being erased.
   Coro<void> quiet() { return tidying_.quiet(); }

@@ -50,7 +50,8 @@ struct BeanstalkdCommand {
   BeanstalkdRefusal refusal = BeanstalkdRefusal::none;
   // Whether beanstalkd counts it among the commands of its verb, which it does with some that it refuses.
   bool counts = false;
-  // The other end speaks another protocol, as a web page does that has its browser send a form here. No command comes after it.
+  // The other end speaks another protocol, as a web page does that has its browser send a form here. No command comes
+  // after it.
   bool is_foreign = false;
   std::uint64_t id = 0;        // of a job
   std::uint32_t priority = 0;  // 0 is the most urgent
@@ -71,8 +72,8 @@ bool is_tube_name(std::string_view name) noexcept;
 // Feed it by appending to input(), then call next() until it gives null.
 //
 // A line ends at its first "\r\n". A line that has none within kMostBeanstalkdLine bytes is dropped up to its end and
-// refused. So is a body that is too big, byte for byte. beanstalkd differs in two accidents: after a line with a '\r' of its
-// own, or one byte too long, it takes the next line for the rest of it.
+// refused. So is a body that is too big, byte for byte. beanstalkd differs in two accidents: after a line with a '\r'
+// of its own, or one byte too long, it takes the next line for the rest of it.
 //
 // A line of another protocol ends it: one with no command's word before the first command, and a request line of HTTP
 // wherever it stands. The bytes after that are never read, since others may have chosen them to be taken for commands.
@@ -83,8 +84,8 @@ class BeanstalkdParser {
   explicit BeanstalkdParser(std::size_t max_job_bytes) noexcept : max_job_bytes_(max_job_bytes) {}
 
   std::string& input() noexcept { return input_; }
-  // The next command, as it is or refused; null: more bytes are needed. It and its views hold until input() is changed, or
-  // next() is called again.
+  // The next command, as it is or refused; null: more bytes are needed. It and its views hold until input() is changed,
+  // or next() is called again.
   const BeanstalkdCommand* next();
   // Drops what next() has used up of input(): to be called before more is appended.
   void drop_used();
@@ -107,7 +108,7 @@ class BeanstalkdParser {
   std::size_t used_ = 0;
   std::size_t searched_ = 0;  // no line ends in so many bytes after used_
   State state_ = State::line;
-  bool speaks_it_ = false;  // a command has come
+  bool speaks_it_ = false;        // a command has come
   std::uint64_t body_bytes_ = 0;  // of the body that comes, with its "\r\n": all, or those still to be dropped
   BeanstalkdCommand command_;
 };

@@ -77,7 +77,8 @@ BeanstalkdSession::~BeanstalkdSession() {
   }
 }
 
-// --- reading -------------------------------------------------------------------------------------------------------------
+// --- reading
+// -------------------------------------------------------------------------------------------------------------
 
 Coro<void> BeanstalkdSession::serve() {
   struct Served {
@@ -170,7 +171,8 @@ void BeanstalkdSession::stop() noexcept {
   if (is_reading_ && unanswered_ == 0) stream_->close();
 }
 
-// --- commands that are started at once -----------------------------------------------------------------------------------
+// --- commands that are started at once
+// -----------------------------------------------------------------------------------
 
 bool BeanstalkdSession::start(const BeanstalkdCommand& command) {
   if (command.refusal != BeanstalkdRefusal::none) {
@@ -283,7 +285,8 @@ void BeanstalkdSession::list_watched() {
   reply(beanstalkd_list(names));
 }
 
-// --- what goes to the engine in runs -------------------------------------------------------------------------------------
+// --- what goes to the engine in runs
+// -------------------------------------------------------------------------------------
 
 void BeanstalkdSession::send_gathered() {
   EventLoop& loop = core_->loop;
@@ -337,7 +340,8 @@ Coro<void> BeanstalkdSession::settle_all(std::shared_ptr<BeanstalkdSession> self
   self->flush();
 }
 
-// --- commands that wait for those before them ----------------------------------------------------------------------------
+// --- commands that wait for those before them
+// ----------------------------------------------------------------------------
 
 Coro<void> BeanstalkdSession::run_alone(const BeanstalkdCommand& command) {
   send_gathered();
@@ -379,8 +383,8 @@ Coro<void> BeanstalkdSession::note_change(const BeanstalkdCommand& command, std:
   AuditEntry change{.who = peer_.empty() ? "beanstalkd" : "beanstalkd " + peer_, .from = peer_};
   change.method = is_pause ? "pause-tube" : "kick";
   change.path = fmt::format("/v1/queues/{}", is_pause ? command.tube : std::string_view(used_->name));
-  change.request = is_pause ? fmt::format(R"({{"delay":{}}})", command.delay)
-                            : fmt::format(R"({{"bound":{}}})", command.bound);
+  change.request =
+      is_pause ? fmt::format(R"({{"delay":{}}})", command.delay) : fmt::format(R"({{"bound":{}}})", command.bound);
   co_await core_->note_change(std::move(change));
 }
 
@@ -399,7 +403,8 @@ Coro<std::string> BeanstalkdSession::reserve_job(JobId id) {
   co_return answer;
 }
 
-// --- answering -----------------------------------------------------------------------------------------------------------
+// --- answering
+// -----------------------------------------------------------------------------------------------------------
 
 // A run of puts or settlements has numbers without a gap.
 void BeanstalkdSession::reply(std::string_view text) {

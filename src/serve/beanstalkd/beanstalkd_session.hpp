@@ -1,8 +1,8 @@
 // One connection of a Beanstalkd: reads its commands, starts them in their order, and answers them in that order.
 //
-// Most commands are started as soon as they are read: puts and settlements go to the engine in runs, while those before them
-// are being committed. The others wait for what was started before them, and hold back what comes after them. Replies
-// that are ready together are sent together.
+// Most commands are started as soon as they are read: puts and settlements go to the engine in runs, while those before
+// them are being committed. The others wait for what was started before them, and hold back what comes after them.
+// Replies that are ready together are sent together.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,9 @@ class BeanstalkdSession : public ListHook, public std::enable_shared_from_this<B
 
   // Counts in BeanstalkdOptions::room the replies that the client has not taken.
   void count_unsent() noexcept;
-  std::size_t unsent() const noexcept { return stream_ == nullptr || stream_->is_closing() ? 0 : stream_->write_buffer_size(); }
+  std::size_t unsent() const noexcept {
+    return stream_ == nullptr || stream_->is_closing() ? 0 : stream_->write_buffer_size();
+  }
   // Drops what is unsent, and ends.
   void let_go() noexcept;
   const std::string& peer() const noexcept { return peer_; }

@@ -1,5 +1,5 @@
-// The tubes of a Beanstalkd as its connections see them: which there are, who uses and watches them, and what beanstalkd
-// counts of each. Jobs are the engine's: a tube that nobody refers to is there as long as it holds some.
+// The tubes of a Beanstalkd as its connections see them: which there are, who uses and watches them, and what
+// beanstalkd counts of each. Jobs are the engine's: a tube that nobody refers to is there as long as it holds some.
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,8 @@ bool AnswerRoom::is_full(std::string_view who) const {
 }
 
 AnswerRoom::Held AnswerRoom::take(std::string_view who, std::size_t bytes) {
-  const bool fits = State::fits(bytes, state_->bytes, state_->most) &&
-                    State::fits(bytes, state_->held.of(who), state_->most / 2);
+  const bool fits =
+      State::fits(bytes, state_->bytes, state_->most) && State::fits(bytes, state_->held.of(who), state_->most / 2);
   return fits ? take_anyway(who, bytes) : nullptr;
 }
 

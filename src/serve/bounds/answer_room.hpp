@@ -11,8 +11,9 @@
 
 namespace argiope {
 
-// One caller has half of the room at most, so that who takes nothing of his answers leaves some for the others. An answer
-// that is larger than that fits where it is the only one. Small answers are not counted: a connection costs as much.
+// One caller has half of the room at most, so that who takes nothing of his answers leaves some for the others. An
+// answer that is larger than that fits where it is the only one. Small answers are not counted: a connection costs as
+// much.
 //
 // Threads:  the loop's own.
 // Lifetime: what it has given may outlive it.

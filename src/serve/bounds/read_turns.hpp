@@ -12,7 +12,8 @@
 
 namespace argiope {
 
-// Some at a time, and fewer of one caller, so that who asks without end leaves turns for the others. First come, first served.
+// Some at a time, and fewer of one caller, so that who asks without end leaves turns for the others. First come, first
+// served.
 //
 // Threads: the loop's own.
 class ReadTurns {

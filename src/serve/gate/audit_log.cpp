@@ -27,8 +27,8 @@ constexpr std::size_t kMostReadBody = 1024 * 1024;
 // The file is written anew when it has so many lines more than are kept, and more than twice as many.
 constexpr std::size_t kMostStaleLines = 1'000;
 // Besides the secrets of projects and pages.
-constexpr std::string_view kHidden[] = {"payload", "payload_base64", "result", "result_base64", "secret",
-                                        "environment", "input", "args", "error", "source", "message"};
+constexpr std::string_view kHidden[] = {"payload", "payload_base64", "result", "result_base64", "secret", "environment",
+                                        "input",   "args",           "error",  "source",        "message"};
 
 std::optional<std::string> in_place_of(std::string_view name, const JsonValue& value) {
   if (std::ranges::find(kHidden, name) != std::end(kHidden)) return "…";

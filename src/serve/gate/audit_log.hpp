@@ -24,8 +24,8 @@ struct AuditOptions {
   std::size_t most_bytes = 16 * 1024 * 1024;
 };
 
-// One request that has changed something, but for the puts, leases and settlements that are everyday work. So do an operator's
-// commands by the beanstalkd protocol, and reloads, each in the words of a request.
+// One request that has changed something, but for the puts, leases and settlements that are everyday work. So do an
+// operator's commands by the beanstalkd protocol, and reloads, each in the words of a request.
 struct AuditEntry {
   std::uint64_t number = 0;  // from 1, in the order of the answers
   WallTime at{};
@@ -34,7 +34,8 @@ struct AuditEntry {
   std::string method;   // "POST"; "kick"; "SIGHUP"
   std::string path;     // decoded
   std::string request;  // the beginning of the body, see audited_text()
-  // nullopt: the client left before it was answered, or a reload has failed in its middle: the change may have been made or not.
+  // nullopt: the client left before it was answered, or a reload has failed in its middle: the change may have been
+  // made or not.
   std::optional<int> status;
   std::string request_id;  // empty: it is no request of the API
 };
@@ -43,9 +44,9 @@ struct AuditEntry {
 // given or leave, or secrets. Of what is no JSON, nothing.
 std::string audited_text(std::string_view body);
 
-// An entry is a line of the file, in the order of the numbers, which go on from run to run. It is written on a thread of its
-// own, right after the change. A file that cannot be written is told of in the log; its lines are kept, and written with
-// the next.
+// An entry is a line of the file, in the order of the numbers, which go on from run to run. It is written on a thread
+// of its own, right after the change. A file that cannot be written is told of in the log; its lines are kept, and
+// written with the next.
 //
 // Lifetime: destroying it waits for the file.
 // Threads:  the loop's own.

@@ -14,8 +14,8 @@ namespace argiope {
 // The address of ServerRequest::peer; of IPv6 the first 64 bits, which one client can have whole. 0.0.0.0: not known.
 IpAddress source_of(std::string_view peer);
 
-// Twenty tries at once, then one a second. It remembers a bounded number of addresses; while so many try at a time, it bars
-// no others, each of whose tries costs no more than a SHA-256.
+// Twenty tries at once, then one a second. It remembers a bounded number of addresses; while so many try at a time, it
+// bars no others, each of whose tries costs no more than a SHA-256.
 class BadTokens {
  public:
   // Whether it has used up its tries for now.

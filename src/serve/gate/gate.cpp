@@ -161,7 +161,8 @@ bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
 std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
   const std::string_view authorization = request.header("Authorization");
   // Proxies and we would each go by another.
-  if (std::ranges::count_if(request.headers, [](const auto& field) { return equals_lower(field.first, "authorization"); }) > 1) {
+  if (std::ranges::count_if(request.headers,
+                            [](const auto& field) { return equals_lower(field.first, "authorization"); }) > 1) {
     ++refusals.token;
     return std::unexpected(problem(ProblemType::invalid_input, "Authorization is there more than once"));
   }
@@ -293,7 +294,8 @@ std::function<bool(std::string_view, std::string_view)> Gate::messages() const {
   }
   if (writers.empty()) return {};
   return [writers = std::move(writers)](std::string_view from, std::string_view to) {
-    return std::ranges::none_of(writers, [&](const Caller& writer) { return writer.may_change(from) && !writer.may_change(to); });
+    return std::ranges::none_of(
+        writers, [&](const Caller& writer) { return writer.may_change(from) && !writer.may_change(to); });
   };
 }
 

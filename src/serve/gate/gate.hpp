@@ -65,8 +65,8 @@ struct Caller {
   bool may_use(std::string_view schedule, std::string_view queue) const noexcept {
     return may_use(schedule) && may_use(queue);
   }
-  // Nothing where it may put that job; else why not, as a sentence. A job whose function the daemon itself runs, a command of
-  // this machine or a request from it, takes every right.
+  // Nothing where it may put that job; else why not, as a sentence. A job whose function the daemon itself runs, a
+  // command of this machine or a request from it, takes every right.
   std::optional<std::string> why_not_put(std::string_view queue, std::string_view function) const;
   // may_use() of its own; empty where it may see all.
   std::function<bool(std::string_view name)> sight() const;
@@ -95,7 +95,8 @@ struct GateOptions {
   std::vector<std::string> hosts;
   // Origins whose pages may send requests that change something, besides the daemon's own.
   std::vector<std::string> origins;
-  // Users of this machine who need no token at a Unix socket: by user id, as the kernel tells it. They may do everything.
+  // Users of this machine who need no token at a Unix socket: by user id, as the kernel tells it. They may do
+  // everything.
   std::vector<std::uint32_t> users;
 };
 
@@ -111,7 +112,8 @@ struct GateRefusals {
 // Tokens: known by their digest alone. An address that sends many bad ones has them answered 429 for a while. A good
 //         token is let through meanwhile: a neighbour behind the same proxy notices nothing. Guessing gets nowhere, as
 //         tokens have 256 bits.
-// Cost:    a SHA-256 of at most kMostTokenBytes for each request with a token; memory is bounded by the number of tokens.
+// Cost:    a SHA-256 of at most kMostTokenBytes for each request with a token; memory is bounded by the number of
+//          tokens.
 // Threads: the loop's own.
 class Gate {
  public:
@@ -122,8 +124,8 @@ class Gate {
   // Addresses that are barred stay so.
   void set(GateOptions options);
 
-  // The caller, if it may do what `needed` stands for; else what it is answered: 401, 403 or 429. Nothing of the body is
-  // looked at. A request that comes from a page of another origin is refused whatever token it has: it could read no
+  // The caller, if it may do what `needed` stands for; else what it is answered: 401, 403 or 429. Nothing of the body
+  // is looked at. A request that comes from a page of another origin is refused whatever token it has: it could read no
   // answer, and would keep streams and polls from others. One that changes something by a session's cookie needs
   // kChangeHeader besides.
   // For TokenScope::none nothing is asked, not even the host: balancers that look at /healthz send what they like.
@@ -133,14 +135,14 @@ class Gate {
     Caller caller;
     std::string cookie;  // empty where there are no tokens, and so no sessions
   };
-  // A session for who has that token, by its words; refused as admit() refuses, floods of bad ones too. A session that the
-  // request has a cookie of ends.
+  // A session for who has that token, by its words; refused as admit() refuses, floods of bad ones too. A session that
+  // the request has a cookie of ends.
   std::expected<OpenedSession, Problem> open_session(const ServerRequest& request, std::string_view words);
   // Ends the session that the request has a cookie of, if there is one. Errors: forbidden, for pages of other origins.
   std::expected<void, Problem> close_session(const ServerRequest& request);
 
-  // Whether a script of the project `from` may send a message to the project `to`, by the tokens that there are now: where one bound to
-  // prefixes may write that script, only to a project that it may change. Null: it may.
+  // Whether a script of the project `from` may send a message to the project `to`, by the tokens that there are now:
+  // where one bound to prefixes may write that script, only to a project that it may change. Null: it may.
   std::function<bool(std::string_view from, std::string_view to)> messages() const;
 
   const GateRefusals& refusals() const noexcept;

@@ -1,5 +1,5 @@
-// Which page or program a request comes from, as far as its fields tell: against pages that make a browser send requests
-// to a daemon that only the browser can reach.
+// Which page or program a request comes from, as far as its fields tell: against pages that make a browser send
+// requests to a daemon that only the browser can reach.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace argiope {
 
 // Whether the request asks for a host that is this daemon's: localhost and names below it, any IP address, or one of
-// `hosts` ("jobs.example" with any port, "jobs.example:8080" with that one). An attacker can have his own name resolve to
-// this machine (DNS rebinding), but his page then sends that name. A request without Host comes from no browser.
+// `hosts` ("jobs.example" with any port, "jobs.example:8080" with that one). An attacker can have his own name resolve
+// to this machine (DNS rebinding), but his page then sends that name. A request without Host comes from no browser.
 bool asks_for_us(const ServerRequest& request, const std::vector<std::string>& hosts) noexcept;
 
 // Whether the request was sent by a page that is neither this daemon's nor of `origins` ("https://jobs.example").

@@ -18,7 +18,8 @@
 
 namespace argiope {
 
-// A request that changes something by a cookie alone needs this header, which no page of another origin can send unasked.
+// A request that changes something by a cookie alone needs this header, which no page of another origin can send
+// unasked.
 inline constexpr std::string_view kChangeHeader = "X-Argiope";
 inline constexpr Duration kSessionLength = std::chrono::days{7};
 

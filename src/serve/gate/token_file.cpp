@@ -34,7 +34,9 @@ std::optional<WallTime> read_time(const JsonValue& value) {
   return time;
 }
 
-TokenScope read_scope(const JsonValue& value) { return static_cast<TokenScope>(1 + value.one_of({"read", "work", "admin"})); }
+TokenScope read_scope(const JsonValue& value) {
+  return static_cast<TokenScope>(1 + value.one_of({"read", "work", "admin"}));
+}
 
 void read_prefixes(const JsonValue& value, Token& token) {
   if (!value.is_list() || value.size() > kMostTokenPrefixes) {

@@ -52,31 +52,32 @@ class Daemon {
   Daemon(Engine& engine, ServeOptions options, DaemonContext context);
   ~Daemon();
 
-  // Takes clients from now on: each protocol at the sockets that were handed over for it, or where there are none at the
-  // addresses of the options.
-  // Errors: invalid_input, io: what address cannot be had, or may not be (check()), and why. Nothing is listened at then.
+  // Takes clients from now on: each protocol at the sockets that were handed over for it, or where there are none at
+  // the addresses of the options.
+  // Errors: invalid_input, io: what address cannot be had, or may not be (check()), and why. Nothing is listened at
+  // then.
   Result<void> listen(std::vector<InheritedSocket> inherited = {});
   // Where, for people: "http://127.0.0.1:7733/", "beanstalkd at 127.0.0.1:11300".
   std::vector<std::string> where() const;
 
   QueueTargets& targets() noexcept;
-  // Whether who is let in may change as `asked` has it: a daemon that was asked for tokens is asked for them still, and so is one that others
-  // reach.
+  // Whether who is let in may change as `asked` has it: a daemon that was asked for tokens is asked for them still, and
+  // so is one that others reach.
   // Errors: invalid_input.
   Result<void> check_access(const ServeOptions& asked) const;
-  // From now on: who is let in, and by which names besides loopback's the daemon may be asked for. Where `asked` names a file of
-  // tokens and there is none in it, nobody is.
+  // From now on: who is let in, and by which names besides loopback's the daemon may be asked for. Where `asked` names
+  // a file of tokens and there is none in it, nobody is.
   void set_access(std::vector<Token> tokens, const ServeOptions& asked);
   // From now on: who is told of trouble. The targets of their queues are the caller's to set. Errors: of the store.
   Coro<Result<void>> set_notify(std::vector<NotifyRule> rules);
-  // Tells the audit that the operator's signal has had the settings read again, and what that has changed, a JSON object.
-  // `is_whole`: false: not all of it, or more: the store has failed in its middle.
+  // Tells the audit that the operator's signal has had the settings read again, and what that has changed, a JSON
+  // object. `is_whole`: false: not all of it, or more: the store has failed in its middle.
   void note_reload(std::string_view changes, bool is_whole);
   // beanstalkd's SIGUSR1: puts of that protocol are refused with DRAINING.
   void drain_puts();
 
-  // Takes no more clients and answers what would wait; jobs and requests go on to their end within the drain limit, and then
-  // are given back or broken off. True: all had ended before.
+  // Takes no more clients and answers what would wait; jobs and requests go on to their end within the drain limit, and
+  // then are given back or broken off. True: all had ended before.
   Coro<bool> stop();
   // A stop() that waits ends soon.
   void hurry();

@@ -23,8 +23,8 @@ struct QueueTarget {
   std::string made_from;
 };
 
-// A target that cannot work (its program is gone, there are no descriptors) leaves its jobs alone, is told of in the log, and
-// tries again after a while; the others go on.
+// A target that cannot work (its program is gone, there are no descriptors) leaves its jobs alone, is told of in the
+// log, and tries again after a while; the others go on.
 //
 // Lifetime: its engine outlives it; stop() it first.
 // Threads:  the loop's own.

@@ -50,19 +50,19 @@ struct ServeOptions {
   bool insecure = false;             // listen beyond this machine without TLS, which a proxy speaks
   bool allow_private = false;        // requests of schedules and queues may connect to private addresses
   bool create_queues = true;         // false: a put into a queue that is not there, or a lease of it, is an error
-  QueueConfig new_queue = default_new_queue();  // the policy of those
-  std::size_t max_connections = 10'000;         // HTTP: of each address
+  QueueConfig new_queue = default_new_queue();      // the policy of those
+  std::size_t max_connections = 10'000;             // HTTP: of each address
   std::size_t beanstalkd_max_connections = 10'000;  // of each address, too
   std::size_t max_body_bytes = 16 * 1024 * 1024;
-  std::size_t max_batch_bytes = 64 * 1024 * 1024;   // of requests that may say much: POST /v1/jobs and its like
+  std::size_t max_batch_bytes = 64 * 1024 * 1024;    // of requests that may say much: POST /v1/jobs and its like
   std::size_t max_bodies_bytes = 512 * 1024 * 1024;  // of all requests that are under way
   std::size_t max_answers_bytes = 64 * 1024 * 1024;  // of all answers that wait for their clients to take them
   std::size_t max_queues = 10'000;                   // that puts and requests may make
-  std::size_t max_streams = 256;                    // GET /v1/events
-  Duration drain_limit = std::chrono::seconds{10};  // how long jobs and requests may go on after SIGTERM
+  std::size_t max_streams = 256;                     // GET /v1/events
+  Duration drain_limit = std::chrono::seconds{10};   // how long jobs and requests may go on after SIGTERM
   // The database of projects. Empty: there are none.
   std::string pages;
-  std::optional<std::string> audit;                 // the file of /v1/audit; none: beside the store
+  std::optional<std::string> audit;  // the file of /v1/audit; none: beside the store
   Duration keep_audit = std::chrono::days{90};
 
   // Empty: who changed what ends with the process, as the store does.
@@ -88,9 +88,9 @@ Result<void> check_beanstalkd_address(const ListenAddress& address, const ServeO
 struct SpokenAt {
   std::size_t http = 0, beanstalkd = 0;
 };
-// Lowers the limits of connections where the process may have fewer descriptors than all of them would take, so that neither
-// protocol takes those of the other, and some are left for files and commands. `descriptors`: 0: there is no limit. Whether
-// it did.
+// Lowers the limits of connections where the process may have fewer descriptors than all of them would take, so that
+// neither protocol takes those of the other, and some are left for files and commands. `descriptors`: 0: there is no
+// limit. Whether it did.
 bool fit_connections(ServeOptions& options, SpokenAt spoken, std::size_t descriptors);
 // The differing options that are taken when the daemon starts, not while it runs: by their names in `[serve]`.
 std::vector<std::string_view> taken_at_start(const ServeOptions& now, const ServeOptions& asked);

@@ -101,12 +101,16 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     note(
         {.trouble = trouble, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
   }
-  // Of a run of a schedule the scheduler tells. The job of one that has failed counts as a job of its own when it was kicked, and may go well.
+  // Of a run of a schedule the scheduler tells. The job of one that has failed counts as a job of its own when it was
+  // kicked, and may go well.
   void hear_of_end(const JobEvent& event) {
     if (event.schedule != 0) return;
     end_failure_of(event.id);
     if (event.text.empty()) return;
-    note({.trouble = Trouble::findings, .subject = std::string(event.queue), .text = std::string(event.text), .jobs = {event.id}});
+    note({.trouble = Trouble::findings,
+          .subject = std::string(event.queue),
+          .text = std::string(event.text),
+          .jobs = {event.id}});
   }
   void end_failure_of(JobId job) {
     for (const ReceiverRef& to : receivers) {
@@ -156,8 +160,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       const TroubleKey key(trouble, schedule);
       const OpenTrouble* const open = to.log.find(key);
       if (open == nullptr) continue;
-      const auto good =
-          std::ranges::find_if(runs, [&](const ScheduleRun& run) { return is_ended_by(run, trouble, open->start, now); });
+      const auto good = std::ranges::find_if(
+          runs, [&](const ScheduleRun& run) { return is_ended_by(run, trouble, open->start, now); });
       if (good != runs.end()) end_for(to, key, {.text = {}, .run = open->start.run == 0 ? 0 : good->number});
     }
   }
@@ -230,7 +234,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
       if (open.is_told && open.over && to.gathered.find(key) == nullptr) gather_end(to, key);
     }
   }
-  // A state that nobody has heard of. (Runs of a schedule that have failed did so, whether it can run or not.) Whether there was any.
+  // A state that nobody has heard of. (Runs of a schedule that have failed did so, whether it can run or not.) Whether
+  // there was any.
   bool erase_untold(Receiver& to, const TroubleKey& key) {
     const OpenTrouble* const open = to.log.find(key);
     if (open == nullptr || open->is_told || open->start.is_event || to.gathered.find(key) == nullptr) return false;
@@ -428,8 +433,8 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
           .jobs = {}},
          TroubleStart{.at = engine.calendar_now()});
   }
-  // The history knows of runs that ended when nobody listened. That nothing keeps a schedule now, in a process that has just begun, or after
-  // an edit, is only because none of its times has come.
+  // The history knows of runs that ended when nobody listened. That nothing keeps a schedule now, in a process that has
+  // just begun, or after an edit, is only because none of its times has come.
   Coro<void> look_at_schedules() {
     for (const ReceiverRef& to : receivers) to->log.keep_up_to(engine.calendar_now());
     for (const std::string& name : schedules_to_look_at()) {
@@ -463,7 +468,9 @@ struct Notifier::State : std::enable_shared_from_this<Notifier::State> {
     if (options.file.empty() || is_null_device(options.file)) return;
     const auto text = read_file_text(options.file, kMostMemoryBytes, FileReading::again);
     if (!text && text.error().code == Errc::not_found) return;
-    if (!text) return spdlog::error("what was told of trouble is not known: {}: {}", printable(options.file), text.error().message);
+    if (!text)
+      return spdlog::error("what was told of trouble is not known: {}: {}", printable(options.file),
+                           text.error().message);
     memories = read_notify_memories(*text);
   }
   // Of a rule that was not there until now.

@@ -33,11 +33,11 @@ struct NotifierOptions {
   std::string file;  // of what is to be remembered; empty: it ends with the process
 };
 
-// A message is a job of the rule's own queue (NotifyRule::queue), put when its rule has waited for more to come, and not
-// sooner after the one before than the rule's interval. From then on it is as durable as any job. Notices gathered and not
-// put yet, and TroubleLog's troubles are in a file a second later at most, for the next process. A message that tells of an end
-// waits until the one that told of the trouble was delivered or given up. Of messages that could not be delivered nothing is told but to
-// the log.
+// A message is a job of the rule's own queue (NotifyRule::queue), put when its rule has waited for more to come, and
+// not sooner after the one before than the rule's interval. From then on it is as durable as any job. Notices gathered
+// and not put yet, and TroubleLog's troubles are in a file a second later at most, for the next process. A message that
+// tells of an end waits until the one that told of the trouble was delivered or given up. Of messages that could not be
+// delivered nothing is told but to the log.
 //
 // Lifetime: its engine outlives it, or stop() is called before.
 // Threads:  the loop's own; made on a running loop.
@@ -48,8 +48,8 @@ class Notifier {
 
   // Reads what the process before has remembered, before the first set(). Unreadable text is told in the log.
   void open();
-  // From now on. Queues of messages get their policy. A rule whose name was there keeps what it has to tell and what is open; what
-  // was of others is dropped. Errors: of the store, naming the rule.
+  // From now on. Queues of messages get their policy. A rule whose name was there keeps what it has to tell and what is
+  // open; what was of others is dropped. Errors: of the store, naming the rule.
   Coro<Result<void>> set(std::vector<NotifyRule> rules);
   // Puts a message that says that it is a test. Errors: not_found; of the put.
   Coro<Result<JobId>> test(std::string name);
@@ -72,7 +72,8 @@ class Notifier {
     std::string name;
     std::uint64_t messages = 0;
   };
-  // Of rules that are gone, or have another name now: how many messages wait that nobody delivers. As of the last count of the queues.
+  // Of rules that are gone, or have another name now: how many messages wait that nobody delivers. As of the last count
+  // of the queues.
   std::vector<Left> left() const;
 
  private:

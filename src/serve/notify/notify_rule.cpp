@@ -19,8 +19,9 @@ constexpr std::size_t kMostNotifyName = 64;
 constexpr std::size_t kMostBeginnings = 100;
 constexpr std::size_t kMostMailAddress = 500;
 constexpr std::uint32_t bit(Trouble trouble) noexcept { return 1u << static_cast<int>(trouble); }
-constexpr std::uint32_t kUsually = bit(Trouble::buried) | bit(Trouble::missed) | bit(Trouble::failed) | bit(Trouble::daemon) |
-                                   bit(Trouble::alarm) | bit(Trouble::paused) | bit(Trouble::findings);
+constexpr std::uint32_t kUsually = bit(Trouble::buried) | bit(Trouble::missed) | bit(Trouble::failed) |
+                                   bit(Trouble::daemon) | bit(Trouble::alarm) | bit(Trouble::paused) |
+                                   bit(Trouble::findings);
 
 void read_troubles(const JsonValue& given, NotifyRule& rule) {
   if (!given.is_list() || given.size() == 0) return given.complain("a list of troubles");

@@ -19,9 +19,9 @@ std::vector<NotifierOptions::Unwell> halted_projects(const DaemonProjects& proje
 // The faults of its last round that has ended. nullopt: there is no such project.
 std::optional<std::vector<std::string>> alarms_of_project(const DaemonProjects& projects, const std::string& name);
 
-// Tells EventFeed, as events "project": that one is there, has changed what it is doing, or is gone, by a look each second while events are
-// kept for anybody; that a round has ended, and each of its alarms, at once. The notifier hears of each
-// round, too.
+// Tells EventFeed, as events "project": that one is there, has changed what it is doing, or is gone, by a look each
+// second while events are kept for anybody; that a round has ended, and each of its alarms, at once. The notifier hears
+// of each round, too.
 //
 // Lifetime: what it is given outlives it. It takes DaemonProjects::on_round_end until it ends.
 // Threads:  the loop's own; made on a running loop.

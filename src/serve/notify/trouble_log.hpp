@@ -56,8 +56,9 @@ struct OpenTrouble {
 //         │                                 │
 //         └───────────── closed() ──────────┘
 //
-// So an all-clear follows the message that told of the trouble, goes to nobody else, and is told once. began() leads from each of
-// them to `untold`, because one more failure is told as well; and what is over once more is told to be over once.
+// So an all-clear follows the message that told of the trouble, goes to nobody else, and is told once. began() leads
+// from each of them to `untold`, because one more failure is told as well; and what is over once more is told to be
+// over once.
 class TroubleLog {
  public:
   // It has begun, or happened once more, and a notice of it waits.
@@ -93,9 +94,10 @@ class TroubleLog {
   std::multimap<JobId, std::string> failed_;  // schedules by the jobs of the runs that have failed
 };
 
-// Whether a run of its schedule ends a trouble: it has gone well, and has ended since that began; and it is that run or a later one, or
-// began since, too. Findings are over when a run has none. One that still runs, or is tried again, ends nothing. A trouble that began
-// later than `now`, as the calendar has it, began before that was set back: then the numbers of the runs alone say which is later.
+// Whether a run of its schedule ends a trouble: it has gone well, and has ended since that began; and it is that run or
+// a later one, or began since, too. Findings are over when a run has none. One that still runs, or is tried again, ends
+// nothing. A trouble that began later than `now`, as the calendar has it, began before that was set back: then the
+// numbers of the runs alone say which is later.
 bool is_ended_by(const ScheduleRun& run, Trouble trouble, const TroubleStart& start, WallTime now) noexcept;
 
 }  // namespace argiope

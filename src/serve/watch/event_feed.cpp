@@ -248,7 +248,8 @@ bool EventFeed::State::Stream::sees(const KeptEvent& event) const {
     // A schedule is its own only if the queue of its jobs is, too. One whose queue is not known is not.
     if (event.kind == KeptEvent::Kind::schedule && (event.queue.empty() || !wanted_.may_see(event.queue))) return false;
   }
-  if (wanted_.queue.empty() || event.kind == KeptEvent::Kind::project || event.kind == KeptEvent::Kind::other) return true;
+  if (wanted_.queue.empty() || event.kind == KeptEvent::Kind::project || event.kind == KeptEvent::Kind::other)
+    return true;
   return (event.kind == KeptEvent::Kind::schedule ? event.queue : event.owner) == wanted_.queue;
 }
 

@@ -1,5 +1,5 @@
-// EventFeed: what happens, as server-sent events that a client can follow and take up again where it lost them; and counters,
-// as snapshots, so that an event that is lost never leaves a wrong number.
+// EventFeed: what happens, as server-sent events that a client can follow and take up again where it lost them; and
+// counters, as snapshots, so that an event that is lost never leaves a wrong number.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +32,11 @@ struct EventFeedOptions {
   std::function<std::string()> daemon_counters;
 };
 
-// A stream sends, each with the id RUN-NUMBER: `job`, `schedule`, `queue`, and what tell() is given. Without an id: `counters`
-// each second; `reset` when the client has missed events and has to look anew ({"why":…}); and comments when nothing happens.
-// Nothing is kept for one stream: who reads more slowly than EventFeedOptions::kept allows is told `reset` and goes on with
-// what happens then. Events are written, and queues counted, once for all streams, and only while there are some; otherwise
-// all it does is what Tally does.
+// A stream sends, each with the id RUN-NUMBER: `job`, `schedule`, `queue`, and what tell() is given. Without an id:
+// `counters` each second; `reset` when the client has missed events and has to look anew ({"why":…}); and comments when
+// nothing happens. Nothing is kept for one stream: who reads more slowly than EventFeedOptions::kept allows is told
+// `reset` and goes on with what happens then. Events are written, and queues counted, once for all streams, and only
+// while there are some; otherwise all it does is what Tally does.
 //
 // Lifetime: its engine outlives it. Streams under way may outlive it, and end at their next step.
 // Threads:  the loop's own; made on a running loop.
@@ -54,8 +54,8 @@ class EventFeed {
     std::string queue;
     // As the client sent it.
     std::optional<std::string> last_event_id;
-    // Without one: it begins with so many of the last events, as far as they are kept. While there was no stream these are failures,
-    // cancelled jobs, changes of queues and events of schedules, kMostUnwatched at most; they have no id.
+    // Without one: it begins with so many of the last events, as far as they are kept. While there was no stream these
+    // are failures, cancelled jobs, changes of queues and events of schedules, kMostUnwatched at most; they have no id.
     std::size_t last = 0;
     // Only of queues, schedules and projects that it is true of; empty: all.
     MaySee may_see;
@@ -65,18 +65,19 @@ class EventFeed {
   // An answer that streams until the client leaves, its right ends, or stop(). 429 where there are too many, 503 after
   // stop().
   ServerResponse stream(Wanted wanted);
-  // The same for who has another way to send: `send` gets what the client is to have, piece by piece, until it returns false,
-  // or stop(). An exception of `send` ends the stream and reaches the caller.
+  // The same for who has another way to send: `send` gets what the client is to have, piece by piece, until it returns
+  // false, or stop(). An exception of `send` ends the stream and reaches the caller.
   using Send = std::function<Coro<bool>(std::string_view piece)>;
   Coro<void> follow(Wanted wanted, Send send);
   // The snapshot as JSON, at most a snapshot_interval old:
   // {"at","queues":{"mail":{"ready",…,"done_rate",…}},"totals":{…},"daemon":{…}}.
   Coro<Result<std::string>> counters(MaySee may_see = {});
-  // The same as numbers: counts them anew unless that was done within `age`. Errors: of the store; there are older ones then.
+  // The same as numbers: counts them anew unless that was done within `age`. Errors: of the store; there are older ones
+  // then.
   Coro<Result<void>> count(Duration age);
   const Counters& snapshot() const noexcept;
-  // Sends news of others: `event: KIND`, `data: JSON`. `owner`: the queue, schedule or project it is about; empty: it is
-  // for those who see all. Goes to those who want workers; of the kind "project" to those who want projects.
+  // Sends news of others: `event: KIND`, `data: JSON`. `owner`: the queue, schedule or project it is about; empty: it
+  // is for those who see all. Goes to those who want workers; of the kind "project" to those who want projects.
   void tell(std::string_view kind, std::string_view json, std::string_view owner = {});
   // Whether what is told now is kept for anybody.
   bool is_recording() const noexcept;

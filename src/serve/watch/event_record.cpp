@@ -14,7 +14,8 @@ namespace {
 // Of an error or a message: the whole of it is in the job.
 constexpr std::size_t kMostTextBytes = 300;
 
-// A place keeps blocks of so many bytes for the events to come; or a long text now and then would leave a long block in each.
+// A place keeps blocks of so many bytes for the events to come; or a long text now and then would leave a long block in
+// each.
 constexpr std::size_t kKeptBytes = 256;
 
 void empty(std::string& text) noexcept {
@@ -138,7 +139,8 @@ void EventRecord::add(const ScheduleEvent& event) {
 void EventRecord::add(std::string_view kind, std::string_view data, std::string_view owner) {
   std::string line(data);
   std::ranges::replace(line, '\n', ' ');  // which in JSON is the same, between its values
-  append_event(append(kind == "project" ? KeptEvent::Kind::project : KeptEvent::Kind::other, owner).written, kind, line);
+  append_event(append(kind == "project" ? KeptEvent::Kind::project : KeptEvent::Kind::other, owner).written, kind,
+               line);
 }
 
 void EventRecord::forget() {

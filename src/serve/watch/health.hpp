@@ -18,7 +18,8 @@ struct HealthOptions {
   Duration commit_limit = std::chrono::seconds{10};
   // How long the oldest change under way has waited for its commit. Empty: not known, and not looked at.
   std::function<Duration()> waits_for_commit;
-  // Why the pages of projects are visited no more; nullopt: they are. Empty: there are none. The daemon lives on: its jobs are well.
+  // Why the pages of projects are visited no more; nullopt: they are. Empty: there are none. The daemon lives on: its
+  // jobs are well.
   std::function<std::optional<Error>()> projects_failure;
 };
 
@@ -34,8 +35,8 @@ class Health {
 
   // Whether a restart would help: a store that has failed stays so until the daemon opens it again.
   std::optional<Problem> why_not_alive() const;
-  // Whether it takes work: also not while it drains, its scheduler does not run, its projects have failed, commits hang, or its loop
-  // hardly moves.
+  // Whether it takes work: also not while it drains, its scheduler does not run, its projects have failed, commits
+  // hang, or its loop hardly moves.
   std::optional<Problem> why_not_ready() const;
 
   // 200 {"status":"ok"}, or 503 with the problem.

@@ -1,13 +1,12 @@
 #include "serve/watch/history.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <utility>
-
-#include <spdlog/spdlog.h>
-
 #include <optional>
+#include <utility>
 
 #include "argiope/async/executor.hpp"
 #include "async/internal/background.hpp"
@@ -53,7 +52,8 @@ class Steps {
   void end_step(const History::Resolution& of, WallTime at, const QueueTally* tally, const StateCounts& counts) {
     const QueueTally& now = tally == nullptr ? before_ : *tally;
     HistoryPoint point{.at = at, .ready = as_small(counts.ready), .running = as_small(counts.running)};
-    for (std::size_t i = 0; i < now.totals.size(); ++i) point.counts[i] = as_small(now.totals[i] - before_.totals[i] + carried_[i]);
+    for (std::size_t i = 0; i < now.totals.size(); ++i)
+      point.counts[i] = as_small(now.totals[i] - before_.totals[i] + carried_[i]);
     const std::uint64_t waits = now.waits.count() - before_.waits.count();
     if (waits > 0)
       point.wait_mean_s = static_cast<float>((now.waits.sum - before_.waits.sum) / static_cast<double>(waits));
@@ -230,7 +230,8 @@ struct History::State : std::enable_shared_from_this<History::State> {
       has_failed = true;
       return;
     }
-    if (unreadable > 0) spdlog::warn("{}: left out {} that no history has", printable(path), counted(unreadable, "line"));
+    if (unreadable > 0)
+      spdlog::warn("{}: left out {} that no history has", printable(path), counted(unreadable, "line"));
     most_lines = kMostStalePoints;
     const WallTime now = engine.calendar_now();
     restore(fine, kFine, now, &Line::fine);
@@ -245,7 +246,8 @@ struct History::State : std::enable_shared_from_this<History::State> {
       Line* const line = name.empty() ? &whole : line_of(name);
       if (line == nullptr) continue;
       Steps& into = line->*steps_of;
-      for (auto at = all->second.lower_bound(points.begin()->first); at != all->second.end() && at->first <= now; ++at) {
+      for (auto at = all->second.lower_bound(points.begin()->first); at != all->second.end() && at->first <= now;
+           ++at) {
         const auto its = points.find(at->first);
         into.restore(its == points.end() ? HistoryPoint{.at = at->first} : its->second);
       }

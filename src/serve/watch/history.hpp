@@ -20,15 +20,16 @@ struct HistoryPoint {
   WallTime at{};  // its end
   PerTallied<std::uint32_t> counts{};
   std::uint32_t ready = 0, running = 0;  // at its end
-  // From when jobs could have run until they were leased, of those leased in it. p95: to the next bound of SpanHistogram
-  // above, and to its last bound beyond that.
+  // From when jobs could have run until they were leased, of those leased in it. p95: to the next bound of
+  // SpanHistogram above, and to its last bound beyond that.
   float wait_mean_s = 0, wait_p95_s = 0;
 };
 
-// Counts every ten seconds. Where it has a file, it goes on from what the process before has counted; the file has it a minute
-// later at most, and all of it after stop().
+// Counts every ten seconds. Where it has a file, it goes on from what the process before has counted; the file has it a
+// minute later at most, and all of it after stop().
 //
-// Cost:     the file at most some three times what is kept, a line a point. Some 40 KiB for each of at most kMostQueues queues, the first that were heard of; all are counted in the whole.
+// Cost:     the file at most some three times what is kept, a line a point. Some 40 KiB for each of at most kMostQueues
+//           queues, the first that were heard of; all are counted in the whole.
 // Lifetime: what it is given outlives it, or stop() is called before.
 // Threads:  the loop's own; made on a running loop.
 class History {

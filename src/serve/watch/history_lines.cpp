@@ -37,7 +37,8 @@ std::optional<HistoryLine> read_history_line(std::string_view line) {
     std::size_t place = 0;
     counts->for_each([&](const JsonValue& count) {
       if (place < found.point.counts.size()) {
-        found.point.counts[place++] = static_cast<std::uint32_t>(count.whole(0, std::numeric_limits<std::uint32_t>::max()));
+        found.point.counts[place++] =
+            static_cast<std::uint32_t>(count.whole(0, std::numeric_limits<std::uint32_t>::max()));
       }
     });
   }

@@ -103,7 +103,8 @@ struct ProjectCounts {
 
 ProjectCounts counts_of(const ProjectCounters& counters) {
   ProjectCounts counts{.results = static_cast<double>(counters.results())};
-  for (std::size_t i = 0; i < kVisitOutcomes.size(); ++i) counts.visits[i] = static_cast<double>(counters.counted(kVisitOutcomes[i]));
+  for (std::size_t i = 0; i < kVisitOutcomes.size(); ++i)
+    counts.visits[i] = static_cast<double>(counters.counted(kVisitOutcomes[i]));
   return counts;
 }
 
@@ -150,7 +151,8 @@ struct Metrics::State {
   std::vector<Added> added;
 };
 
-std::string Metrics::State::label_among(std::unordered_set<std::string>& named, std::size_t most, std::string_view wanted) {
+std::string Metrics::State::label_among(std::unordered_set<std::string>& named, std::size_t most,
+                                        std::string_view wanted) {
   std::string name(wanted);
   if (named.contains(name)) return name;
   if (named.size() >= most || name == Tally::kOthers) return std::string(Tally::kOthers);
@@ -171,7 +173,7 @@ void Metrics::State::write_states(MetricsPage& page, const MaySee& may_see) {
   for (auto& [queue, counts] : of_label) {
     for (const JobState state : kOfMetrics) {
       MetricsPage::gauge(family, {{"queue", queue}, {"state", std::string(to_string(state))}},
-                  static_cast<double>(counts.of(state)));
+                         static_cast<double>(counts.of(state)));
     }
   }
 }
@@ -258,7 +260,8 @@ void Metrics::State::write_projects(MetricsPage& page, const MaySee& may_see) {
     }
     const ProjectCounters* const counters = projects.engine.counters(status.name);
     if (counters == nullptr) continue;
-    for (std::size_t i = 0; i < kPageStates.size(); ++i) sum.pages[i] += static_cast<double>(counters->all(kPageStates[i]));
+    for (std::size_t i = 0; i < kPageStates.size(); ++i)
+      sum.pages[i] += static_cast<double>(counters->all(kPageStates[i]));
     has_series ? void(sum.counts = counts_of(*counters)) : void(unnamed.emplace(status.name, counts_of(*counters)));
   }
   if (may_see) {
@@ -273,16 +276,20 @@ void Metrics::State::write_projects(MetricsPage& page, const MaySee& may_see) {
   auto& pages = page.family("argiope_project_pages", MetricType::Gauge, "Pages that a project knows, by state");
   for (const auto& [project, sum] : of_label) {
     for (std::size_t i = 0; i < kPageStates.size(); ++i) {
-      MetricsPage::gauge(pages, {{"project", project}, {"state", std::string(to_string(kPageStates[i]))}}, sum.pages[i]);
+      MetricsPage::gauge(pages, {{"project", project}, {"state", std::string(to_string(kPageStates[i]))}},
+                         sum.pages[i]);
     }
   }
-  auto& visits = page.family("argiope_project_visits_total", MetricType::Counter, "Visits since the daemon began, by how they ended");
+  auto& visits = page.family("argiope_project_visits_total", MetricType::Counter,
+                             "Visits since the daemon began, by how they ended");
   for (const auto& [project, sum] : of_label) {
     for (std::size_t i = 0; i < kVisitOutcomes.size(); ++i) {
-      MetricsPage::counter(visits, {{"project", project}, {"outcome", std::string(to_string(kVisitOutcomes[i]))}}, sum.counts.visits[i]);
+      MetricsPage::counter(visits, {{"project", project}, {"outcome", std::string(to_string(kVisitOutcomes[i]))}},
+                           sum.counts.visits[i]);
     }
   }
-  auto& results = page.family("argiope_project_results_total", MetricType::Counter, "Results that visits have given since the daemon began");
+  auto& results = page.family("argiope_project_results_total", MetricType::Counter,
+                              "Results that visits have given since the daemon began");
   for (const auto& [project, sum] : of_label) MetricsPage::counter(results, {{"project", project}}, sum.counts.results);
   const auto gauges = [&](const char* name, const char* help, auto value_of) {
     auto& family = page.family(name, MetricType::Gauge, help);
@@ -290,9 +297,12 @@ void Metrics::State::write_projects(MetricsPage& page, const MaySee& may_see) {
       if (const std::optional<double> value = value_of(sum)) MetricsPage::gauge(family, {{"project", project}}, *value);
     }
   };
-  gauges("argiope_project_under_way", "Visits under way", [](const ProjectSum& sum) { return std::optional(sum.under_way); });
-  gauges("argiope_project_paused", "1 while it has paused, or cannot go on", [](const ProjectSum& sum) { return std::optional(sum.halted); });
-  gauges("argiope_project_rate", "Visits a second that it may make, where it has a rate", [](const ProjectSum& sum) { return sum.rate; });
+  gauges("argiope_project_under_way", "Visits under way",
+         [](const ProjectSum& sum) { return std::optional(sum.under_way); });
+  gauges("argiope_project_paused", "1 while it has paused, or cannot go on",
+         [](const ProjectSum& sum) { return std::optional(sum.halted); });
+  gauges("argiope_project_rate", "Visits a second that it may make, where it has a rate",
+         [](const ProjectSum& sum) { return sum.rate; });
   gauges("argiope_project_sink_lag_seconds", "How long the oldest result waits that one of its sinks has not taken",
          [](const ProjectSum& sum) { return sum.lag; });
 }
@@ -305,12 +315,14 @@ void Metrics::State::write_requests(MetricsPage& page) const {
   for (const auto& [route, of_route] : sources.requests->routes()) {
     for (std::size_t i = 0; i < kClasses.size(); ++i) {
       if (of_route->by_class[i] == 0) continue;
-      MetricsPage::counter(counts, {{"route", route}, {"code", kClasses[i]}}, static_cast<double>(of_route->by_class[i]));
+      MetricsPage::counter(counts, {{"route", route}, {"code", kClasses[i]}},
+                           static_cast<double>(of_route->by_class[i]));
     }
   }
   auto& took = page.family("argiope_http_request_seconds", MetricType::Histogram, "From a request to its answer");
   for (const auto& [route, of_route] : sources.requests->routes()) {
-    if (of_route->took.counts != SpanHistogram{}.counts) MetricsPage::histogram(took, {{"route", route}}, of_route->took);
+    if (of_route->took.counts != SpanHistogram{}.counts)
+      MetricsPage::histogram(took, {{"route", route}}, of_route->took);
   }
 }
 
@@ -337,7 +349,7 @@ void Metrics::State::write_loop(MetricsPage& page) const {
 
 void Metrics::State::write_up(MetricsPage& page, bool is_up) const {
   MetricsPage::gauge(page.family("argiope_build_info", MetricType::Gauge, "1, with the version"),
-              {{"version", sources.version}}, 1);
+                     {{"version", sources.version}}, 1);
   page.gauge("argiope_up", "1 while the store can be read and has not failed", is_up ? 1 : 0);
 }
 

@@ -28,8 +28,8 @@ struct MetricsSources {
   WallTime started_at{};
 };
 
-// Series are bounded: the first kMostQueues queues that were seen have their own, the others are summed as queue="_other".
-// The same of kMostProjects projects.
+// Series are bounded: the first kMostQueues queues that were seen have their own, the others are summed as
+// queue="_other". The same of kMostProjects projects.
 // Jobs are counted anew at most once a second.
 //
 // Lifetime: its sources outlive it.
@@ -43,8 +43,8 @@ class Metrics {
   ~Metrics();
 
   enum class Kind : std::uint8_t { counter, gauge };
-  // A number of the daemon's that `read` gives when it is asked for; `label` is {name, value} or empty. Several of one name
-  // differ in their labels; kind and help are the first one's.
+  // A number of the daemon's that `read` gives when it is asked for; `label` is {name, value} or empty. Several of one
+  // name differ in their labels; kind and help are the first one's.
   void add(Kind kind, std::string name, std::string help, std::pair<std::string, std::string> label,
            std::function<double()> read);
 

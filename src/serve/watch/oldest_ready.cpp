@@ -25,7 +25,8 @@ Coro<Result<std::vector<WaitingJob>>> OldestReady::read(QueueId id, Queue& queue
   auto jobs = co_await or_return(store.read_shelf(id, {.shelf = Shelf::delayed, .limit = 1}));
   const auto add = [&](std::vector<WaitingJob> more) { std::ranges::move(more, std::back_inserter(jobs)); };
   add(co_await or_return(store.read_shelf(id, {.shelf = Shelf::ready, .limit = 1})));
-  auto next = co_await or_return(store.read_shelf(id, {.shelf = Shelf::ready, .after = queue.after, .limit = kJobsAtOnce}));
+  auto next =
+      co_await or_return(store.read_shelf(id, {.shelf = Shelf::ready, .after = queue.after, .limit = kJobsAtOnce}));
   queue.after = next.size() < kJobsAtOnce ? Rank{} : Rank{next.back().priority, next.back().id};
   add(std::move(next));
   const auto keys = co_await or_return(store.keys_set_aside(id, queue.after_key, kKeysAtOnce));
@@ -37,7 +38,8 @@ Coro<Result<std::vector<WaitingJob>>> OldestReady::read(QueueId id, Queue& queue
 }
 
 // One that was put to run at once says no time: of those the first was put first.
-Coro<Result<std::optional<OldestReady::Found>>> OldestReady::oldest_of(const std::vector<WaitingJob>& jobs, WallTime now) {
+Coro<Result<std::optional<OldestReady::Found>>> OldestReady::oldest_of(const std::vector<WaitingJob>& jobs,
+                                                                       WallTime now) {
   std::optional<Found> oldest;
   JobId first = 0;
   for (const WaitingJob& job : jobs) {

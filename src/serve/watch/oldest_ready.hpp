@@ -10,10 +10,10 @@
 
 namespace argiope {
 
-// No index is in this order, so each look reads a bounded part of the queue: the first jobs, those that are due, and some of the
-// others, from where the last look has ended. The job found is believed for as long as it waits; so the age told
-// is never too long (one that has waited for others counts from its put), and right at the latest when the whole queue
-// was read: kJobsAtOnce of it at each look.
+// No index is in this order, so each look reads a bounded part of the queue: the first jobs, those that are due, and
+// some of the others, from where the last look has ended. The job found is believed for as long as it waits; so the age
+// told is never too long (one that has waited for others counts from its put), and right at the latest when the whole
+// queue was read: kJobsAtOnce of it at each look.
 //
 // Lifetime: its engine outlives its calls.
 // Threads:  the loop's own; one call at a time.

@@ -1,5 +1,5 @@
-// Tally: how many jobs of each queue were put, leased and ended since the daemon began, how often in a second of late, how long
-// they waited and ran; and how late schedules fire. Counted as it happens, whether anybody looks or not.
+// Tally: how many jobs of each queue were put, leased and ended since the daemon began, how often in a second of late,
+// how long they waited and ran; and how late schedules fire. Counted as it happens, whether anybody looks or not.
 #pragma once
 
 #include <array>
@@ -48,8 +48,8 @@ struct QueueTally {
   SpanHistogram runs;                  // from its lease to the run's end
 };
 
-// Cost:     some 50 ns for each event of a job; memory for at most kMostQueues queues, those that come later are counted
-//           together, and for at most kMostRuns runs under way, of which others have no length.
+// Cost:     some 50 ns for each event of a job; memory for at most kMostQueues queues, those that come later are
+//           counted together, and for at most kMostRuns runs under way, of which others have no length.
 // Lifetime: its engine outlives it, or close() is called before.
 // Threads:  the loop's own.
 class Tally {
@@ -72,7 +72,8 @@ class Tally {
   void for_each_queue(Visit visit) const {
     for (const auto& [name, counted] : queues_) visit(std::string_view(name), static_cast<const QueueTally&>(counted));
   }
-  // A second, over the last ten whole ones, or as many as there have been. Zeros for a queue of which nothing was heard.
+  // A second, over the last ten whole ones, or as many as there have been. Zeros for a queue of which nothing was
+  // heard.
   PerTallied<double> rates(std::string_view queue) const;
   // Since when it counts.
   std::uint64_t seconds() const noexcept { return second_; }

@@ -20,9 +20,9 @@ struct WatchdogOptions {
   bool has_thread = true;
 };
 
-// The loop says every `interval` that it runs; a thread looks whether it did. One that stands still for longer than `limit`
-// is named in the log while it does, again each time that has lasted twice as long, and when it goes on. A machine that
-// sleeps and a process that is stopped are not taken for that: the thread stands still then too.
+// The loop says every `interval` that it runs; a thread looks whether it did. One that stands still for longer than
+// `limit` is named in the log while it does, again each time that has lasted twice as long, and when it goes on. A
+// machine that sleeps and a process that is stopped are not taken for that: the thread stands still then too.
 //
 // Lifetime: its loop and clock outlive it.
 // Threads:  made and destroyed on the loop's; check() and the numbers: any.
@@ -36,7 +36,8 @@ class Watchdog {
   // Looks, as the thread does every `interval`. Of one thread at a time.
   void check() noexcept;
 
-  // How late the loop came to say that it runs: the last time, and the longest since the last call of take_longest_lag().
+  // How late the loop came to say that it runs: the last time, and the longest since the last call of
+  // take_longest_lag().
   Duration lag() const noexcept { return Duration{lag_.load(std::memory_order_relaxed)}; }
   Duration take_longest_lag() noexcept { return Duration{longest_lag_.exchange(0, std::memory_order_relaxed)}; }
   // How often it has stood still for longer than `limit`.

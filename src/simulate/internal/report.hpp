@@ -73,7 +73,7 @@ struct QueueFindings {
   double mean_running = 0;
   std::int64_t most_waiting = 0;
   std::optional<WallTime> most_waiting_at;
-  std::int64_t waiting = 0;  // at the end
+  std::int64_t waiting = 0;          // at the end
   std::optional<WallTime> empty_at;  // since when nothing of it waited, for the first time
   Trend trend = Trend::keeps_up;
   double growth_per_day = 0;  // of what waits, fitted to the second half

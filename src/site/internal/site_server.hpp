@@ -1,4 +1,5 @@
-// Serves a SyntheticWeb on loopback, over HTTP/1.1, or with TLS and then over HTTP/2 too: `argiope site`, and end-to-end tests through it.
+// Serves a SyntheticWeb on loopback, over HTTP/1.1, or with TLS and then over HTTP/2 too: `argiope site`, and
+// end-to-end tests through it.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,11 @@ namespace argiope {
 struct SiteServerOptions {
   std::uint16_t port = 8080;  // of the first host; the others follow. 0: free ones
   bool by_address = false;    // hosts differ by address (127.0.0.1, 127.0.0.2 …) and not by port
-  // Files in PEM: a certificate and its key. With them hosts speak TLS, and HTTP/2 to who offers it. Empty: plain HTTP/1.1.
+  // Files in PEM: a certificate and its key. With them hosts speak TLS, and HTTP/2 to who offers it. Empty: plain
+  // HTTP/1.1.
   std::string certificate;
   std::string key;
-  std::FILE* log = nullptr;   // a line for every request, when it has arrived
+  std::FILE* log = nullptr;  // a line for every request, when it has arrived
 };
 
 // Threads: the loop's own. Destroy it after the loop has ended all its tasks.

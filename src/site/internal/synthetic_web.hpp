@@ -56,21 +56,22 @@ enum class WebFeature : std::uint8_t {
   robots_silent,  // robots.txt never answers
   robots_reset,   // robots.txt's connection is torn down
   mute,           // nothing is ever answered; where connections are simulated, there is none
-  // Guarded: pages that are shown to who knows how, each below /NAME/, linked from the front page. Beside the friendly ones,
-  // and not among them.
-  cookies,  // walls that let in who sends a cookie back: by a redirect to the same page, by one there and back, step by step
+  // Guarded: pages that are shown to who knows how, each below /NAME/, linked from the front page. Beside the friendly
+  // ones, and not among them.
+  // walls that let in who sends a cookie back: by a redirect to the same page, by one there and back, step by step
+  cookies,
   members,  // a login with a token at /login, without which /members/ leads back to it; and /logout
   basic,    // HTTP authentication
   digest,   // the same, with a nonce that grows stale
-  // Repeated: what is there under many URLs, each below /NAME/, linked from the front page. Not among the others, since the
-  // last two have no end.
+  // Repeated: what is there under many URLs, each below /NAME/, linked from the front page. Not among the others, since
+  // the last two have no end.
   copies,    // documents with mirrors, tracking parameters, small edits, and views that name them as canonical
   sessions,  // links with a session of their own on every page: in parameters that are known, and in one to be learned
   traps,     // a calendar without end, a folder in itself, a query that grows; their pages say the same, or nearly so
   // Listed: pages to which no link leads. Beside the friendly ones, too.
   sitemaps,  // an index of three sitemaps, packed and as text; on even hosts robots.txt names it. Below /hidden/
   feeds,     // RSS and Atom, announced by the first two pages. Below /posts/
-  scripts,  // pages below /scripts/ that are something to who runs their scripts
+  scripts,   // pages below /scripts/ that are something to who runs their scripts
 };
 inline constexpr std::size_t kWebFeatures = 42;
 using WebFeatures = std::uint64_t;  // bit() of each
@@ -80,8 +81,8 @@ constexpr bool is_hostile(WebFeature feature) noexcept {
 }
 // As on the command line: "robots-500".
 std::string_view to_string(WebFeature feature) noexcept;
-// Comma-separated names; "none", "friendly", "hostile" (without the extreme ones), "guarded", "repeated", "listed", or "all" for
-// friendly and hostile ones.
+// Comma-separated names; "none", "friendly", "hostile" (without the extreme ones), "guarded", "repeated", "listed", or
+// "all" for friendly and hostile ones.
 // Errors: invalid_input naming the word.
 Result<WebFeatures> parse_web_features(std::string_view names);
 constexpr WebFeatures bit(WebFeature feature) noexcept { return WebFeatures{1} << static_cast<unsigned>(feature); }
@@ -169,7 +170,8 @@ struct SyntheticTruth {
   std::vector<std::string> posts;       // pages with status 200 that feeds alone list
   std::vector<std::string> scripted;    // pages with status 200 for who runs scripts; the first is among them
   std::vector<std::string> shunned;     // nofollow links and what only looks like links; they would answer 200
-  // One URL of each thing that is there under many, as it is without sessions; of a trap, the one by which it is entered.
+  // One URL of each thing that is there under many, as it is without sessions; of a trap, the one by which it is
+  // entered.
   std::vector<std::string> originals;
 };
 

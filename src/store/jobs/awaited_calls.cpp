@@ -24,8 +24,8 @@ class AwaitedCalls::WakeUp {
 };
 
 // The thread is woken after all that is ready on the loop has run: what its tasks ask for in one turn is one
-// transaction, and not the first of them one and the rest another. For a call that is large by itself it is woken at once,
-// and works on it while the loop makes the next; so it is where another loop was about to wake it.
+// transaction, and not the first of them one and the rest another. For a call that is large by itself it is woken at
+// once, and works on it while the loop makes the next; so it is where another loop was about to wake it.
 bool AwaitedCalls::push(std::unique_ptr<Call> call) {
   EventLoop& loop = call->loop();
   const bool large = call->size() >= GroupCommit::kLarge;

@@ -27,8 +27,8 @@ class AwaitedCalls : public std::enable_shared_from_this<AwaitedCalls> {
       : commit_(std::move(transactions), {.most_in_transaction = kMostInTransaction}, deliver) {}
 
   // `act()` gives a Result<T>; it runs in a transaction and throws nothing but DatabaseFailed. `writes`: as
-  // GroupCommit::Call::writes(); null: true. Errors: those of `act`, DatabaseFailed's; `stopped`, at once, after stop().
-  // Cancelling the wait does not undo the call.
+  // GroupCommit::Call::writes(); null: true. Errors: those of `act`, DatabaseFailed's; `stopped`, at once, after
+  // stop(). Cancelling the wait does not undo the call.
   template <class T, class Act>
   Future<Result<T>> submit(Kind kind, std::size_t size, Act act, Error (*stopped)(),
                            std::function<bool()> writes = nullptr) {
@@ -46,8 +46,8 @@ class AwaitedCalls : public std::enable_shared_from_this<AwaitedCalls> {
   // So that those who wait for the first need not wait for a million others.
   static constexpr std::size_t kMostInTransaction = 256;
 
-  // A call on its way to the thread and its reply on the way back. The loop's part is not touched by the thread, which may
-  // outlive the loop.
+  // A call on its way to the thread and its reply on the way back. The loop's part is not touched by the thread, which
+  // may outlive the loop.
   class Call : public GroupCommit::Call {
    public:
     Call(EventLoop& loop, Kind kind, std::size_t size, std::function<bool()> writes)

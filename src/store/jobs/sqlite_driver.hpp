@@ -79,7 +79,8 @@ class SqliteDriver final : public Transactions, public Transaction, public Owner
 
   const std::string path_;
   const StoreOptions options_;
-  // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for others'.
+  // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for
+  // others'.
   FileLock lock_;
   LockWait lock_wait_;
   SqliteDatabase database_;

@@ -1,5 +1,5 @@
-// SqliteJobs: the rows of jobs in a file, their names and the links between them. Jobs are one lean table; which of them run is
-// not in it (SqliteLeases).
+// SqliteJobs: the rows of jobs in a file, their names and the links between them. Jobs are one lean table; which of
+// them run is not in it (SqliteLeases).
 #pragma once
 
 #include <cstdint>

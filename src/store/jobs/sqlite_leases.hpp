@@ -1,6 +1,6 @@
-// SqliteLeases: which jobs of a file run. A row of `leases` holds the leases of one call, and this class a map of all. An entry of
-// such a row is worth something only while its job waits and its token is above the job's `fence`, so a lease ends with its
-// job, or with one number written beside what is written anyway.
+// SqliteLeases: which jobs of a file run. A row of `leases` holds the leases of one call, and this class a map of all.
+// An entry of such a row is worth something only while its job waits and its token is above the job's `fence`, so a
+// lease ends with its job, or with one number written beside what is written anyway.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

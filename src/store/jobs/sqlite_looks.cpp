@@ -149,8 +149,8 @@ JobSlice SqliteLooks::list(const JobFilter& filter) {
   return filter.state == JobState::running ? list_running(filter) : list_others(filter, queue_id);
 }
 
-// By the job's id, which is the table's order: up to the last job that may be looked at. Those that have ended are found by
-// a table of their own, where they are few, or all are to be found at once.
+// By the job's id, which is the table's order: up to the last job that may be looked at. Those that have ended are
+// found by a table of their own, where they are few, or all are to be found at once.
 JobSlice SqliteLooks::list_others(const JobFilter& filter, QueueId queue_id) {
   JobSlice slice{.jobs = {}, .after = filter.after, .is_last = true, .newest = newest()};
   const JobRange all = range_of(filter);

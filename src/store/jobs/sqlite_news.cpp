@@ -28,8 +28,8 @@ void SqliteNews::flush() {
   if (std::exchange(has_touched_, false)) bound();
 }
 
-// An owner deletes the changes that it has read. Without an owner they may be dropped: the next one reads the store from the
-// start, after this transaction.
+// An owner deletes the changes that it has read. Without an owner they may be dropped: the next one reads the store
+// from the start, after this transaction.
 void SqliteNews::bound() {
   const auto length = [this](Query query) {
     SqliteUse last = sql_.use(query);

@@ -195,8 +195,8 @@ UPDATE places SET active = found.runs
   WHERE schedule_id = found.id;
 )sql";
 
-// Tokens go on from the last one, so openings are counted no more. A job that has failed is known to have done so when its
-// record is gone, by the last of those whose id leaves the same rest.
+// Tokens go on from the last one, so openings are counted no more. A job that has failed is known to have done so when
+// its record is gone, by the last of those whose id leaves the same rest.
 constexpr const char* kVersion5 = R"sql(
 DELETE FROM meta WHERE name = 'epoch';
 CREATE TABLE failed_jobs (

@@ -20,7 +20,7 @@ namespace {
 #define ARGIOPE_PLACE "version, next, last, fired, missed, entries, paused, active"
 // A row that breaks a constraint ends the transaction: else SQLite would keep a copy of each page that a statement of
 // many rows changes, to take back those before the one that fails.
-#define ARGIOPE_INSERT_JOBS                                                                                          \
+#define ARGIOPE_INSERT_JOBS                                                                                           \
   "INSERT OR ROLLBACK INTO jobs (job_id, queue_id, state, rank, priority, due_at, max_attempts, pending, if_failed, " \
   "flags, fence, created_at, key, unique_name, name, function, payload, schedule_id, run, lease_time) VALUES "
 #define ARGIOPE_ROW "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -91,7 +91,8 @@ constexpr Text kTexts[] = {
     {Query::unique_delete, "DELETE FROM unique_names WHERE queue_id = ? AND unique_name = ? AND job_id = ?"},
     {Query::ended_add, "INSERT INTO ended_jobs (queue_id, state, ended_at, job_id) VALUES (?, ?, ?, ?)"},
     {Query::ended_add_done,
-     "INSERT OR ROLLBACK INTO ended_jobs (queue_id, state, ended_at, job_id) SELECT queue_id, state, ended_at, job_id FROM "
+     "INSERT OR ROLLBACK INTO ended_jobs (queue_id, state, ended_at, job_id) SELECT queue_id, state, ended_at, job_id "
+     "FROM "
      "jobs WHERE job_id BETWEEN ? AND ?"},
     {Query::ended_delete, "DELETE FROM ended_jobs WHERE queue_id = ? AND state = ? AND ended_at = ? AND job_id = ?"},
     {Query::failed_add, "INSERT OR REPLACE INTO failed_jobs (slot, job_id, how) VALUES (?, ?, ?)"},

@@ -1,5 +1,5 @@
-// SqliteStatements: the statements of a file of jobs on its one connection, and rows that wait to be written together: before
-// the next statement of another kind, whatever it is.
+// SqliteStatements: the statements of a file of jobs on its one connection, and rows that wait to be written together:
+// before the next statement of another kind, whatever it is.
 //
 // A statement that fails throws DatabaseFailed, so that nothing goes on after it; GroupCommit catches.
 #pragma once

@@ -66,7 +66,8 @@ AnswerOf<Act> done_at_hand(Act& act, DriverAtHand& at_hand) {
   }
 }
 
-// How a call is asked: what it does, who may ask it (share stands for share and own, read for all), and for how much it counts.
+// How a call is asked: what it does, who may ask it (share stands for share and own, read for all), and for how much it
+// counts.
 struct Asked {
   CallKind kind = CallKind::read;
   StoreAccess by = StoreAccess::read;
@@ -83,7 +84,8 @@ std::optional<Error> refusal_of(const Asked& asked, const StorePlace& place) {
                                           reads_only ? "opened for reading only" : "only its owner may do this")};
 }
 
-// `act` is called with the driver, in a transaction. `writes`: as AwaitedCalls::submit(). Awaited when the store may be gone.
+// `act` is called with the driver, in a transaction. `writes`: as AwaitedCalls::submit(). Awaited when the store may be
+// gone.
 template <class Act>
 Coro<AnswerOf<Act>> ask(PlaceRef place, Asked asked, Act act, std::function<bool()> writes = nullptr) {
   if (auto refused = refusal_of(asked, *place)) co_return std::unexpected(std::move(*refused));

@@ -1,6 +1,6 @@
-// StoreDriver: what a backend of the store of jobs is, in groups by what they are about. It keeps rows, shelves and names, and
-// decides nothing: what is done to them is in jobs/internal/job_transitions.hpp, when it is committed is the business of
-// store.cpp.
+// StoreDriver: what a backend of the store of jobs is, in groups by what they are about. It keeps rows, shelves and
+// names, and decides nothing: what is done to them is in jobs/internal/job_transitions.hpp, when it is committed is the
+// business of store.cpp.
 //
 // docs/store-drivers.md has, call by call, what a driver on PostgreSQL will send.
 #pragma once

@@ -155,8 +155,9 @@ void GroupCommit::run_reads_alone(std::span<const std::unique_ptr<Call>> batch, 
   transactions_->commit();
 }
 
-// A read that fails fails alone, unless SQLite has ended the transaction with it, as it does when the disk fails: what was
-// written in the transaction is gone then, and what would be written after it would be committed statement by statement.
+// A read that fails fails alone, unless SQLite has ended the transaction with it, as it does when the disk fails: what
+// was written in the transaction is gone then, and what would be written after it would be committed statement by
+// statement.
 void GroupCommit::run_one(Call& call, bool writes) {
   if (writes && call.kind() != Call::Kind::read) return call.run();
   try {
@@ -181,7 +182,8 @@ void GroupCommit::give_up(std::span<const std::unique_ptr<Call>> batch, const Er
 // --- what is committed, and not yet on the disk ----------------------------------------------------------------------
 
 // No call is answered before what was committed before it is on the disk: a read may have seen it. Little behind which
-// nothing waits is synced here: to wake another thread takes as long as a third of a sync. Nor does it help what lingers.
+// nothing waits is synced here: to wake another thread takes as long as a third of a sync. Nor does it help what
+// lingers.
 void GroupCommit::finish(Finished finished) {
   if (!syncer_.joinable()) return answer_(std::move(finished.calls));
   std::vector<Finished> alone;

@@ -72,8 +72,7 @@ Error SqliteDatabase::error(int code) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_PROTOCOL: return says(Errc::busy, "another process is writing it");
-    case SQLITE_NOTADB: 
-      return says(Errc::wrong_format, "this file is no SQLite database");
+    case SQLITE_NOTADB: return says(Errc::wrong_format, "this file is no SQLite database");
     case SQLITE_CORRUPT: return says(Errc::corrupt, "the file is damaged (sqlite3 FILE .recover may save it)");
     case SQLITE_READONLY: return says(Errc::io, "it is read-only");
     case SQLITE_CANTOPEN:

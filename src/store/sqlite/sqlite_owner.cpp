@@ -14,7 +14,10 @@ constexpr Duration kTellAfter = std::chrono::seconds{3};  // of a foreign lock
 }  // namespace
 
 SqliteOwner::SqliteOwner(const std::string& path, const Rules& rules)
-    : path_(path), rules_(rules), lock_wait_(path, rules.busy_limit, kTellAfter), log_(database_, path, rules.log_pages) {}
+    : path_(path),
+      rules_(rules),
+      lock_wait_(path, rules.busy_limit, kTellAfter),
+      log_(database_, path, rules.log_pages) {}
 
 Result<void> SqliteOwner::open_file(const SqliteFormat& format) {
   auto lock = FileLock::take(path_);
@@ -77,7 +80,8 @@ void SqliteOwner::keep_to_owner() {
 // A log without a name is lost with this process, however whole the database is.
 Result<void> SqliteOwner::in_place() const {
   if (auto there = lock_.still_names(path_); !there || files_.in_place()) return there;
-  return fail(Errc::io, "database " + path_ + ": its log " + path_ + "-wal was deleted or replaced while it was in use");
+  return fail(Errc::io,
+              "database " + path_ + ": its log " + path_ + "-wal was deleted or replaced while it was in use");
 }
 
 void SqliteOwner::be_patient() {

@@ -51,7 +51,8 @@ void MemoryUrlStore::submit(UrlBatch batch) {
     take_from_shelf(record);
     record.shelf.reset();
     record.site = 0;
-    const bool has_failed = std::exchange(record.state, outcome.state) == UrlState::failed && outcome.state == UrlState::done;
+    const bool has_failed =
+        std::exchange(record.state, outcome.state) == UrlState::failed && outcome.state == UrlState::done;
     if (has_failed && outcome.not_modified) record.limit = 0;
     record.mtime = stored(outcome.mtime);
     record.due = stored(outcome.due);

@@ -99,9 +99,10 @@ class StretchReader {
   Result<void> prepare() {
     const char* columns = question_.fields == UrlStore::Fields::all ? kColumns : kColumnsToGoOn;
     const std::pair<SqliteStatement&, std::string> statements[] = {
-        {narrow_, fmt::format("SELECT url_id, url, {} FROM urls WHERE url_id BETWEEN ? AND ? ORDER BY url_id", kSettled)},
-        {open_, fmt::format("SELECT {} FROM urls WHERE url_id BETWEEN ? AND ? AND NOT {} ORDER BY url_id", columns,
-                            kSettled)},
+        {narrow_,
+         fmt::format("SELECT url_id, url, {} FROM urls WHERE url_id BETWEEN ? AND ? ORDER BY url_id", kSettled)},
+        {open_,
+         fmt::format("SELECT {} FROM urls WHERE url_id BETWEEN ? AND ? AND NOT {} ORDER BY url_id", columns, kSettled)},
         {whole_, fmt::format("SELECT {} FROM urls WHERE url_id BETWEEN ? AND ? ORDER BY url_id", columns)},
         {behind_, "SELECT url_id FROM urls WHERE url_id > ? ORDER BY url_id LIMIT 1"}};
     for (const auto& [statement, sql] : statements) {
@@ -177,8 +178,9 @@ Result<void> scan_known_rows(const std::string& path, std::int64_t last, const U
   const auto show = [&](const Stretch& stretch) {
     return visit({stretch.ids, stretch.fingerprints, std::span(stretch.records).first(stretch.used), known});
   };
-  return scan_stretches<Stretch>(static_cast<std::uint64_t>(question.from), static_cast<std::uint64_t>(last), std::move(*reader),
-                                 [&] { return StretchReader::open(path, question); }, show);
+  return scan_stretches<Stretch>(
+      static_cast<std::uint64_t>(question.from), static_cast<std::uint64_t>(last), std::move(*reader),
+      [&] { return StretchReader::open(path, question); }, show);
 }
 
 }  // namespace argiope

@@ -34,8 +34,8 @@ CREATE VIEW pages AS
   FROM urls u LEFT JOIN urls r ON r.url_id = u.referrer;
 )sql";
 
-// Version 2: what waits outside of a crawl's memory is found again in order. Rows of version 1 lie on no shelf; the crawl
-// that opens them next finds them by its scan, and puts those it has no room for where they belong.
+// Version 2: what waits outside of a crawl's memory is found again in order. Rows of version 1 lie on no shelf; the
+// crawl that opens them next finds them by its scan, and puts those it has no room for where they belong.
 constexpr const char* kShelves = R"sql(
 ALTER TABLE urls ADD COLUMN shelf INTEGER;  -- 1 ready, 2 set aside, 3 delayed; NULL: in a crawl's memory, or not to be fetched
 ALTER TABLE urls ADD COLUMN site INTEGER;   -- on a shelf: XXH3-64 of scheme, host and port
@@ -161,7 +161,8 @@ constexpr const char* kAgain = R"sql(
 ALTER TABLE inbox ADD COLUMN again INTEGER;  -- url_id of a URL that is known; NULL: it may be new
 )sql";
 
-constexpr const char* kUrlMigrations[] = {kSchema, kShelves, kReasons, kReports, kNotes, kInbox, kDuplicates, kHistory, kAgain};
+constexpr const char* kUrlMigrations[] = {kSchema, kShelves,    kReasons, kReports, kNotes,
+                                          kInbox,  kDuplicates, kHistory, kAgain};
 
 using stored_time::from_ms;
 

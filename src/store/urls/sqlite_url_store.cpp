@@ -1,5 +1,5 @@
-// The SQLite UrlStore: one table, indexes of nothing but what lies on a shelf, writes committed in groups, one connection
-// for reading.
+// The SQLite UrlStore: one table, indexes of nothing but what lies on a shelf, writes committed in groups, one
+// connection for reading.
 //
 // Whatever was submitted while the last commit ran goes into the next one, so that the price of a sync is shared. While
 // nobody waits for it, a commit lingers a little for more.

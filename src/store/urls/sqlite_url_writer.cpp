@@ -33,7 +33,8 @@ Result<void> SqliteUrlWriter::prepare_all() {
       "?8, shelf = NULL, site = NULL";
   // Unchanged pages keep the status that they had; of an older version's 304, and of a failure since, it was 200.
   std::string touched = outcome;
-  touched.replace(touched.find("?5"), 2, "iif(state = 'failed' AND ?2 = 'done', 200, coalesce(nullif(status_code, 304), 200))");
+  touched.replace(touched.find("?5"), 2,
+                  "iif(state = 'failed' AND ?2 = 'done', 200, coalesce(nullif(status_code, 304), 200))");
   touched += ", met_limit = iif(state = 'failed' AND ?2 = 'done', NULL, met_limit)";
   const std::pair<SqliteStatement&, std::string> statements[] = {
       {insert_, "INSERT OR IGNORE INTO urls (url_id, url, ctime, depth, priority, referrer) VALUES (?, ?, ?, ?, ?, ?)"},
@@ -58,7 +59,8 @@ Result<void> SqliteUrlWriter::prepare_all() {
       {put_run_, std::string("INSERT OR REPLACE INTO runs (") + kRunColumns + ") VALUES (?, ?, ?, ?, ?, ?)"},
       {put_change_, std::string("INSERT INTO changes (") + kChangeColumns + ") VALUES (?, ?, ?, ?, ?, ?)"},
       {note_linked_,
-       "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = 'asset'"},
+       "UPDATE urls SET reason = iif(state = 'excluded', 'off_scope', 'checked') WHERE url_id = ? AND reason = "
+       "'asset'"},
       {note_part_,
        "UPDATE urls SET state = 'queued', reason = ?2, etag = NULL, last_modified = NULL "
        "WHERE url_id = ?1 AND reason IS NOT NULL AND reason IS NOT ?2"},

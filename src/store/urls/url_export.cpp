@@ -23,8 +23,8 @@ constexpr std::size_t kRecordsAtOnce = 1000;
 // Empty for the epoch, which stands for "never".
 std::string timestamp(WallTime time) { return time == WallTime{} ? std::string{} : to_rfc3339_ms(time); }
 
-// Rows as a file has them: each calls `field(name, value)` for its columns, text or number, in one order for all formats.
-// `referrer` is the URL of the page that first linked to it.
+// Rows as a file has them: each calls `field(name, value)` for its columns, text or number, in one order for all
+// formats. `referrer` is the URL of the page that first linked to it.
 struct UrlRow {
   template <class Field>
   static void for_each_field(const UrlRecord& record, std::string_view referrer, Field&& field);
@@ -113,7 +113,8 @@ class Referrers {
   std::string url_;
 };
 
-// All pages with a link to a broken URL, as far as links are stored (UrlLinks). A link that redirects leads to where it ends.
+// All pages with a link to a broken URL, as far as links are stored (UrlLinks). A link that redirects leads to where it
+// ends.
 class LinkingPages {
  public:
   static Result<LinkingPages> read(UrlStore& store, const BrokenRule& is_wanted) {
@@ -168,8 +169,8 @@ class LinkingPages {
   std::unordered_map<std::int64_t, std::vector<std::int64_t>> pages_, redirects_;  // by target
 };
 
-// `scan(from, visit)` visits the records in question with url_id >= `from`, in order. In stretches, because a visitor may
-// not read.
+// `scan(from, visit)` visits the records in question with url_id >= `from`, in order. In stretches, because a visitor
+// may not read.
 // A record has a line for each of `pages`, or, where they are none, one with its referrer.
 template <class Line, class Scan>
 Result<void> write_lines(UrlStore& store, const std::string& path, Scan&& scan, const LinkingPages& pages) {
@@ -213,9 +214,8 @@ Result<void> write_rows(UrlStore& store, const std::string& path, Scan&& scan, c
 }  // namespace
 
 Result<void> export_urls(UrlStore& store, const std::string& path) {
-  return write_rows<UrlRow>(store, path, [&](std::int64_t from, const UrlStore::Visitor& visit) {
-    return store.scan(from, visit);
-  });
+  return write_rows<UrlRow>(store, path,
+                            [&](std::int64_t from, const UrlStore::Visitor& visit) { return store.scan(from, visit); });
 }
 
 void append_url_json(std::string& out, const UrlRecord& record, std::string_view referrer) {

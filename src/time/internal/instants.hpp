@@ -1,4 +1,5 @@
-// The instants beside an instant. Triggers are asked for what is after or before a time, which is not itself among the answers.
+// The instants beside an instant. Triggers are asked for what is after or before a time, which is not itself among the
+// answers.
 #pragma once
 
 #include "argiope/base/clock.hpp"

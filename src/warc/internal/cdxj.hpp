@@ -1,6 +1,7 @@
 // CDXJ: the index of WARC files that pywb and its kin read. A line for each capture, in the order of bytes:
 //
-//   com,example)/ 20240101000000 {"url": "http://example.com/", "mime": "text/html", "status": "200", "digest": "G7HR…",
+//   com,example)/ 20240101000000 {"url": "http://example.com/", "mime": "text/html", "status": "200", "digest":
+//   "G7HR…",
 //                                 "length": "1242", "offset": "784", "filename": "example.warc.gz"}
 #pragma once
 
@@ -38,8 +39,9 @@ void append_cdxj(std::string& out, const CdxjLine& line);
 // nullopt: it is none. Numbers may be written as numbers too.
 std::optional<CdxjLine> parse_cdxj(std::string_view line);
 
-// Puts the lines of a file in the order of their bytes, as LC_ALL=C sort does. The file is replaced at once, by one that is on the
-// disk, or stays as it is. A file that does not fit into `memory` bytes is sorted in parts beside the file.
+// Puts the lines of a file in the order of their bytes, as LC_ALL=C sort does. The file is replaced at once, by one
+// that is on the disk, or stays as it is. A file that does not fit into `memory` bytes is sorted in parts beside the
+// file.
 // Errors: io, disk_full.
 Result<void> sort_lines(const std::string& path, std::size_t memory = 64 * 1024 * 1024);
 

@@ -1,5 +1,5 @@
-// Packing with gzip, fast: for archives, where each record is a member of its own and a crawl writes hundreds of megabytes a
-// second. Unpacking is zlib's (content_decoder.hpp, warc_reader.hpp).
+// Packing with gzip, fast: for archives, where each record is a member of its own and a crawl writes hundreds of
+// megabytes a second. Unpacking is zlib's (content_decoder.hpp, warc_reader.hpp).
 #pragma once
 
 #include <initializer_list>

@@ -1,5 +1,5 @@
-// SHA-1 as archives name bytes by it: "sha1:" and base32, which every reader of WARC files knows. To know the same page again,
-// and not for secrets.
+// SHA-1 as archives name bytes by it: "sha1:" and base32, which every reader of WARC files knows. To know the same page
+// again, and not for secrets.
 #pragma once
 
 #include <array>

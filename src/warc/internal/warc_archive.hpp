@@ -6,8 +6,8 @@
 //
 // Each record has the digest of its block, but for responses in packed files, which have their payload's alone.
 //
-// A record that was written whole stays whole: whoever is killed while he writes leaves at most a beginning of one behind the
-// last, and opening the archive again cuts it off.
+// A record that was written whole stays whole: whoever is killed while he writes leaves at most a beginning of one
+// behind the last, and opening the archive again cuts it off.
 #pragma once
 
 #include <cstddef>
@@ -54,11 +54,11 @@ struct WarcRepair {
 // Threads: one at a time; sync() of what written_file() gives from any.
 class WarcArchive {
  public:
-  // Opens or makes it. An index that lacks records of the last file gets them; one that is not there is made. One that has lines
-  // that are none before others, as a power cut leaves them, gets those of all files, and close() takes the odd ones out. A file that
-  // was changed after its index is read whole before anything is added to it.
-  // Errors: io, disk_full, busy (another process writes it), wrong_format (a file of that name is no WARC file, or no index;
-  // nothing is changed), corrupt (a damaged record with others behind it).
+  // Opens or makes it. An index that lacks records of the last file gets them; one that is not there is made. One that
+  // has lines that are none before others, as a power cut leaves them, gets those of all files, and close() takes the
+  // odd ones out. A file that was changed after its index is read whole before anything is added to it.
+  // Errors: io, disk_full, busy (another process writes it), wrong_format (a file of that name is no WARC file, or no
+  // index; nothing is changed), corrupt (a damaged record with others behind it).
   static Result<std::unique_ptr<WarcArchive>> open(WarcArchiveOptions options, const Clock& clock, Random random);
   ~WarcArchive();
 
@@ -69,8 +69,8 @@ class WarcArchive {
   // Of the file that is being written.
   const std::string& file() const noexcept;
 
-  // Adds a response, or a revisit when its payload is in the archive already, and its request. They may stay in memory until
-  // write_out().
+  // Adds a response, or a revisit when its payload is in the archive already, and its request. They may stay in memory
+  // until write_out().
   // Errors: io, disk_full. A record that could not be written whole is cut off again, and nothing more can be added.
   Result<void> add(const WarcExchange& exchange);
   // Gives all that was added to the system: it survives this process.

@@ -10,15 +10,17 @@
 
 namespace argiope {
 
-// A response, a resource, or a revisit with the payload of another record; nullopt: no index has the record. Those of what had not
-// changed (304), revisits and responses alike, are among these: a search for the page finds the capture before.
+// A response, a resource, or a revisit with the payload of another record; nullopt: no index has the record. Those of
+// what had not changed (304), revisits and responses alike, are among these: a search for the page finds the capture
+// before.
 std::optional<CdxjLine> capture_of(const WarcRecord& record, std::string_view filename);
 
-// The answer in the block of a record: a resource is a payload without a head, unless its type says that it is an answer.
+// The answer in the block of a record: a resource is a payload without a head, unless its type says that it is an
+// answer.
 HttpParts answer_in(const WarcRecord& record);
 
-// Whether an answer to something else than GET is no capture of its URL. Writers put the request of an answer beside it, before or
-// behind, and one of both names the other.
+// Whether an answer to something else than GET is no capture of its URL. Writers put the request of an answer beside
+// it, before or behind, and one of both names the other.
 class OtherMethods {
  public:
   // A request is what the answers around it are to.

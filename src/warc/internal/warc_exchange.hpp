@@ -12,9 +12,10 @@
 namespace argiope {
 
 // The bytes are those of the wire (HttpWire), but for three things.
-//   * The transfer coding is undone, and its fields are called X-Archive-Orig-…: what is in the archive has none, so that readers
-//     agree on what the payload is, and on its digest.
-//   * Request fields that say who we are (Authorization, Proxy-Authorization, Cookie) are left out: archives are passed on.
+//   * The transfer coding is undone, and its fields are called X-Archive-Orig-…: what is in the archive has none, so
+//     that readers agree on what the payload is, and on its digest.
+//   * Request fields that say who we are (Authorization, Proxy-Authorization, Cookie) are left out: archives are passed
+//     on.
 //   * Where the transport tells nothing of the wire, a head is made from what it does tell.
 class WarcExchange {
  public:
@@ -51,8 +52,9 @@ class WarcExchange {
   std::string_view truncated_;
 };
 
-// Appends the head of a response as it is archived: without a transfer coding. `codings`: those that the payload has all the same,
-// because they came as a transfer coding; they count where `head` has a transfer coding other than chunked.
+// Appends the head of a response as it is archived: without a transfer coding. `codings`: those that the payload has
+// all the same, because they came as a transfer coding; they count where `head` has a transfer coding other than
+// chunked.
 void append_archived_head(std::string& out, std::string_view head, std::string_view codings);
 // Appends a request as it is archived.
 void append_archived_request(std::string& out, std::string_view request);

@@ -39,8 +39,8 @@ std::string_view to_string(WarcType type) noexcept;
 // The profile that a revisit names instead of its payload.
 inline constexpr std::string_view kSamePayload = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
 inline constexpr std::string_view kNotModified = "http://netpreserve.org/warc/1.1/revisit/server-not-modified";
-// Whether a WARC-Profile is that of a revisit with the payload of another record: of either version of the standard, for one URL or
-// for any, of a writer's own, or none at all; but not that of a page that had not changed.
+// Whether a WARC-Profile is that of a revisit with the payload of another record: of either version of the standard,
+// for one URL or for any, of a writer's own, or none at all; but not that of a page that had not changed.
 bool is_same_payload(std::string_view profile) noexcept;
 
 inline constexpr std::string_view kRecordEnd = "\r\n\r\n";

@@ -34,8 +34,9 @@ constexpr bool is_css(char c, std::uint8_t what) noexcept {
 // Of a name that is compared: no keyword that matters is as long.
 constexpr std::size_t kLongestKeyword = 24;
 
-// The length of the escape whose backslash is in front of `text`: the backslash, and what it stands before. One digit run and
-// a space behind it, or one character; of a character that is not ASCII its first byte, since the others are as any.
+// The length of the escape whose backslash is in front of `text`: the backslash, and what it stands before. One digit
+// run and a space behind it, or one character; of a character that is not ASCII its first byte, since the others are as
+// any.
 std::size_t escape_length(std::string_view text) noexcept {
   std::size_t at = 1;
   while (at < text.size() && at <= 6 && hex_value(text[at]) >= 0) ++at;
@@ -167,9 +168,7 @@ class CssScan {
   }
 
   void at_keyword(std::string_view keyword) {
-    expects_ = keyword == "import"      ? Expects::import_url
-               : keyword == "namespace" ? Expects::no_url
-                                        : Expects::nothing;
+    expects_ = keyword == "import" ? Expects::import_url : keyword == "namespace" ? Expects::no_url : Expects::nothing;
   }
 
   // A name, or a function (4.3.4).

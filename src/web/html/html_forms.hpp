@@ -1,5 +1,5 @@
-// The forms of an HTML page: what a browser would send if nobody changed anything. Found in one pass, without a tree. Used by
-// the login step.
+// The forms of an HTML page: what a browser would send if nobody changed anything. Found in one pass, without a tree.
+// Used by the login step.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ struct HtmlForms {
   std::string base_href;  // of the first `base` that has one
 };
 
-// `html` is UTF-8. HTML standard, 4.10.21.4 ("constructing the entry list") as far as it needs no scripts: disabled controls,
-// plain buttons and files are left out; a `select` has its selected options, or its first.
+// `html` is UTF-8. HTML standard, 4.10.21.4 ("constructing the entry list") as far as it needs no scripts: disabled
+// controls, plain buttons and files are left out; a `select` has its selected options, or its first.
 // Cost: linear in the page.
 HtmlForms scan_forms(std::string_view html);
 

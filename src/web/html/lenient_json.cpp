@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kCdataBegins = "<![CDATA[";
 // Characters that may stand around JSON and within it, and say nothing.
 constexpr std::string_view kSaysNothing[] = {"\xef\xbb\xbf", "\xc2\xa0", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xe2\x80\x8b",
-                                             "<!--",         "-->",      kCdataBegins,         "<!",           "]]>",
+                                             "<!--",         "-->",      kCdataBegins,   "<!",           "]]>",
                                              "*/",           ";",        "\xef\xbf\xbd"};
 
 bool is_in_json_word(char c) noexcept { return is_alnum(c) || c == '+' || c == '-' || c == '.' || c == '_'; }
@@ -140,7 +140,8 @@ std::size_t json_nothing_at(std::string_view text) noexcept {
     if (cdata != std::string_view::npos) return cdata + kCdataBegins.size();
     return end == std::string_view::npos ? text.size() : end + ending.size();
   }
-  const auto* const nothing = std::ranges::find_if(kSaysNothing, [&](std::string_view one) { return text.starts_with(one); });
+  const auto* const nothing =
+      std::ranges::find_if(kSaysNothing, [&](std::string_view one) { return text.starts_with(one); });
   return nothing == std::end(kSaysNothing) ? 0 : nothing->size();
 }
 

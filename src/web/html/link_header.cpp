@@ -31,7 +31,8 @@ std::string_view take_value(std::string_view& text) noexcept {
 
 // Whether a link with this anchor is the page's own. A part of the page is another context than the page.
 bool is_anchor_of_page(std::string_view anchor, const Url& page, Url& context) {
-  return parse_into(context, reference_of_bytes(anchor), &page) == UrlStatus::ok && context.href() == page.without_fragment();
+  return parse_into(context, reference_of_bytes(anchor), &page) == UrlStatus::ok &&
+         context.href() == page.without_fragment();
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ class LinkNotes {
   LinkNotes(const char* begin, const char* end, const ScanOptions& options, ScanResult& result) noexcept
       : begin_(begin), end_(end), options_(options), result_(result) {}
 
-  // Of a start tag: `read(std::span<WantedAttribute>)` fills in what the tag has of these, and says where it ends; null: it does
-  // not. That is returned.
+  // Of a start tag: `read(std::span<WantedAttribute>)` fills in what the tag has of these, and says where it ends;
+  // null: it does not. That is returned.
   template <class Read>
   const char* take(LinkTag tag, bool in_foreign, bool in_template, Read read) {
     const bool is_of_page = tag == LinkTag::base || tag == LinkTag::meta;
@@ -107,7 +107,9 @@ class LinkNotes {
   }
 
   // Words beyond the limit of a value do not count: a list is gone through more than once.
-  std::string_view rel(const WantedAttribute& attribute) { return value(attribute.raw.substr(0, options_.max_value_bytes)); }
+  std::string_view rel(const WantedAttribute& attribute) {
+    return value(attribute.raw.substr(0, options_.max_value_bytes));
+  }
 
   template <class Read>
   const char* link(Read read) {

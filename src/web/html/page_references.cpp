@@ -23,9 +23,9 @@ using Role = ReferenceRole;
 
 // The names of all elements of which more than a rare attribute matters.
 constexpr TagBeginnings kMayBeKnown = [] {
-  TagBeginnings known = {"head",     "html",    "iframe",   "link",  "math",      "meta",  "base",  "noembed",
-                         "noframes", "svg",     "template", "title", "plaintext", "script", "style", "textarea",
-                         "xmp"};
+  TagBeginnings known = {"head",      "html",    "iframe",   "link",     "math",     "meta",
+                         "base",      "noembed", "noframes", "svg",      "template", "title",
+                         "plaintext", "script",  "style",    "textarea", "xmp"};
   for (const ElementUrl& url : kElementUrls) {
     if (url.row >= std::to_address(kRareAttributes.end())) known.add(url.element);
   }
@@ -288,7 +288,8 @@ void scan_references(std::string_view html, PageReferences& references) {
   if (references.head == 0) references.head = behind_doctype(html);
 }
 
-void scan_links_and_references(std::string_view html, const ScanOptions& options, ScanResult& links, PageReferences& references) {
+void scan_links_and_references(std::string_view html, const ScanOptions& options, ScanResult& links,
+                               PageReferences& references) {
   if (html.size() > kMaxScannedPage) {
     forget(references);
     return scan_links(html, options, links);

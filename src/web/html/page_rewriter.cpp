@@ -25,7 +25,8 @@ void append_in_attribute(std::string_view text, bool by_number, std::string& out
     const char c = text[at];
     if (by_number && static_cast<unsigned char>(c) >= 0x80) {
       const std::size_t length = utf8_length(text.substr(at));
-      const char32_t character = length == 0 ? U'\uFFFD' : code_point_of(text.substr(at, length));  // a byte that is none
+      const char32_t character =
+          length == 0 ? U'\uFFFD' : code_point_of(text.substr(at, length));  // a byte that is none
       out += fmt::format("&#{};", static_cast<std::uint32_t>(character));
       at += std::max<std::size_t>(length, 1) - 1;
       continue;
@@ -165,8 +166,7 @@ class PageRewrite {
   void parts(const PageReference& reference, std::string_view raw) {
     // In the page's own bytes where that can be: what is not a URL need not be understood.
     const bool in_own_bytes = is_other(raw) && (!reference.in_attribute || !raw.contains('&'));
-    const std::string text =
-        in_own_bytes ? std::string(raw) : reference_text(raw, reference.in_attribute, encoding_);
+    const std::string text = in_own_bytes ? std::string(raw) : reference_text(raw, reference.in_attribute, encoding_);
     split_reference(text, reference.syntax, reference.role, parts_);
     const bool by_parts = text == raw && !reference.is_bare;
     const bool by_number = !in_own_bytes && is_other(raw);
@@ -271,8 +271,7 @@ void rewrite_css(std::string_view css, const RewriteUrl& rewrite, std::string& o
     const std::string_view trimmed = trim_space(url);
     if (trimmed.empty()) continue;
     text.clear();
-    const Rewritten what =
-        rewrite(trimmed, one.is_import ? ReferenceRole::stylesheet : ReferenceRole::object, text);
+    const Rewritten what = rewrite(trimmed, one.is_import ? ReferenceRole::stylesheet : ReferenceRole::object, text);
     if (what == Rewritten::as_it_was || text == trimmed) continue;
     out += css.substr(copied, one.begin - copied);
     append_css_escaped(text, one.quote, out);

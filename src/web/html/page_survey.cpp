@@ -167,8 +167,8 @@ class Surveyor : public TagReader<Surveyor> {
 
   void heading(const char* behind_tag) {
     if (survey_.headings++ > 0) return;
-    survey_.heading = inner_text(rest(begin_), static_cast<std::size_t>(behind_tag - begin_), {"/h1", "h1"},
-                                 options_.max_text_bytes);
+    survey_.heading =
+        inner_text(rest(begin_), static_cast<std::size_t>(behind_tag - begin_), {"/h1", "h1"}, options_.max_text_bytes);
   }
 
   // From behind the start tag of a title or style to behind its end tag.
@@ -244,9 +244,11 @@ class Surveyor : public TagReader<Surveyor> {
 
   std::string collapsed(std::string_view text) const {
     std::string out;
-    for_each_token(text, [](char c) { return is_space(c); }, [&](std::string_view word) {
-      if (out.size() <= options_.max_text_bytes) out.append(out.empty() ? "" : " ").append(word);
-    });
+    for_each_token(
+        text, [](char c) { return is_space(c); },
+        [&](std::string_view word) {
+          if (out.size() <= options_.max_text_bytes) out.append(out.empty() ? "" : " ").append(word);
+        });
     out.resize(cut_between_characters(out, options_.max_text_bytes).size());
     return out;
   }

@@ -17,8 +17,8 @@ namespace {
 // Elements whose content no reader sees, up to their end tags. The content of `script` follows rules of its own.
 constexpr std::string_view kUnseen[] = {"style", "iframe", "xmp", "noembed", "noframes"};
 
-// Counts, for each of 64 bits, in how many of the hashes it is set: the counters are planes of bits, the lowest first, and one
-// addition carries through them for all at a time.
+// Counts, for each of 64 bits, in how many of the hashes it is set: the counters are planes of bits, the lowest first,
+// and one addition carries through them for all at a time.
 class BitCounters {
  public:
   void add(std::uint64_t hash) noexcept {
@@ -48,8 +48,8 @@ class BitCounters {
 
 constexpr std::size_t kLeastPairSlots = 1024;  // a power of two; each growth is by four, up to twice kMostWordPairs
 
-// A character that is a word by itself: of a script that is written without spaces. `text` begins with a well-formed one of
-// three bytes or more.
+// A character that is a word by itself: of a script that is written without spaces. `text` begins with a well-formed
+// one of three bytes or more.
 bool is_word_alone(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned>(static_cast<unsigned char>(text[i])); };
   if (byte(0) >= 0xf0) return byte(0) == 0xf0 && byte(1) >= 0xa0;  // ideographs from U+20000 on

@@ -15,9 +15,10 @@ namespace {
 
 // How a byte of a path or pattern is written for comparison (RFC 9309, 2.2.2 and 2.2.3).
 //
-// The RFC has reserved characters compared in their escaped form, and its table escapes them where they separate nothing
-// ("/foo/bar?baz=https://foo.bar"). Escaping all of them would make "%2F" a "/"; so one that can only be data means the
-// same escaped or not, one that separates is never mixed up with its escape, and "/" and "?" separate in the path only.
+// The RFC has reserved characters compared in their escaped form, and its table escapes them where they separate
+// nothing ("/foo/bar?baz=https://foo.bar"). Escaping all of them would make "%2F" a "/"; so one that can only be data
+// means the same escaped or not, one that separates is never mixed up with its escape, and "/" and "?" separate in the
+// path only.
 enum class Spelling : std::uint8_t {
   plain,      // unreserved, or reserved and never a separator: its escape is undone
   separator,  // stays as it is, and so does its escape
@@ -51,8 +52,9 @@ void append_escape(std::string& to, char c) {
   to.append({'%', kHex[byte >> 4], kHex[byte & 15]});
 }
 
-// Appends the normal form of `text`. A path has its separators' escapes undone behind the first "?", where they separate
-// nothing; a pattern's stay, as with wildcards nobody knows where they will be compared, and see query_separator().
+// Appends the normal form of `text`. A path has its separators' escapes undone behind the first "?", where they
+// separate nothing; a pattern's stay, as with wildcards nobody knows where they will be compared, and see
+// query_separator().
 enum class Kind : std::uint8_t { path, pattern };
 void append_normal(std::string& to, std::string_view text, Kind kind) {
   const std::size_t query = kind == Kind::path ? text.find('?') : std::string_view::npos;
@@ -100,8 +102,8 @@ std::uint64_t load_head(std::string_view text) noexcept {
 }
 static_assert(std::endian::native == std::endian::little, "load_head() and kHeadMasks agree on little-endian machines");
 
-// A run of letters, digits, "-" and "_"; what follows, such as a version, is nobody's concern. (Digits are no part of the
-// RFC's tokens, but of real crawlers' names.)
+// A run of letters, digits, "-" and "_"; what follows, such as a version, is nobody's concern. (Digits are no part of
+// the RFC's tokens, but of real crawlers' names.)
 std::string_view leading_token(std::string_view text) noexcept {
   std::size_t size = 0;
   while (size < text.size() && (is_alnum(text[size]) || text[size] == '-' || text[size] == '_')) ++size;
@@ -306,8 +308,9 @@ bool RobotsRules::allowed(std::string_view path_and_query) const {
   return true;
 }
 
-// "*" matches any run of bytes, "$" at the end the end. Only the last "*" met is ever widened, which suffices as the ones
-// before it have taken the least they could; so the cost is at most pattern times path. The rule's head is known to fit.
+// "*" matches any run of bytes, "$" at the end the end. Only the last "*" met is ever widened, which suffices as the
+// ones before it have taken the least they could; so the cost is at most pattern times path. The rule's head is known
+// to fit.
 bool RobotsRules::matches(const Rule& rule, std::string_view path, std::size_t query,
                           std::size_t& steps_left) const noexcept {
   std::string_view pattern = std::string_view(text_).substr(rule.offset, rule.size);

@@ -21,10 +21,12 @@ struct QuoteKind {
   std::string_view begin;
   std::string_view ends[2];
 };
-constexpr QuoteKind kQuotes[] = {{"\"", {"\"", "\""}}, {"'", {"'", "'"}}, {"`", {"`", "`"}}, {"“", {"”", "“"}}, {"”", {"”", "“"}}, {"‘", {"’", "‘"}}};
+constexpr QuoteKind kQuotes[] = {{"\"", {"\"", "\""}}, {"'", {"'", "'"}}, {"`", {"`", "`"}},
+                                 {"“", {"”", "“"}},    {"”", {"”", "“"}}, {"‘", {"’", "‘"}}};
 
 const QuoteKind* quote_at(std::string_view text) noexcept {
-  const auto* const found = std::ranges::find_if(kQuotes, [&](const QuoteKind& one) { return text.starts_with(one.begin); });
+  const auto* const found =
+      std::ranges::find_if(kQuotes, [&](const QuoteKind& one) { return text.starts_with(one.begin); });
   return found == std::end(kQuotes) ? nullptr : found;
 }
 // The length of the quote that ends a string, or 0.
@@ -35,7 +37,9 @@ std::size_t ending_at(const QuoteKind& kind, std::string_view text) noexcept {
   return 0;
 }
 
-bool is_of_word(char c) noexcept { return is_alnum(c) || std::string_view("+-._$@#/").contains(c) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_of_word(char c) noexcept {
+  return is_alnum(c) || std::string_view("+-._$@#/").contains(c) || static_cast<unsigned char>(c) >= 0x80;
+}
 
 void skip_space(std::string_view& text) noexcept {
   while (!text.empty() && static_cast<unsigned char>(text.front()) <= 0x20) text.remove_prefix(1);
@@ -45,7 +49,9 @@ void skip_space(std::string_view& text) noexcept {
 class JsonSalvage {
  public:
   // `has_quotes_within`: a quote ends the string of a value only where something follows that may stand behind one.
-  JsonSalvage(std::string_view text, bool has_quotes_within) : text_(text), has_quotes_within_(has_quotes_within) { out_.reserve(text.size()); }
+  JsonSalvage(std::string_view text, bool has_quotes_within) : text_(text), has_quotes_within_(has_quotes_within) {
+    out_.reserve(text.size());
+  }
 
   std::string read() {
     while (at_ < text_.size()) {
@@ -203,7 +209,8 @@ class JsonSalvage {
     const auto is_group_at = [&](std::size_t at) {
       const std::string_view group = rest().substr(std::min(at, rest().size()), 4);
       const std::string_view behind = rest().substr(std::min(at + 4, rest().size()));
-      return group.size() == 4 && group[0] == ',' && std::ranges::all_of(group.substr(1), is_digit) && (behind.empty() || !is_digit(behind[0]));
+      return group.size() == 4 && group[0] == ',' && std::ranges::all_of(group.substr(1), is_digit) &&
+             (behind.empty() || !is_digit(behind[0]));
     };
     while (is_group_at(size)) size += 4;
     if (size > word.size() && rest().substr(size).starts_with('.')) {
@@ -296,7 +303,8 @@ std::optional<std::string> out_of_string(std::string_view text) {
   const std::size_t bracket = text.find_first_of("{[");
   if (quote == std::string_view::npos || bracket == std::string_view::npos) return std::nullopt;
   const bool is_escaped = quote > bracket && text[quote - 1] == '\\';
-  const bool is_string = quote < bracket && trim_space(text.substr(quote + 1, bracket - quote - 1)).empty() && text.substr(bracket).contains("\\\"");
+  const bool is_string = quote < bracket && trim_space(text.substr(quote + 1, bracket - quote - 1)).empty() &&
+                         text.substr(bracket).contains("\\\"");
   if (!is_escaped && !is_string) return std::nullopt;
   std::string inside(text.substr(bracket));
   if (const std::size_t last = inside.find_last_of("}]"); last != std::string::npos) inside.resize(last + 1);

@@ -16,17 +16,27 @@
 namespace argiope {
 namespace {
 
-constexpr std::size_t kMostSitemapDepth = 64;        // of elements
-constexpr std::size_t kMostStrayEnds = 10'000;       // end tags of what is not open
-constexpr std::size_t kMostLinksOfEntry = 2'000;     // beside the page itself; the protocol allows 1,000 images
-constexpr std::size_t kMostPrefixes = 100;           // of namespaces
+constexpr std::size_t kMostSitemapDepth = 64;     // of elements
+constexpr std::size_t kMostStrayEnds = 10'000;    // end tags of what is not open
+constexpr std::size_t kMostLinksOfEntry = 2'000;  // beside the page itself; the protocol allows 1,000 images
+constexpr std::size_t kMostPrefixes = 100;        // of namespaces
 constexpr std::size_t kMostDateBytes = 100;
 constexpr int kMostPackings = 2;
 
 // The meaning of an element to a reader of sitemaps. In what is `other` nothing is looked for.
 enum class Mark : std::uint8_t {
-  other, root, channel, entry, extension,  // extension: what groups links of another kind
-  location, modified, published, changefreq, priority, guid, asset,
+  other,
+  root,
+  channel,
+  entry,
+  extension,  // extension: what groups links of another kind
+  location,
+  modified,
+  published,
+  changefreq,
+  priority,
+  guid,
+  asset,
 };
 
 enum class Space : std::uint8_t { core, image, video, news, xhtml, atom, dublin, media, unknown };
@@ -36,9 +46,10 @@ Space space_of_uri(std::string_view uri) noexcept {
     std::string_view part;
     Space space;
   };
-  constexpr Known kKnown[] = {{"sitemap-image", Space::image}, {"sitemap-video", Space::video}, {"sitemap-news", Space::news},
-                              {"1999/xhtml", Space::xhtml},    {"2005/Atom", Space::atom},      {"purl.org/dc", Space::dublin},
-                              {"search.yahoo.com/mrss", Space::media}};
+  constexpr Known kKnown[] = {
+      {"sitemap-image", Space::image},        {"sitemap-video", Space::video}, {"sitemap-news", Space::news},
+      {"1999/xhtml", Space::xhtml},           {"2005/Atom", Space::atom},      {"purl.org/dc", Space::dublin},
+      {"search.yahoo.com/mrss", Space::media}};
   for (const Known& known : kKnown) {
     if (uri.find(known.part) != std::string_view::npos) return known.space;
   }
@@ -51,8 +62,9 @@ Space space_of_prefix(std::string_view prefix) noexcept {
     std::string_view prefix;
     Space space;
   };
-  constexpr Known kKnown[] = {{"image", Space::image}, {"video", Space::video}, {"news", Space::news}, {"xhtml", Space::xhtml},
-                              {"atom", Space::atom},   {"dc", Space::dublin},   {"media", Space::media}};
+  constexpr Known kKnown[] = {{"image", Space::image}, {"video", Space::video}, {"news", Space::news},
+                              {"xhtml", Space::xhtml}, {"atom", Space::atom},   {"dc", Space::dublin},
+                              {"media", Space::media}};
   for (const Known& known : kKnown) {
     if (prefix == known.prefix) return known.space;
   }
@@ -62,7 +74,8 @@ Space space_of_prefix(std::string_view prefix) noexcept {
 // Makes entries of what a scanner of XML tells.
 class SitemapReader {
  public:
-  SitemapReader(const SitemapLimits& limits, const std::function<void(const SitemapEntry&)>& visit, SitemapReport& report)
+  SitemapReader(const SitemapLimits& limits, const std::function<void(const SitemapEntry&)>& visit,
+                SitemapReport& report)
       : limits_(limits), visit_(visit), report_(report) {}
 
   bool goes_on() const noexcept { return !report_.cut && report_.trouble.empty() && !is_foreign_; }
@@ -84,7 +97,8 @@ class SitemapReader {
     open_.push_back({name, mark});
     if (mark == Mark::entry) begin_entry(attributes);
     if (wants_text(mark)) text_.clear();
-    if (parent == Mark::root || parent == Mark::channel || parent == Mark::entry) take_attributes(space, local, attributes);
+    if (parent == Mark::root || parent == Mark::channel || parent == Mark::entry)
+      take_attributes(space, local, attributes);
     if (mark == Mark::guid) guid_is_url_ = value_of(attributes, "isPermaLink") != "false";
   }
 
@@ -99,7 +113,9 @@ class SitemapReader {
   }
 
   void text(std::string_view written) {
-    if (wants_text_now()) append_xml_text(text_, written.substr(0, limits_.most_url_bytes + 1 - std::min(text_.size(), limits_.most_url_bytes)));
+    if (wants_text_now())
+      append_xml_text(text_,
+                      written.substr(0, limits_.most_url_bytes + 1 - std::min(text_.size(), limits_.most_url_bytes)));
   }
   void cdata(std::string_view plain) {
     if (wants_text_now()) text_ += plain.substr(0, limits_.most_url_bytes + 1);
@@ -155,7 +171,8 @@ class SitemapReader {
   }
 
   // The first tag says what the file is.
-  void begin(std::string_view name, std::string_view prefix, std::string_view local, const std::vector<XmlAttribute>& attributes) {
+  void begin(std::string_view name, std::string_view prefix, std::string_view local,
+             const std::vector<XmlAttribute>& attributes) {
     core_prefix_ = prefix;
     if (equals_lower(local, "urlset")) {
       report_.kind = SitemapKind::urls;
@@ -238,7 +255,8 @@ class SitemapReader {
     if (report_.kind == SitemapKind::urls) {
       const bool is_link = (space == Space::xhtml || space == Space::core) && local == "link";
       if (!in_entry || !is_link) return;
-      if (has_relation(value_of(attributes, "rel"), "alternate")) add(SitemapLink::alternate, value_of(attributes, "href"));
+      if (has_relation(value_of(attributes, "rel"), "alternate"))
+        add(SitemapLink::alternate, value_of(attributes, "href"));
       return;
     }
     if (report_.kind != SitemapKind::feed) return;
@@ -253,11 +271,14 @@ class SitemapReader {
         add(in_entry ? SitemapLink::alternate : SitemapLink::page, href, in_entry);
       }
     }
-    if (in_entry && !is_atom_ && space == Space::core && local == "enclosure") add(SitemapLink::enclosure, value_of(attributes, "url"));
+    if (in_entry && !is_atom_ && space == Space::core && local == "enclosure")
+      add(SitemapLink::enclosure, value_of(attributes, "url"));
   }
   static bool has_relation(std::string_view rel, std::string_view wanted) {
     bool found = false;
-    for_each_token(rel, [](char c) { return is_space(c); }, [&](std::string_view word) { found = found || equals_lower(word, wanted); });
+    for_each_token(
+        rel, [](char c) { return is_space(c); },
+        [&](std::string_view word) { found = found || equals_lower(word, wanted); });
     return found;
   }
 
@@ -380,28 +401,30 @@ bool is_web_url(std::string_view text) noexcept {
   return starts_with_lower(text, "http://") || starts_with_lower(text, "https://");
 }
 
-void read_lines(std::string_view text, const SitemapLimits& limits, const std::function<void(const SitemapEntry&)>& visit,
-                SitemapReport& report) {
-  for_each_token(text, [](char c) { return c == '\n' || c == '\r'; }, [&](std::string_view line) {
-    line = trim_space(line);
-    if (line.empty() || line.starts_with('#') || report.cut) return;
-    const bool is_url = is_web_url(line) && line.size() <= limits.most_url_bytes;
-    // A text that does not begin with a URL is no list of them.
-    if (report.kind == SitemapKind::none && !is_url) report.cut = true;
-    if (!is_url) {
-      ++report.dropped;
-      return;
-    }
-    report.kind = SitemapKind::text;
-    if (report.entries >= std::min(limits.most_entries, limits.most_links)) {
-      report.cut = true;
-      report.trouble = fmt::format("only the first {} entries were read", report.entries);
-      return;
-    }
-    ++report.entries;
-    ++report.links;
-    visit({.url = line, .kind = SitemapLink::page});
-  });
+void read_lines(std::string_view text, const SitemapLimits& limits,
+                const std::function<void(const SitemapEntry&)>& visit, SitemapReport& report) {
+  for_each_token(
+      text, [](char c) { return c == '\n' || c == '\r'; },
+      [&](std::string_view line) {
+        line = trim_space(line);
+        if (line.empty() || line.starts_with('#') || report.cut) return;
+        const bool is_url = is_web_url(line) && line.size() <= limits.most_url_bytes;
+        // A text that does not begin with a URL is no list of them.
+        if (report.kind == SitemapKind::none && !is_url) report.cut = true;
+        if (!is_url) {
+          ++report.dropped;
+          return;
+        }
+        report.kind = SitemapKind::text;
+        if (report.entries >= std::min(limits.most_entries, limits.most_links)) {
+          report.cut = true;
+          report.trouble = fmt::format("only the first {} entries were read", report.entries);
+          return;
+        }
+        ++report.entries;
+        ++report.links;
+        visit({.url = line, .kind = SitemapLink::page});
+      });
   if (report.kind == SitemapKind::none) report = {};
 }
 

@@ -1,5 +1,5 @@
-// A pass over the tags of an HTML page with all their attributes: what the survey of pages and the references of pages to be
-// saved have in common. Which attributes hold URLs is url_table.hpp's to say.
+// A pass over the tags of an HTML page with all their attributes: what the survey of pages and the references of pages
+// to be saved have in common. Which attributes hold URLs is url_table.hpp's to say.
 #pragma once
 
 #include <algorithm>
@@ -107,8 +107,8 @@ class TagReader : public HtmlWalker<Handler> {
     any_url(visit);
   }
 
-  // The text of a `style` of SVG, whose start tag ends before `p`. Unless it is a section of CDATA, character references stand for
-  // characters in it.
+  // The text of a `style` of SVG, whose start tag ends before `p`. Unless it is a section of CDATA, character
+  // references stand for characters in it.
   struct ForeignStyle {
     std::string_view text;
     bool is_escaped = false;

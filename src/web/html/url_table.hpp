@@ -1,5 +1,6 @@
-// The places of URLs in HTML, once for all that read pages: what is followed (link_scanner.hpp), checked (page_survey.hpp),
-// and saved (page_references.hpp). docs/crawl-links.md has it as a table; docs/decisions.md has the reasons.
+// The places of URLs in HTML, once for all that read pages: what is followed (link_scanner.hpp), checked
+// (page_survey.hpp), and saved (page_references.hpp). docs/crawl-links.md has it as a table; docs/decisions.md has the
+// reasons.
 #pragma once
 
 #include <algorithm>

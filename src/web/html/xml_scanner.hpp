@@ -1,7 +1,7 @@
 // A pass over XML, tag by tag, that forgives what people get wrong. Private to the web module.
 //
-// Not a parser by the book: no DTD is read, no entity declared, and what is not well-formed is read as it was meant. That suits
-// who looks for a few known elements, as in sitemaps and feeds.
+// Not a parser by the book: no DTD is read, no entity declared, and what is not well-formed is read as it was meant.
+// That suits who looks for a few known elements, as in sitemaps and feeds.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@
 
 namespace argiope {
 
-// Appends `text` with its references replaced: of characters by number, and the five that XML knows by name. Any other "&" stays.
+// Appends `text` with its references replaced: of characters by number, and the five that XML knows by name. Any other
+// "&" stays.
 inline void append_xml_text(std::string& out, std::string_view text) {
   constexpr std::size_t kLongest = 10;  // of a reference, without & and ;
   struct Named {
@@ -47,8 +48,10 @@ inline void append_xml_text(std::string& out, std::string_view text) {
     const std::uint32_t character = named != std::end(kNamed) ? static_cast<std::uint32_t>(named->character)
                                     : name.starts_with('#')   ? number_of(name.substr(1))
                                                               : 0;
-    if (character != 0) append_utf8(character, out);
-    else out += '&';
+    if (character != 0)
+      append_utf8(character, out);
+    else
+      out += '&';
     text.remove_prefix(character != 0 ? end + 1 : 1);
   }
 }
@@ -58,8 +61,9 @@ struct XmlAttribute {
   std::string_view value;  // as written
 };
 
-// `Handler` has start(name, attributes), end(name), text(written), cdata(text): names with their prefixes. All that they get is
-// part of `xml`. A tag that closes itself starts and ends. scan() returns why the rest was not read; empty: all was.
+// `Handler` has start(name, attributes), end(name), text(written), cdata(text): names with their prefixes. All that
+// they get is part of `xml`. A tag that closes itself starts and ends. scan() returns why the rest was not read; empty:
+// all was.
 template <class Handler>
 class XmlScanner {
  public:

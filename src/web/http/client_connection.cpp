@@ -79,8 +79,8 @@ Coro<Result<void>> ClientConnection::connect(const IpAddress& address, std::uint
   co_return Result<void>{};
 }
 
-Coro<Result<void>> ClientConnection::start_tls(ClientTls& tls, std::string_view host, bool is_known,
-                                             TlsOffer offer, bool verifies) {
+Coro<Result<void>> ClientConnection::start_tls(ClientTls& tls, std::string_view host, bool is_known, TlsOffer offer,
+                                               bool verifies) {
   auto layer = tls.over(*wire_, host, is_known, offer, verifies);
   if (!layer) co_return std::unexpected(std::move(layer.error()));
   TlsWire& wire = **layer;

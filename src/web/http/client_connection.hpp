@@ -32,9 +32,10 @@ class ClientConnection {
   // Call it first, and once.
   Coro<Result<void>> connect(const IpAddress& address, std::uint16_t port);
   // On what is there; `is_known`, `offer` and `verifies` are ClientTls::over()'s.
-  // Errors: tls, when the server's certificate is refused or it speaks no TLS; invalid_input, of the client's own files.
-  Coro<Result<void>> start_tls(ClientTls& tls, std::string_view host, bool is_known,
-                               TlsOffer offer = TlsOffer::http1, bool verifies = true);
+  // Errors: tls, when the server's certificate is refused or it speaks no TLS; invalid_input, of the client's own
+  // files.
+  Coro<Result<void>> start_tls(ClientTls& tls, std::string_view host, bool is_known, TlsOffer offer = TlsOffer::http1,
+                               bool verifies = true);
   // Whether the server has chosen HTTP/2. Ask after start_tls().
   bool speaks_http2() const noexcept { return !layers_.empty() && layers_.back()->has_chosen_http2(); }
 
@@ -50,10 +51,12 @@ class ClientConnection {
   // The same for who is no task: calls `ready` once, unless the connection is destroyed before.
   template <class Ready>
   void when_ready(WireStep step, Ready ready) {
-    socket_.async_wait(kind_of(step), [ready = std::move(ready)](const boost::system::error_code&) mutable { ready(); });
+    socket_.async_wait(kind_of(step),
+                       [ready = std::move(ready)](const boost::system::error_code&) mutable { ready(); });
   }
   Error broken(std::string_view doing) const;
-  // Whether nothing has come that nobody has asked for: neither an end, nor bytes that the next answer would be taken for.
+  // Whether nothing has come that nobody has asked for: neither an end, nor bytes that the next answer would be taken
+  // for.
   bool is_quiet() noexcept { return wire_->is_quiet(); }
 
   // Where it is connected to: the server, or the proxy that looks up its name.

@@ -40,7 +40,8 @@ std::unexpected<OpenFailure> no_way_to(const Proxy& proxy, const Error& error) {
 // The front of the key of a request with a way of its own. Names and passwords are part of it: who is let in by one
 // is not let in by another. No site has a space.
 std::string key_of_way(const HttpWay& way) {
-  std::string key = fmt::format("{}{} within {} ", way.verifies ? "" : "unverified ", way.is_direct ? "direct" : "", way.connect_timeout.count());
+  std::string key = fmt::format("{}{} within {} ", way.verifies ? "" : "unverified ", way.is_direct ? "direct" : "",
+                                way.connect_timeout.count());
   if (way.proxy) {
     const Proxy& proxy = *way.proxy;
     key += fmt::format("by {} {}:{}:{} ", proxy.name(), proxy.username.size(), proxy.username, proxy.password);
@@ -117,8 +118,8 @@ Result<void> Connector::check(const Url& url, const Route& route) const {
 Coro<Result<ConnectionPtr>> Connector::open(const HttpRequest& request, Route& route) {
   const Url& url = request.url;
   if (route.proxy == nullptr) {
-    auto opened = co_await open_door({bare_host(url), url.effective_port(), true, url.scheme() == "https", route.connect_timeout,
-                                      shows_certificate_to(url), route.offer, route.verifies()});
+    auto opened = co_await open_door({bare_host(url), url.effective_port(), true, url.scheme() == "https",
+                                      route.connect_timeout, shows_certificate_to(url), route.offer, route.verifies()});
     if (opened) {
       (*opened)->key = route.key;
       ++opened_;
@@ -213,7 +214,8 @@ Coro<Result<ConnectionPtr>> Connector::connect(Door door, const IpAddress& addre
 
 Coro<Result<void>> Connector::establish(ClientConnection& connection, Door door, const IpAddress& address) {
   if (auto connected = co_await connection.connect(address, door.port); !connected) co_return connected;
-  if (door.speaks_tls) co_return co_await connection.start_tls(tls_, door.host, door.is_known, door.offer, door.verifies);
+  if (door.speaks_tls)
+    co_return co_await connection.start_tls(tls_, door.host, door.is_known, door.offer, door.verifies);
   co_return Result<void>{};
 }
 
@@ -266,7 +268,8 @@ Coro<Opened<std::vector<ProxyTarget>>> Connector::find_targets(const Url& url, c
     }
   }
   if (!targets.empty()) co_return targets;
-  co_return std::unexpected(OpenFailure{connect_error({host, url.effective_port(), true, false, route.connect_timeout}, refused)});
+  co_return std::unexpected(
+      OpenFailure{connect_error({host, url.effective_port(), true, false, route.connect_timeout}, refused)});
 }
 
 Coro<Opened<ConnectionPtr>> Connector::open_tunnel(const Url& url, const Route& route, const ProxyTarget& target) {
@@ -298,7 +301,9 @@ Coro<Opened<void>> Connector::ask_for_tunnel(ClientConnection& connection, const
     done = co_await shake_hands(connection, Socks5Handshake(proxy, target, url.effective_port()), proxy);
   }
   if (!done || url.scheme() != "https") co_return done;
-  if (auto secured = co_await connection.start_tls(tls_, bare_host(url), shows_certificate_to(url), route.offer, route.verifies()); !secured) {
+  if (auto secured =
+          co_await connection.start_tls(tls_, bare_host(url), shows_certificate_to(url), route.offer, route.verifies());
+      !secured) {
     co_return std::unexpected(OpenFailure{{secured.error().code, fmt::format("connect {} by proxy {}: {}", url.host(),
                                                                              proxy.name(), secured.error().message)}});
   }

@@ -24,8 +24,8 @@ namespace argiope {
 struct Route {
   // The same for requests that may share connections.
   std::string key;
-  const Proxy* proxy = nullptr;  // null: directly
-  ProxyTurns* turns = nullptr;   // what it was chosen of; null: the request names it itself
+  const Proxy* proxy = nullptr;        // null: directly
+  ProxyTurns* turns = nullptr;         // what it was chosen of; null: the request names it itself
   std::shared_ptr<const HttpWay> way;  // the request's own
   Duration connect_timeout{};
   std::string trouble;  // why the URL cannot be asked; empty: nothing is wrong

@@ -13,7 +13,8 @@
 
 namespace argiope {
 
-// No task is behind it: it acts when its socket is ready and when it is called. Streams in other tasks' frames hold a reference.
+// No task is behind it: it acts when its socket is ready and when it is called. Streams in other tasks' frames hold a
+// reference.
 //
 // Cost:     what is started in one turn of the loop leaves together at its end.
 // Lifetime: its backend must outlive it; its loop need not.
@@ -24,7 +25,8 @@ class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
     Http2Limits limits;
     std::shared_ptr<ByteRate> byte_rate;       // see HttpClientOptions
     std::shared_ptr<std::string> read_buffer;  // several connections share one
-    // Told when a stream has ended, when the server says how many there may be, and when it has closed; not from its destructor.
+    // Told when a stream has ended, when the server says how many there may be, and when it has closed; not from its
+    // destructor.
     std::function<void(Http2Connection&)> on_change;
   };
 
@@ -44,8 +46,8 @@ class Http2Connection : public std::enable_shared_from_this<Http2Connection> {
   // Ends the streams that are under way, with an error.
   void close();
 
-  // See Http2Session::start(); stop() when nobody waits for `stream.over` any more. `timed_out`: its time was over. A server that
-  // has said nothing at all meanwhile is not asked here again.
+  // See Http2Session::start(); stop() when nobody waits for `stream.over` any more. `timed_out`: its time was over. A
+  // server that has said nothing at all meanwhile is not asked here again.
   void start(Http2Stream& stream, std::string& head);
   void stop(Http2Stream& stream, bool timed_out) noexcept;
 

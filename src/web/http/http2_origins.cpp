@@ -29,7 +29,8 @@ Http2Origins::Http2Origins(const HttpClientOptions& options)
 Http2Origins::OriginPtr Http2Origins::at(std::string_view key) {
   if (const auto found = origins_.find(key); found != origins_.end()) return found->second;
   if (origins_.size() >= kMostOrigins) {
-    std::erase_if(origins_, [](const auto& one) { return one.second.use_count() == 1 && one.second->connections.empty(); });
+    std::erase_if(origins_,
+                  [](const auto& one) { return one.second.use_count() == 1 && one.second->connections.empty(); });
   }
   auto origin = std::make_shared<Origin>();
   origin->key = key;
@@ -94,16 +95,16 @@ void Http2Origins::changed(OriginPtr origin, Http2Connection& connection) {
     detail::wake_first(origin->waiting);
   }
   if (!connection.is_idle()) return;
-  const auto kept = std::ranges::find(origin->connections, &connection,
-                                      [](const Origin::Kept& one) { return one.connection.get(); });
+  const auto kept =
+      std::ranges::find(origin->connections, &connection, [](const Origin::Kept& one) { return one.connection.get(); });
   if (kept == origin->connections.end() || kept->idle_at) return;
   idle_.push_back(kept->connection);
   kept->idle_at = std::prev(idle_.end());
 }
 
 void Http2Origins::forget(OriginPtr origin, Http2Connection& connection) {
-  const auto kept = std::ranges::find(origin->connections, &connection,
-                                      [](const Origin::Kept& one) { return one.connection.get(); });
+  const auto kept =
+      std::ranges::find(origin->connections, &connection, [](const Origin::Kept& one) { return one.connection.get(); });
   if (kept == origin->connections.end()) return;
   const Shared last = kept->connection;  // it is being told of
   if (kept->idle_at) idle_.erase(*kept->idle_at);

@@ -46,7 +46,7 @@ nghttp2_nv field_of(std::string_view name, std::string_view value, std::uint8_t 
 
 // Fields that speak of a connection of HTTP/1.1 (RFC 9113, 8.2.2), and Host, which is a pseudo-field here.
 bool is_of_connection(std::string_view name, std::string_view value) noexcept {
-  constexpr std::string_view kNames[] = {"host",    "connection",        "keep-alive", "proxy-connection",
+  constexpr std::string_view kNames[] = {"host",    "connection",        "keep-alive",    "proxy-connection",
                                          "upgrade", "transfer-encoding", "http2-settings"};
   return std::ranges::find(kNames, name) != std::end(kNames) || (name == "te" && !equals_lower(value, "trailers"));
 }
@@ -314,9 +314,8 @@ void Http2Session::start(Http2Stream& stream, std::string& head) {
   nghttp2_data_provider body{};
   body.read_callback = Callbacks::read_body;
   streams_.reserve(streams_.size() + 1);
-  const std::int32_t id =
-      ::nghttp2_submit_request(session_, nullptr, request.fields().data(), request.fields().size(),
-                               request.body().empty() ? nullptr : &body, &stream);
+  const std::int32_t id = ::nghttp2_submit_request(session_, nullptr, request.fields().data(), request.fields().size(),
+                                                   request.body().empty() ? nullptr : &body, &stream);
   if (id == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
   if (id < 0) {  // it has run out of numbers
     is_retired_ = true;
@@ -397,8 +396,10 @@ void Http2Session::on_closed(Http2Stream& stream, std::uint32_t code) {
   if (code == NGHTTP2_HTTP_1_1_REQUIRED && !stream.answered) return end(stream, Http2End::wants_http1);
   // A server that has had enough gets no more on this connection.
   if (code == NGHTTP2_ENHANCE_YOUR_CALM) is_retired_ = true;
-  const Error why = stream.is_reset ? Error{Errc::network, fmt::format("the server broke the HTTP/2 stream off: {}", name_of_code(code))}
-                                    : Error{Errc::protocol, fmt::format("bad HTTP/2 response: {}", what_is_bad(stream, code))};
+  const Error why =
+      stream.is_reset
+          ? Error{Errc::network, fmt::format("the server broke the HTTP/2 stream off: {}", name_of_code(code))}
+          : Error{Errc::protocol, fmt::format("bad HTTP/2 response: {}", what_is_bad(stream, code))};
   if (auto kept = stream.reader->feed_end(&why); !kept) {
     stream.error = std::move(kept.error());
     return end(stream, Http2End::failed);

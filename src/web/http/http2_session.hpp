@@ -1,5 +1,5 @@
-// One HTTP/2 connection from the client's side, without sockets (RFC 9113, by nghttp2): what came goes in, what is to be sent
-// comes out, and each stream fills its HttpResponse. Http2Connection puts it on a socket.
+// One HTTP/2 connection from the client's side, without sockets (RFC 9113, by nghttp2): what came goes in, what is to
+// be sent comes out, and each stream fills its HttpResponse. Http2Connection puts it on a socket.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,12 @@ struct Http2Limits {
 
 // How a stream ended.
 enum class Http2End : std::uint8_t {
-  open,         // it has not
-  whole,        // the response is there, or as much of it as there will be
-  failed,       // `error` says why
-  unprocessed,  // the server has done nothing about the request: it may be sent again, whatever its method (RFC 9113, 8.7);
-                // the message of `error` is what it said when it went, if it did
+  open,    // it has not
+  whole,   // the response is there, or as much of it as there will be
+  failed,  // `error` says why
+  // the server has done nothing about the request: it may be sent again, whatever its method (RFC 9113, 8.7); the
+  // message of `error` is what it said when it went, if it did
+  unprocessed,
   wants_http1,  // the same, and by HTTP/1.1
 };
 
@@ -78,8 +79,8 @@ struct Http2Stream {
   bool is_reset = false;  // by the server
 };
 
-// Hostile bytes end a stream or the session with an error, and take bounded memory: what comes is used at once, so the windows
-// of flow control are there to keep senders from sending for nothing.
+// Hostile bytes end a stream or the session with an error, and take bounded memory: what comes is used at once, so the
+// windows of flow control are there to keep senders from sending for nothing.
 //
 // Threads: one at a time.
 class Http2Session {
@@ -100,10 +101,11 @@ class Http2Session {
   void retire() noexcept { is_retired_ = true; }
   bool is_retired() const noexcept { return is_retired_; }
 
-  // Sends a request: `head` is one of HTTP/1.1 with its body (HttpRequestHead::write()), whose names become lower case, and which
-  // must last as long as the stream. Where that is not possible the stream ends unprocessed at once.
+  // Sends a request: `head` is one of HTTP/1.1 with its body (HttpRequestHead::write()), whose names become lower case,
+  // and which must last as long as the stream. Where that is not possible the stream ends unprocessed at once.
   void start(Http2Stream& stream, std::string& head);
-  // Nothing more of `stream` is wanted: one that has not ended is broken off. Harmless for one that is not the session's.
+  // Nothing more of `stream` is wanted: one that has not ended is broken off. Harmless for one that is not the
+  // session's.
   void stop(Http2Stream& stream) noexcept;
 
   // Takes what came from the server, at `now`. Where that is no HTTP/2, all streams end.

@@ -17,8 +17,8 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// One field. Commas stand between challenges, and between the parameters of one: what follows a word tells them apart, a
-// "=" for a parameter and anything else for a scheme.
+// One field. Commas stand between challenges, and between the parameters of one: what follows a word tells them apart,
+// a "=" for a parameter and anything else for a scheme.
 class ChallengeReader {
  public:
   ChallengeReader(std::string_view field, std::vector<HttpChallenge>& challenges)

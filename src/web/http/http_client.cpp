@@ -48,7 +48,8 @@ class HttpClient::Impl {
     response.connected = false;
     response.sent_at = EventLoop::current().time();
     if (request.is_anonymous && connector_.shows_certificate_to(request.url)) {
-      co_return fail(Errc::refused, fmt::format("{}: it would be shown the client certificate", request.url.site_key()));
+      co_return fail(Errc::refused,
+                     fmt::format("{}: it would be shown the client certificate", request.url.site_key()));
     }
     Timeout timeout(saturating_add(response.sent_at, request.timeout));
     Result<void> result;
@@ -173,7 +174,8 @@ class HttpClient::Impl {
   }
 
   static Error speaks_no_http2(const Url& url) {
-    return {Errc::protocol, fmt::format("{}: the server speaks no HTTP/2, and nothing else is to be spoken", url.site_key())};
+    return {Errc::protocol,
+            fmt::format("{}: the server speaks no HTTP/2, and nothing else is to be spoken", url.site_key())};
   }
 
   // A connection of HTTP/1.1; null: one of HTTP/2, which is the origin's now.
@@ -286,7 +288,8 @@ class HttpClient::Impl {
   }
 
   Coro<Result<void>> read_response(ClientConnection& connection, HttpResponseReader& reader, std::string& leftover,
-                                   const HttpRequest& request, HttpResponse& response, Timeout& deadline, bool& answered) {
+                                   const HttpRequest& request, HttpResponse& response, Timeout& deadline,
+                                   bool& answered) {
     if (!leftover.empty()) {
       auto used = reader.feed(leftover);
       if (!used) co_return std::unexpected(std::move(used.error()));
@@ -348,8 +351,8 @@ class HttpClient::Impl {
     connection->idle_since = now;
     idle_.push_back(std::move(connection));
     by_key_[idle_.back()->key].push_back(std::prev(idle_.end()));
-    while (!idle_.empty() &&
-           (idle_.size() + origins_->idle() > options_.max_idle || now - idle_.front()->idle_since >= options_.keep_alive)) {
+    while (!idle_.empty() && (idle_.size() + origins_->idle() > options_.max_idle ||
+                              now - idle_.front()->idle_since >= options_.keep_alive)) {
       close_oldest();
     }
   }
@@ -420,7 +423,7 @@ Coro<Result<void>> send_following_redirects(HttpTransport& transport, HttpReques
     auto next = Url::parse(response.headers.location, &request.url);
     if (!next || (next->scheme() != "http" && next->scheme() != "https")) {
       co_return fail(Errc::not_found, fmt::format("{}: redirect to {}, which is no http URL", request.url.href(),
-                                                 in_quotes(without_credentials(response.headers.location))));
+                                                  in_quotes(without_credentials(response.headers.location))));
     }
     next->strip_credentials();
     request.url = std::move(*next);

@@ -90,8 +90,8 @@ std::optional<WallTime> to_wall(const Civil& civil) {
   return WallTime{sys_days{date}} + hours{civil.hour} + minutes{civil.minute} + seconds{civil.second};
 }
 
-// "120", and as some servers write it: "120.0", "120s", "120 seconds", "120, 120". nullopt for what is none, as a date is. A part of a
-// second counts as a whole one.
+// "120", and as some servers write it: "120.0", "120s", "120 seconds", "120, 120". nullopt for what is none, as a date
+// is. A part of a second counts as a whole one.
 std::optional<std::uint64_t> seconds_of(std::string_view text) {
   const auto count_digits = [](std::string_view from) {
     return static_cast<std::size_t>(std::ranges::find_if_not(from, is_digit) - from.begin());
@@ -162,7 +162,8 @@ std::optional<Duration> parse_retry_after(std::string_view value, WallTime now) 
   value = trim_space(value);
   if (value.empty()) return std::nullopt;
   if (const auto seconds = seconds_of(value)) {
-    const auto longest = static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(kLongestRetryAfter).count());
+    const auto longest =
+        static_cast<std::uint64_t>(std::chrono::floor<std::chrono::seconds>(kLongestRetryAfter).count());
     if (*seconds > longest) return kLongestRetryAfter;
     if (*seconds == 0) return std::nullopt;
     return std::chrono::seconds{*seconds};

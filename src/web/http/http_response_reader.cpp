@@ -151,7 +151,8 @@ Result<std::size_t> HttpResponseReader::feed(std::string_view bytes) {
     if (!stepped) return stepped;
     if (*stepped == 0) break;
     // Blank lines before the status line leave the state as it is.
-    if (limits_.keep_wire && in_head && state_ != State::status_line) response_.wire.head += bytes.substr(used, *stepped);
+    if (limits_.keep_wire && in_head && state_ != State::status_line)
+      response_.wire.head += bytes.substr(used, *stepped);
     used += *stepped;
   }
   return used;

@@ -74,7 +74,8 @@ Result<PassPhrase> read_pass_phrase(const std::string& path) {
 }
 
 // Each client that is made reads them, and so they are plain files.
-Result<std::string> read_client_pem(const std::string& path, std::string_view what, std::size_t most_bytes = kMostPemBytes) {
+Result<std::string> read_client_pem(const std::string& path, std::string_view what,
+                                    std::size_t most_bytes = kMostPemBytes) {
   auto text = read_file_text(path, most_bytes, FileReading::again);
   if (!text) return fail(Errc::invalid_input, fmt::format("{}: {} ({})", in_quotes(path), what, text.error().message));
   return text;
@@ -89,7 +90,8 @@ Result<SslContext> load_identity(const ClientCertificate& files) {
   ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), &*phrase);
   const auto certificate = read_client_pem(files.certificate, "is no certificate in PEM");
   if (!certificate) return std::unexpected(certificate.error());
-  if (!use_certificate_chain(*context, *certificate)) return bad_pem_file(files.certificate, "is no certificate in PEM");
+  if (!use_certificate_chain(*context, *certificate))
+    return bad_pem_file(files.certificate, "is no certificate in PEM");
   const std::string& key = files.key.empty() ? files.certificate : files.key;
   auto key_text = read_client_pem(key, "has no private key in PEM");
   if (!key_text) return std::unexpected(std::move(key_text.error()));
@@ -283,7 +285,8 @@ Result<void> ClientTls::load() {
   return {};
 }
 
-Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view host, bool is_known, TlsOffer offer, bool verifies) {
+Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view host, bool is_known, TlsOffer offer,
+                                                 bool verifies) {
   if (context_ == nullptr) {
     if (auto loaded = load(); !loaded) return std::unexpected(std::move(loaded.error()));
   }
@@ -307,7 +310,8 @@ Result<void> check_authorities(const std::string& file) {
   const SslContext context(::SSL_CTX_new(::TLS_client_method()));
   if (context == nullptr) throw std::bad_alloc();
   // OpenSSL would wait for the writer of a pipe.
-  if (auto text = read_client_pem(file, "has no certificates in PEM", kMostAuthoritiesBytes); !text) return std::unexpected(std::move(text.error()));
+  if (auto text = read_client_pem(file, "has no certificates in PEM", kMostAuthoritiesBytes); !text)
+    return std::unexpected(std::move(text.error()));
   ::ERR_clear_error();
   if (::SSL_CTX_load_verify_locations(context.get(), file.c_str(), nullptr) == 1) return {};
   return bad_pem_file(file, "has no certificates in PEM");

@@ -79,10 +79,11 @@ class ClientTls {
   ClientTls(std::string extra_ca_file, ClientCertificate certificate)
       : extra_ca_file_(std::move(extra_ca_file)), certificate_(std::move(certificate)) {}
 
-  // `is_known`: the server may see the client's certificate. `verifies`: it has to prove who it is; else it sees no certificate either.
-  // Files are read at the first call, which takes longer than a page.
+  // `is_known`: the server may see the client's certificate. `verifies`: it has to prove who it is; else it sees no
+  // certificate either. Files are read at the first call, which takes longer than a page.
   // Errors: tls, naming the file; of the client's own also invalid_input.
-  Result<std::unique_ptr<TlsWire>> over(Wire& below, std::string_view host, bool is_known, TlsOffer offer, bool verifies = true);
+  Result<std::unique_ptr<TlsWire>> over(Wire& below, std::string_view host, bool is_known, TlsOffer offer,
+                                        bool verifies = true);
 
  private:
   Result<void> load();

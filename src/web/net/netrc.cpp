@@ -26,7 +26,8 @@ class NetrcWords {
   explicit NetrcWords(std::string_view text) : rest_(text) {}
 
   enum class Expected { keyword, value };
-  // nullopt at the end. Comments stand where keywords do: a password may begin with "#". Errors: a quote without its end.
+  // nullopt at the end. Comments stand where keywords do: a password may begin with "#". Errors: a quote without its
+  // end.
   Result<std::optional<NetrcWord>> next(Expected expected) {
     skip_space(expected == Expected::keyword);
     if (rest_.empty()) return std::nullopt;

@@ -1,4 +1,5 @@
-// Certificates and keys of texts in PEM, as OpenSSL takes them from files: whoever has read the file knows that it was a plain one.
+// Certificates and keys of texts in PEM, as OpenSSL takes them from files: whoever has read the file knows that it was
+// a plain one.
 #pragma once
 
 #include <openssl/ssl.h>

@@ -39,8 +39,8 @@ std::string_view without_brackets(std::string_view host) noexcept {
   return host;
 }
 
-// The port in an authority; 0 when there is none. A URL has none where it is its scheme's default, and no port is that of
-// both schemes.
+// The port in an authority; 0 when there is none. A URL has none where it is its scheme's default, and no port is that
+// of both schemes.
 std::uint16_t port_in(const Url& as_http, std::string_view rest) {
   if (!as_http.port().empty()) return as_http.effective_port();
   const auto as_https = Url::parse("https://" + std::string(rest));
@@ -189,7 +189,8 @@ bool DirectHosts::contains(std::string_view host) const {
 bool ProxySettings::looks_up_here(std::string_view host) const {
   const auto by_name = [](const Proxy& proxy) { return proxy.looks_up_names(); };
   const bool is_unknown = !trouble_for_http.empty() || !trouble_for_https.empty();
-  const bool elsewhere = is_unknown || std::ranges::any_of(for_http, by_name) || std::ranges::any_of(for_https, by_name);
+  const bool elsewhere =
+      is_unknown || std::ranges::any_of(for_http, by_name) || std::ranges::any_of(for_https, by_name);
   return !elsewhere || direct.contains(host);
 }
 
@@ -212,9 +213,8 @@ ProxySettings ProxySettings::from_environment(const Variable& variable) {
     std::vector<Proxy>* proxies;
     std::string* trouble;
   };
-  for (const Names& names :
-       {Names{"http_proxy", nullptr, &settings.for_http, &settings.trouble_for_http},
-        Names{"https_proxy", "HTTPS_PROXY", &settings.for_https, &settings.trouble_for_https}}) {
+  for (const Names& names : {Names{"http_proxy", nullptr, &settings.for_http, &settings.trouble_for_http},
+                             Names{"https_proxy", "HTTPS_PROXY", &settings.for_https, &settings.trouble_for_https}}) {
     std::string found_as;
     std::string text = read_variable(variable, names.lower, names.upper, found_as);
     if (text.empty()) text = read_variable(variable, "all_proxy", "ALL_PROXY", found_as);

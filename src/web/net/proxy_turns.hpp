@@ -15,7 +15,8 @@ namespace argiope {
 // Hosts get the proxies in turn, and each keeps its own. One that fails rests, longer each time, and its hosts move to
 // others, which they keep. When all of them rest, the one whose rest ends first is asked nevertheless.
 //
-// Memory:  some 40 bytes for each of the first kRemembered hosts. Those behind them have the proxy that their name gives.
+// Memory:  some 40 bytes for each of the first kRemembered hosts. Those behind them have the proxy that their name
+//          gives.
 // Threads: one at a time.
 class ProxyTurns {
  public:

@@ -75,7 +75,8 @@ TlsContext new_server_context() {
 Result<std::string> read_pem_file(const std::string& path, FileReading reading) {
   auto text = read_file_text(path, kMostPemBytes, reading);
   if (text && !text->empty()) return text;
-  return fail(Errc::io, fmt::format("{}: {}", in_quotes(path), text ? "nothing can be read from it" : text.error().message));
+  return fail(Errc::io,
+              fmt::format("{}: {}", in_quotes(path), text ? "nothing can be read from it" : text.error().message));
 }
 
 std::unexpected<Error> bad_file(const std::string& path, std::string_view what) {
@@ -181,7 +182,9 @@ class TlsLayer final : public detail::StreamLayer {
  private:
   class OnWire {
    public:
-    OnWire(BytesOfCall& wire, std::string_view came, std::string& to_peer) noexcept : wire_(wire) { wire_ = {came, &to_peer}; }
+    OnWire(BytesOfCall& wire, std::string_view came, std::string& to_peer) noexcept : wire_(wire) {
+      wire_ = {came, &to_peer};
+    }
     ~OnWire() { wire_ = {}; }
     OnWire(const OnWire&) = delete;
     OnWire& operator=(const OnWire&) = delete;

@@ -1,5 +1,5 @@
-// Wire: bytes to and from a server, now or not at all: a socket, or TLS over another wire (client_tls.hpp). The waiting is
-// ClientConnection's.
+// Wire: bytes to and from a server, now or not at all: a socket, or TLS over another wire (client_tls.hpp). The waiting
+// is ClientConnection's.
 #pragma once
 
 #include <cstddef>

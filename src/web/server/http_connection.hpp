@@ -46,8 +46,8 @@ class HttpServerCore {
   std::string date_;
 };
 
-// Everything it waits for is awaited by guarded(), and ended from outside by interrupt(): by its one timer, by the client
-// that leaves, by the server that stops. That cancels its task, and guarded() takes the cancellation back.
+// Everything it waits for is awaited by guarded(), and ended from outside by interrupt(): by its one timer, by the
+// client that leaves, by the server that stops. That cancels its task, and guarded() takes the cancellation back.
 class HttpConnection : public ListHook {
  public:
   // Both must outlive it; `stream` is closed at the end of serve(), in order or not.

@@ -51,8 +51,8 @@ class HttpRequestReader {
   bool is_http_1_0() const noexcept { return is_http_1_0_; }
   // The client would use the connection again.
   bool keep_alive() const noexcept;
-  // Before the request is complete: what the head has said of it, as far as the head has come whole and could be read; else the
-  // request has neither fields nor a path.
+  // Before the request is complete: what the head has said of it, as far as the head has come whole and could be read;
+  // else the request has neither fields nor a path.
   void show_head();
   std::size_t body_bytes() const noexcept { return request_.body.size(); }
   // In memory, which grows ahead of it.

@@ -156,7 +156,8 @@ Coro<ServerResponse> HttpRouter::operator()(ServerRequest& request) const {
     const std::string allowed = target->allowed();
     ServerResponse response{.status = 204};
     if (method != HttpMethod::options) {
-      response = refuse(request, 405, fmt::format("{} is not allowed here; {} are", to_string(request.method), allowed));
+      response =
+          refuse(request, 405, fmt::format("{} is not allowed here; {} are", to_string(request.method), allowed));
     }
     response.headers.emplace_back("Allow", allowed);
     co_return response;

@@ -1,5 +1,5 @@
-// Dates as Set-Cookie fields have them: whatever servers write, read as browsers read it (RFC 6265, 5.1.1). Dates of other
-// fields follow a grammar: internal/http_date.hpp.
+// Dates as Set-Cookie fields have them: whatever servers write, read as browsers read it (RFC 6265, 5.1.1). Dates of
+// other fields follow a grammar: internal/http_date.hpp.
 #pragma once
 
 #include <optional>

@@ -21,8 +21,8 @@ bool keeps_promise_of_name(const Cookie& cookie, bool has_path) {
   return for_secure || (cookie.host_only && has_path && cookie.path == "/");
 }
 
-// The domain that the attribute asks for, which must be the host or above it, and no suffix that others share. False: the
-// cookie is to be ignored.
+// The domain that the attribute asks for, which must be the host or above it, and no suffix that others share. False:
+// the cookie is to be ignored.
 bool take_domain(Cookie& cookie, std::string_view host, std::string_view asked) {
   // A host with an empty label in front is a URL's, but nobody's name.
   if (!std::ranges::all_of(asked, is_ascii_char) || host.starts_with('.')) return false;
@@ -58,9 +58,7 @@ std::string_view default_cookie_path(const Url& url) noexcept {
   return path.substr(0, last);
 }
 
-bool is_trustworthy(const Url& url) {
-  return url.scheme() == "https" || url.scheme() == "wss" || is_loopback(url);
-}
+bool is_trustworthy(const Url& url) { return url.scheme() == "https" || url.scheme() == "wss" || is_loopback(url); }
 
 bool may_have_cookies(const Url& url) noexcept {
   const std::string_view scheme = url.scheme();
@@ -95,8 +93,6 @@ bool is_sound(const Cookie& cookie) {
   return keeps_promise_of_name(cookie, true);
 }
 
-std::string_view site_of_domain(std::string_view domain) {
-  return registrable_domain(domain);
-}
+std::string_view site_of_domain(std::string_view domain) { return registrable_domain(domain); }
 
 }  // namespace argiope

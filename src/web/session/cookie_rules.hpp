@@ -28,8 +28,8 @@ inline bool is_same_cookie(const Cookie& a, const Cookie& b) noexcept {
   return a.name == b.name && a.domain == b.domain && a.path == b.path && a.host_only == b.host_only;
 }
 
-// The cookie that an answer from `from` asks for (RFC 6265bis, 5.7, steps 5 to 22, without what needs the jar); nullopt where
-// it may not.
+// The cookie that an answer from `from` asks for (RFC 6265bis, 5.7, steps 5 to 22, without what needs the jar); nullopt
+// where it may not.
 std::optional<Cookie> cookie_of(const Url& from, const SetCookie& asked);
 // Whether a cookie from anywhere is one that cookie_of() might have made.
 bool is_sound(const Cookie& cookie);

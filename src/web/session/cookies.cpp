@@ -15,7 +15,8 @@ namespace {
 // A cookie whose life is prolonged by less than this is the same as before for who writes cookies down: many servers
 // prolong it with each answer.
 constexpr Duration kSameExpiry = std::chrono::hours{1};
-// Of one request: Apache and nginx read no field of more than 8 KiB, and a site that sets a cookie on each page would lock us out.
+// Of one request: Apache and nginx read no field of more than 8 KiB, and a site that sets a cookie on each page would
+// lock us out.
 constexpr std::size_t kMostOfField = 8000;
 
 struct KeptCookie {
@@ -235,7 +236,8 @@ std::string CookieJar::Impl::field_for(const Url& url, WallTime now) {
   std::string field;
   for (const ChosenCookie& one : chosen) {
     const Cookie& cookie = one.kept->cookie;
-    if (field.size() + cookie.name.size() + cookie.value.size() + std::string_view("; =").size() > kMostOfField) continue;
+    if (field.size() + cookie.name.size() + cookie.value.size() + std::string_view("; =").size() > kMostOfField)
+      continue;
     one.kept->used = now;
     if (!field.empty()) field += "; ";
     if (!cookie.name.empty()) field.append(cookie.name) += '=';

@@ -1,5 +1,5 @@
-// Answers what servers ask for with a 401 (RFC 7617, RFC 7616), and from then on without being asked within what the server
-// has said, or may be taken, to be the same protection space. Used by HttpSession.
+// Answers what servers ask for with a 401 (RFC 7617, RFC 7616), and from then on without being asked within what the
+// server has said, or may be taken, to be the same protection space. Used by HttpSession.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ class HttpAuthenticator {
   };
   Answer answer_for(const HttpRequest& request);
 
-  // The request was answered with 401 and these fields, one a line: whether another attempt makes sense. A server that keeps
-  // changing its mind may be told so for ever: callers count.
+  // The request was answered with 401 and these fields, one a line: whether another attempt makes sense. A server that
+  // keeps changing its mind may be told so for ever: callers count.
   HttpChallenged challenged(const HttpRequest& request, const Answer& sent, std::string_view fields);
   // It was answered otherwise.
   void accepted(const HttpRequest& request, const Answer& sent);

@@ -219,8 +219,8 @@ class LoginRun {
     for (std::size_t i = 0; i < std::min(page.forms.forms.size(), kMostFormsNamed); ++i) {
       there += (there.empty() ? "" : " ") + describe_form(page.forms.forms[i]);
     }
-    return bad(Errc::not_found,
-               fmt::format("no form of {} has {}; those that are there have {}", without_query(page.url), wanted, there));
+    return bad(Errc::not_found, fmt::format("no form of {} has {}; those that are there have {}",
+                                            without_query(page.url), wanted, there));
   }
   bool has_all_fields(const HtmlForm& form) const {
     return std::ranges::all_of(step_.fields, [&](const auto& field) { return form.control(field.first) != nullptr; });

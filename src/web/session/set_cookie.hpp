@@ -13,8 +13,8 @@ inline constexpr Duration kLongestCookieLife = std::chrono::days{400};
 inline constexpr std::size_t kMostCookieBytes = 4096;     // of name and value
 inline constexpr std::size_t kMostAttributeBytes = 1024;  // of an attribute's value; longer ones are passed over
 
-// Views into the field. SameSite, Partitioned, Priority and unknown attributes are passed over: they are about pages inside
-// of pages, which a program without windows has none of.
+// Views into the field. SameSite, Partitioned, Priority and unknown attributes are passed over: they are about pages
+// inside of pages, which a program without windows has none of.
 struct SetCookie {
   std::string_view name;  // may be empty
   std::string_view value;

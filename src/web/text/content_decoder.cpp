@@ -66,8 +66,8 @@ class ContentDecoder::Stage {
   std::uint64_t bytes_out = 0;
 
  protected:
-  // Behind the end of a stream: takes the bytes that tell whether another follows, and, if none does, all the rest. True
-  // once `magic_` holds the `size` bytes with which the other begins, however the pieces they came in were cut.
+  // Behind the end of a stream: takes the bytes that tell whether another follows, and, if none does, all the rest.
+  // True once `magic_` holds the `size` bytes with which the other begins, however the pieces they came in were cut.
   bool another_begins(std::string_view& in, std::size_t size, bool (*is_magic)(std::string_view)) {
     const std::size_t taken = std::min(in.size(), size - magic_.size());
     magic_ += in.substr(0, taken);
@@ -177,8 +177,8 @@ class BrotliStage final : public ContentDecoder::Stage {
   std::unique_ptr<BrotliDecoderState, Deleter> state_;
 };
 
-// The library takes what it is given in one call for a whole frame when that looks like one. So that the same bytes mean
-// the same however they are cut, each frame's header is given alone and complete.
+// The library takes what it is given in one call for a whole frame when that looks like one. So that the same bytes
+// mean the same however they are cut, each frame's header is given alone and complete.
 class ZstdStage final : public ContentDecoder::Stage {
  public:
   ZstdStage() : Stage(Coding::zstd), context_(ZSTD_createDCtx()) {

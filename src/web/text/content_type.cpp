@@ -157,7 +157,8 @@ std::string_view sniff_type(std::string_view body) noexcept {
   for (const Signature& one : kSignatures) {
     if (body.size() > one.at && body.substr(one.at).starts_with(one.bytes)) return one.type;
   }
-  const bool has_mark = body.starts_with("\xfe\xff") || body.starts_with("\xff\xfe") || body.starts_with("\xef\xbb\xbf");
+  const bool has_mark =
+      body.starts_with("\xfe\xff") || body.starts_with("\xff\xfe") || body.starts_with("\xef\xbb\xbf");
   return has_mark || std::ranges::none_of(body, is_binary) ? "text/plain" : "application/octet-stream";
 }
 

@@ -120,7 +120,8 @@ int month_of(std::string_view name) noexcept {
   constexpr std::array<std::string_view, 12> kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
                                                         "jul", "aug", "sep", "oct", "nov", "dec"};
   if (name.size() < 3) return 0;
-  const auto found = std::ranges::find_if(kMonths, [&](std::string_view month) { return starts_with_lower(name, month); });
+  const auto found =
+      std::ranges::find_if(kMonths, [&](std::string_view month) { return starts_with_lower(name, month); });
   return found == kMonths.end() ? 0 : static_cast<int>(found - kMonths.begin()) + 1;
 }
 
@@ -187,7 +188,8 @@ std::optional<FeedDate> parse_rfc822_date(std::string_view written) noexcept {
   if (text.is_over()) return FeedDate{*date, FeedDate::Precision::day};
   Clock24 time;
   if (!read_time(text, time)) return std::nullopt;
-  while (text.take(' ')) {}
+  while (text.take(' ')) {
+  }
   const auto offset = text.offset();
   return moment_of(*date, time, offset ? *offset : zone_of(text.word()));
 }

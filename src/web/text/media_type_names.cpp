@@ -99,7 +99,8 @@ std::string_view extension_of(std::string_view name) noexcept {
 std::string_view media_type_of_extension(std::string_view extension) noexcept {
   char lower[kLongestMediaExtension];
   if (extension.empty() || extension.size() > sizeof lower) return {};
-  const std::string_view wanted(lower, static_cast<std::size_t>(std::ranges::transform(extension, lower, to_lower).out - lower));
+  const std::string_view wanted(
+      lower, static_cast<std::size_t>(std::ranges::transform(extension, lower, to_lower).out - lower));
   const auto found = std::ranges::lower_bound(kNamedTypes, wanted, {}, &NamedType::extension);
   return found != std::end(kNamedTypes) && found->extension == wanted ? found->type : std::string_view{};
 }

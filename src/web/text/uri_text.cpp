@@ -32,7 +32,8 @@ std::string as_rfc3986(std::string_view url) {
   bool has_fragment = false;
   for (std::size_t at = 0; at < url.size(); ++at) {
     const char c = url[at];
-    const bool is_escape = c == '%' && at + 2 < url.size() && hex_value(url[at + 1]) >= 0 && hex_value(url[at + 2]) >= 0;
+    const bool is_escape =
+        c == '%' && at + 2 < url.size() && hex_value(url[at + 1]) >= 0 && hex_value(url[at + 2]) >= 0;
     const bool is_bracket = (c == '[' || c == ']') && at < path;
     const bool begins_fragment = c == '#' && !has_fragment;
     has_fragment = has_fragment || begins_fragment;
@@ -71,7 +72,8 @@ std::string without_scheme(std::string_view url) {
     }
   }
   // Two slashes at the front would name a host.
-  return as_rfc3986(out.append(rest.substr(std::min(segment == 0 ? rest.find_first_not_of('/') : segment, rest.size()))));
+  return as_rfc3986(
+      out.append(rest.substr(std::min(segment == 0 ? rest.find_first_not_of('/') : segment, rest.size()))));
 }
 
 }  // namespace argiope

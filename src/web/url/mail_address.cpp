@@ -43,13 +43,14 @@ bool is_quoted_local(std::string_view local) {
 
 bool is_local(std::string_view local) {
   if (is_quoted_local(local)) return true;
-  return every_part(local, '.', [](std::string_view atom) { return !atom.empty() && std::ranges::all_of(atom, is_atom_letter); });
+  return every_part(local, '.',
+                    [](std::string_view atom) { return !atom.empty() && std::ranges::all_of(atom, is_atom_letter); });
 }
 
 bool is_label(std::string_view label) {
   if (label.empty() || label.size() > kMostLabel || label.front() == '-' || label.back() == '-') return false;
-  return std::ranges::all_of(
-      label, [](char c) { return is_alnum(c) || c == '-' || static_cast<unsigned char>(c) >= 0x80; });
+  return std::ranges::all_of(label,
+                             [](char c) { return is_alnum(c) || c == '-' || static_cast<unsigned char>(c) >= 0x80; });
 }
 
 // A name, or an address in brackets (RFC 5321, 4.1.3).
@@ -96,13 +97,15 @@ std::string mailto_trouble(std::string_view url) {
   const std::string_view fields = url.substr(std::min(url.find('?'), url.size()));
   if (to.empty() && fields.size() <= 1) return "it has no address";
   std::string trouble = to.empty() ? std::string{} : trouble_in_list(to);
-  for_each_token(fields, [](char c) { return c == '?' || c == '&'; }, [&](std::string_view field) {
-    const std::size_t equals = std::min(field.find('='), field.size());
-    const std::string_view name = field.substr(0, equals);
-    const bool is_list = equals_lower(name, "to") || equals_lower(name, "cc") || equals_lower(name, "bcc");
-    const std::string_view list = field.substr(std::min(equals + 1, field.size()));
-    if (trouble.empty() && is_list && !list.empty()) trouble = trouble_in_list(list);
-  });
+  for_each_token(
+      fields, [](char c) { return c == '?' || c == '&'; },
+      [&](std::string_view field) {
+        const std::size_t equals = std::min(field.find('='), field.size());
+        const std::string_view name = field.substr(0, equals);
+        const bool is_list = equals_lower(name, "to") || equals_lower(name, "cc") || equals_lower(name, "bcc");
+        const std::string_view list = field.substr(std::min(equals + 1, field.size()));
+        if (trouble.empty() && is_list && !list.empty()) trouble = trouble_in_list(list);
+      });
   return trouble;
 }
 

@@ -11,21 +11,23 @@ namespace {
 
 // Parameters that campaigns, mailings and advertisements add to links.
 constexpr std::string_view kTracking[] = {
-    "utm_*",  "mtm_*",  "pk_*",   "piwik_*", "matomo_*", "hsa_*",  "gclid",  "gclsrc",      "dclid",      "gbraid",
-    "wbraid", "fbclid", "msclkid", "yclid",  "ysclid",   "twclid", "ttclid", "igshid",      "li_fat_id",  "mc_cid",
-    "mc_eid", "mkt_tok", "_ga",   "_gl",     "_hsenc",   "_hsmi",  "hsctatracking", "vero_id", "oly_anon_id", "oly_enc_id",
-    "rb_clickid", "s_cid", "wickedid", "_openstat", "srsltid"};
+    "utm_*",       "mtm_*",      "pk_*",       "piwik_*", "matomo_*",  "hsa_*",         "gclid",
+    "gclsrc",      "dclid",      "gbraid",     "wbraid",  "fbclid",    "msclkid",       "yclid",
+    "ysclid",      "twclid",     "ttclid",     "igshid",  "li_fat_id", "mc_cid",        "mc_eid",
+    "mkt_tok",     "_ga",        "_gl",        "_hsenc",  "_hsmi",     "hsctatracking", "vero_id",
+    "oly_anon_id", "oly_enc_id", "rb_clickid", "s_cid",   "wickedid",  "_openstat",     "srsltid"};
 
 // Parameters that servers add to know who comes back without cookies.
-constexpr std::string_view kSessions[] = {"phpsessid", "jsessionid", "aspsessionid*", "sid",    "sessionid", "session_id",
-                                          "sessid",    "cfid",       "cftoken",       "zenid",  "oscsid",    "xtcsid",
-                                          "smsession", "sessionkey"};
+constexpr std::string_view kSessions[] = {"phpsessid",  "jsessionid", "aspsessionid*", "sid",       "sessionid",
+                                          "session_id", "sessid",     "cfid",          "cftoken",   "zenid",
+                                          "oscsid",     "xtcsid",     "smsession",     "sessionkey"};
 
 constexpr std::size_t kMostParameterName = 200;
 
 bool is_parameter_name(std::string_view word) noexcept {
-  return !word.empty() && word.size() <= kMostParameterName &&
-         std::ranges::none_of(word, [](char c) { return is_space(c) || c == '&' || c == ';' || c == '=' || c == '#' || c == '?' || c == '*'; });
+  return !word.empty() && word.size() <= kMostParameterName && std::ranges::none_of(word, [](char c) {
+    return is_space(c) || c == '&' || c == ';' || c == '=' || c == '#' || c == '?' || c == '*';
+  });
 }
 
 }  // namespace
@@ -49,7 +51,8 @@ Result<ParameterNames> ParameterNames::parse(std::span<const std::string> words)
       for (const std::string_view name : word == "tracking" ? tracking_parameters() : session_parameters()) add(name);
     } else if (!add(word)) {
       return fail(Errc::invalid_input, fmt::format("{}: the name of a parameter, its beginning with a * behind it, "
-                                                   "tracking or sessions", in_quotes(word)));
+                                                   "tracking or sessions",
+                                                   in_quotes(word)));
     }
   }
   std::ranges::sort(names.names_);

@@ -54,8 +54,8 @@ std::string host_as_in_urls(std::string_view host) {
   }
 }
 
-// Whether a glob without a slash is one that no URL can fit, as "example.org" and "secret*" are: only "*" covers the slashes of "https://",
-// and what is before it has to be the beginning of that.
+// Whether a glob without a slash is one that no URL can fit, as "example.org" and "secret*" are: only "*" covers the
+// slashes of "https://", and what is before it has to be the beginning of that.
 bool fits_no_url(std::string_view glob) noexcept {
   if (glob.contains('/')) return false;
   if (!glob.contains('*')) return true;
@@ -233,11 +233,13 @@ namespace {
 // Why a glob fits no URL that is ever asked, though it has a slash or a wildcard; empty: it may fit some.
 std::string why_glob_fits_none(std::string_view glob) {
   constexpr std::string_view kSchemeEnd = "://";
-  if (glob.starts_with('!')) return "begins with !, which negates nothing: --include takes what is wanted, --exclude what is not";
+  if (glob.starts_with('!'))
+    return "begins with !, which negates nothing: --include takes what is wanted, --exclude what is not";
   if (glob.contains('#')) return "has a #, and URLs are compared without their fragment";
   const std::string_view scheme = glob.substr(0, glob.find(kSchemeEnd));
   const bool is_named = scheme.size() < glob.size() && !scheme.empty() && std::ranges::all_of(scheme, is_alnum);
-  if (is_named && !equals_lower(scheme, "http") && !equals_lower(scheme, "https")) return "fits no URL: only those of http and https are asked";
+  if (is_named && !equals_lower(scheme, "http") && !equals_lower(scheme, "https"))
+    return "fits no URL: only those of http and https are asked";
   return {};
 }
 
@@ -248,18 +250,24 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
     return bad_pattern(pattern.substr(0, 60), fmt::format("longer than {} bytes", UrlPatterns::kMostPatternBytes));
   }
   if (pattern.empty() || pattern == kExpression) return bad_pattern(pattern, "is empty");
-  if (is_space(pattern.front()) || is_space(pattern.back())) return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
+  if (is_space(pattern.front()) || is_space(pattern.back()))
+    return bad_pattern(pattern, "begins or ends with a blank, as no URL does");
   if (!pattern.starts_with(kExpression)) {
     if (fits_no_url(pattern)) {
-      return bad_pattern(pattern, fmt::format("fits no URL: without a slash it is compared with all of it; write *{0}*, {0}/** or /{0}", pattern));
+      return bad_pattern(
+          pattern,
+          fmt::format("fits no URL: without a slash it is compared with all of it; write *{0}*, {0}/** or /{0}",
+                      pattern));
     }
     if (const std::string why = why_glob_fits_none(pattern); !why.empty()) return bad_pattern(pattern, why);
     return GlobTranslator(pattern).translate();
   }
   const std::string_view expression = pattern.substr(kExpression.size());
   // These would be found in no URL.
-  if (has_other_than_ascii(expression)) return bad_pattern(pattern, "must be ASCII: URLs write other letters as %C3%BC, in capitals");
-  if (expression.starts_with("^/")) return bad_pattern(pattern, "begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");
+  if (has_other_than_ascii(expression))
+    return bad_pattern(pattern, "must be ASCII: URLs write other letters as %C3%BC, in capitals");
+  if (expression.starts_with("^/"))
+    return bad_pattern(pattern, "begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");
   return std::string(expression);
 }
 

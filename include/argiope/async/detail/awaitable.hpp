@@ -60,7 +60,8 @@ concept UnderWay = IsFuture<A> || std::same_as<A, AnyTask>;
 template <class T>
 inline constexpr bool kKeepsItsValue = std::is_void_v<T> || std::is_copy_constructible_v<T>;
 
-// `co_await for_await(awaitable)` uses it up; but a future has other readers, and keeps its value where that can be copied.
+// `co_await for_await(awaitable)` uses it up; but a future has other readers, and keeps its value where that can be
+// copied.
 template <class A>
 decltype(auto) for_await(A& awaitable) noexcept {
   if constexpr (IsFuture<A> && kKeepsItsValue<AwaitValue<A>>) {
@@ -77,8 +78,8 @@ Coro<AwaitValue<A>> await_it(A awaitable) {
 
 }  // namespace detail
 
-// A task or future for `awaitable`, as asyncio's: a Task or Future is returned as it is, anything else is made a task that
-// awaits it. Call it on a running loop.
+// A task or future for `awaitable`, as asyncio's: a Task or Future is returned as it is, anything else is made a task
+// that awaits it. Call it on a running loop.
 template <Awaitable A>
 auto ensure_future(A awaitable) {
   if constexpr (detail::IsFuture<A>) {

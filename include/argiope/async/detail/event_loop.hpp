@@ -180,8 +180,7 @@ class EventLoop {
   Task<detail::FunctionValue<F>> create_task(F function, std::string_view name = {}, Start start = Start::next_turn,
                                              const std::source_location& where = std::source_location::current());
   template <class F, class... Options>
-  requires(!CoroFunction<F> && !detail::IsCoro<F>)
-  void create_task(F, Options...) ARGIOPE_DELETED(
+  requires(!CoroFunction<F> && !detail::IsCoro<F>) void create_task(F, Options...) ARGIOPE_DELETED(
       "create_task takes a Coro, or a function without parameters that returns one: create_task(work(1)), "
       "create_task([=]() -> Coro<void> { co_await work(1); }), create_task(std::bind_front(work, 1))");
   template <class T>
@@ -286,8 +285,8 @@ class EventLoop {
   // with where it was created. A call from a wrong thread throws std::logic_error, or, where it wakes a waiter (of an
   // Event, a Queue), is warned about on that thread. A turn then runs what was ready when it began, and nothing else.
   // Of a coroutine that was never awaited it warns each time; without debug mode the loop warns once for each place in
-  // the source, and where no loop runs, the default handler does. None is forgotten that is destroyed by an exception on
-  // its way, or with a task or loop that ends before it has come to await it.
+  // the source, and where no loop runs, the default handler does. None is forgotten that is destroyed by an exception
+  // on its way, or with a task or loop that ends before it has come to await it.
   // Cost: nothing while it is off.
   void set_debug(bool on);
   bool get_debug() const noexcept { return debug_; }

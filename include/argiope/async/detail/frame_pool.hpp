@@ -7,14 +7,15 @@
 
 namespace argiope::detail {
 
-// Blocks of at most kPooledBytes come from free lists of the calling thread, in steps of 16 bytes, and are cut from slabs:
-// a block takes its size and no more. Larger ones come from operator new. The memory of slabs is kept: a thread that ends
-// leaves its lists to one that comes. Under the address sanitizer everything comes from operator new, so that a use after
-// free is seen.
+// Blocks of at most kPooledBytes come from free lists of the calling thread, in steps of 16 bytes, and are cut from
+// slabs: a block takes its size and no more. Larger ones come from operator new. The memory of slabs is kept: a thread
+// that ends leaves its lists to one that comes. Under the address sanitizer everything comes from operator new, so that
+// a use after free is seen.
 //
-// A block freed on another thread joins that thread's lists. When a thread has used up its own and would need a new slab,
-// it asks the others: from its next free on each gives away what it has beyond a slab's worth of blocks of a size, until it
-// has had nothing to give for a while. So a thread that makes what another destroys goes on with the same memory.
+// A block freed on another thread joins that thread's lists. When a thread has used up its own and would need a new
+// slab, it asks the others: from its next free on each gives away what it has beyond a slab's worth of blocks of a
+// size, until it has had nothing to give for a while. So a thread that makes what another destroys goes on with the
+// same memory.
 //
 // Errors:  std::bad_alloc.
 // Threads: any.

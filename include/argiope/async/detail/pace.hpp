@@ -1,7 +1,7 @@
 // Pace: when a loop that always has something ready looks at I/O, timers and other threads.
 //
-// Used by EventLoop alone. Reading a clock after every step would cost more than a step does; so the processor's counter
-// is read, and after so many steps as took little time before: from 1, where steps are long, to a whole turn.
+// Used by EventLoop alone. Reading a clock after every step would cost more than a step does; so the processor's
+// counter is read, and after so many steps as took little time before: from 1, where steps are long, to a whole turn.
 #pragma once
 
 #include <algorithm>

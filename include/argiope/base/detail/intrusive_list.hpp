@@ -79,8 +79,8 @@ class IntrusiveList {
   ListHook root_;
 };
 
-// The same in 8 bytes instead of 16, for lists that are many and mostly empty. Its items must not unlink themselves, nor
-// be destroyed in it: remove() takes them out. The only item of a ring says that it is not linked.
+// The same in 8 bytes instead of 16, for lists that are many and mostly empty. Its items must not unlink themselves,
+// nor be destroyed in it: remove() takes them out. The only item of a ring says that it is not linked.
 template <class T>
 class IntrusiveRing {
  public:

@@ -15,13 +15,13 @@ namespace argiope {
 // the crawl's options do.
 //
 // Precedence: each setting comes from the most specific place that has it: an origin, a host with its port, a host, the
-//             longest "*.domain", "*"; among equals from the first in CrawlOptions::hosts. It stands for the option, and adds
-//             nothing to it.
+//             longest "*.domain", "*"; among equals from the first in CrawlOptions::hosts. It stands for the option,
+//             and adds nothing to it.
 // Scope:      naming a host does not bring it into scope.
 struct HostSettings {
-  // Which hosts: "http://example.org:8080" (scheme, name and port), "example.org:8080", "example.org" (whatever the scheme
-  // and the port), "*.example.org" (its subdomains, and not itself), or "*" (every host). In lower case and ASCII, ports as
-  // numbers also where a scheme has them anyway.
+  // Which hosts: "http://example.org:8080" (scheme, name and port), "example.org:8080", "example.org" (whatever the
+  // scheme and the port), "*.example.org" (its subdomains, and not itself), or "*" (every host). In lower case and
+  // ASCII, ports as numbers also where a scheme has them anyway.
   std::vector<std::string> match;
 
   // --- pace; see CrawlOptions

@@ -24,11 +24,12 @@ struct LeasedJob {
 struct LeaseCall {
   std::vector<std::string> queues;
   std::size_t most = 1;  // jobs
-  // The most important job of all the queues comes first, and of equals the one put first. Else they share by their weights.
+  // The most important job of all the queues comes first, and of equals the one put first. Else they share by their
+  // weights.
   bool most_important_first = false;
   std::string worker;
-  // Asked to stop a job that was cancelled, by its token; runs on the loop. Not for jobs that the lease has not given yet:
-  // those that are cancelled on the way are never given. An exception of it is logged.
+  // Asked to stop a job that was cancelled, by its token; runs on the loop. Not for jobs that the lease has not given
+  // yet: those that are cancelled on the way are never given. An exception of it is logged.
   std::function<void(std::uint64_t)> on_cancel;
   // The worker is not in this process: its leases may outlive the engine, see EngineOptions::adopt_leases.
   bool remote = false;

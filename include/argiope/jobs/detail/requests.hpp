@@ -26,7 +26,8 @@ struct StoredQueue {
   QueueConfig config;
 };
 
-// --- what an owner's window needs to know of a job ---------------------------------------------------------------------
+// --- what an owner's window needs to know of a job
+// ---------------------------------------------------------------------
 
 struct WaitingJob {
   JobId id = 0;
@@ -85,15 +86,15 @@ struct CancelledAtPut {
 };
 struct PutReply {
   PutOutcome outcome = PutOutcome::added;
-  JobId id = 0;  // of the job that is there now; cancelled: that it has had; taken: 0
-  WaitingJob job{};                                   // added, changed, run_again: as it waits now
+  JobId id = 0;      // of the job that is there now; cancelled: that it has had; taken: 0
+  WaitingJob job{};  // added, changed, run_again: as it waits now
   std::shared_ptr<const CancelledAtPut> cancelled{};  // null but with that outcome
 };
 
 inline constexpr std::uint64_t kMostToken = kMostJobId;
 inline constexpr std::size_t kMostLeasedBytes = std::size_t{16} * 1024 * 1024;  // by one call of the store
-// The answer to the lease of a job that there was no room for, and that was not looked at: it is in no state that a leased job
-// is in.
+// The answer to the lease of a job that there was no room for, and that was not looked at: it is in no state that a
+// leased job is in.
 inline JobRecord left_as_it_is(JobId id) {
   JobRecord left;
   left.id = id;
@@ -106,15 +107,16 @@ struct LeaseRequest {
   std::uint64_t token = 0;  // greater than any before it in this store: last_token() + 1 and on; at most kMostToken
   WallTime until{};
   std::string worker;
-  // Now. A job that has a lease time of its own is leased for so long from here, whatever `until` says; the epoch: until then.
+  // Now. A job that has a lease time of its own is leased for so long from here, whatever `until` says; the epoch:
+  // until then.
   WallTime at{};
   // The job was asked for by its id: it is leased though it is not due or is buried, as if it had been kicked before.
   bool by_id = false;
   bool remote = false;  // the worker is not in the owner's process, and may outlive it
 };
 
-// A job that is leased in the transaction that puts it, where it is added, is ready and has no unique name, by which another put
-// of the call could change it: for a worker who waits for it.
+// A job that is leased in the transaction that puts it, where it is added, is ready and has no unique name, by which
+// another put of the call could change it: for a worker who waits for it.
 struct PutLease {
   std::size_t place = 0;  // of its put, in the same call
   LeaseRequest lease;     // whatever its `id` and `by_id` say
@@ -159,17 +161,18 @@ struct SettleReply {
   std::optional<WaitingJob> again;  // retry, release, expire: as it waits now
   std::vector<PutReply> follow_ups;
   std::vector<WaitingJob> released;  // jobs that waited for this one and wait for none now
-  // Jobs that waited for this one and are cancelled with it, and so on; kept where their queue's keep_cancelled is not 0.
+  // Jobs that waited for this one and are cancelled with it, and so on; kept where their queue's keep_cancelled is not
+  // 0.
   std::vector<CancelledJob> cancelled;
   std::vector<EndedRun> ended_runs;  // of the job itself and of those cancelled, in this order
 };
 
 enum class ChangeKind : std::uint8_t {
-  // delayed, ready, waiting, buried -> cancelled. One that runs: `asked`; it is cancelled when its run ends, unless it is
-  // done then. That is written down, so it holds whatever becomes of who runs it.
+  // delayed, ready, waiting, buried -> cancelled. One that runs: `asked`; it is cancelled when its run ends, unless it
+  // is done then. That is written down, so it holds whatever becomes of who runs it.
   cancel,
-  // buried, delayed -> ready now; attempts and expiries from 0 when it was buried. wrong_state when another job has taken
-  // its unique name since.
+  // buried, delayed -> ready now; attempts and expiries from 0 when it was buried. wrong_state when another job has
+  // taken its unique name since.
   kick,
   set_priority,  // delayed, ready, waiting
   set_due,       // delayed, ready, but not waiting: at `due_at`
@@ -201,7 +204,8 @@ struct ChangeReply {
   std::vector<EndedRun> ended_runs;
 };
 
-// --- requests that are done once, however often they come ----------------------------------------------------------------
+// --- requests that are done once, however often they come
+// ----------------------------------------------------------------
 
 struct RequestKey {
   std::string key;     // the caller's, 1 to 512 bytes
@@ -219,7 +223,8 @@ struct OnceRequest {
   std::vector<Result<PutRequest>> puts;
   Refusal refusal = Refusal::alone;  // of the puts; a call that is refused whole is not remembered
   std::vector<Settlement> settlements;
-  std::vector<std::optional<Error>> refused;  // of each settlement, where it is not empty: what is answered to it instead
+  std::vector<std::optional<Error>>
+      refused;  // of each settlement, where it is not empty: what is answered to it instead
   std::vector<Change> changes;
   bool only_look = false;  // nothing is done: has it come before?
 };
@@ -238,9 +243,9 @@ struct OnceReply {
 
 // One step of one schedule: it moves on, entries of history are written, jobs are put.
 //
-// Each entry with outcome `running` has exactly one job, the others have none; the store fills in their `job`, and makes
-// them `skipped` where the put added no job, `cancelled` where it was cancelled at once. Jobs of entries stand in the order
-// of their entries.
+// Each entry with outcome `running` has exactly one job, the others have none; the store fills in their `job`, and
+// makes them `skipped` where the put added no job, `cancelled` where it was cancelled at once. Jobs of entries stand in
+// the order of their entries.
 struct FireRequest {
   ScheduleId id = 0;
   std::uint64_t version = 0;      // of the schedule the step was made from

@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// Two of them hold what is ready: what is found by its rank in the whole queue, and what was set aside because so much of its
-// key lies before it, found by its rank in the key. A page's key is its site, and its id its url_id.
+// Two of them hold what is ready: what is found by its rank in the whole queue, and what was set aside because so much
+// of its key lies before it, found by its rank in the key. A page's key is its site, and its id its url_id.
 enum class Shelf : std::uint8_t { ready, set_aside, delayed, waiting /* for other jobs */ };
 
 // A place in the order of what is ready: higher (ranked) priority first, then smaller id. Later is less important.

@@ -1,7 +1,7 @@
 // TokenLevel: how full a bucket is that gives at most `rate` permits a second, in bursts of at most `burst`.
 //
-// The arithmetic alone, for code that keeps many of them and knows the time: a queue and each of its keys. TokenBucket has
-// it for tasks that wait.
+// The arithmetic alone, for code that keeps many of them and knows the time: a queue and each of its keys. TokenBucket
+// has it for tasks that wait.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,8 @@ class ByteRate {
   std::atomic<Duration::rep> paid_until_;
 };
 
-// How many bytes many requests together may receive. Each takes what has come as it comes, and ends once nothing is left.
+// How many bytes many requests together may receive. Each takes what has come as it comes, and ends once nothing is
+// left.
 //
 // Threads: any.
 class ByteQuota {

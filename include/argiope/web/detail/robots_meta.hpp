@@ -16,7 +16,8 @@ struct RobotsDirectives {
 };
 
 // The X-Robots-Tag fields of one response, a line each. "name:" before a directive makes it and those behind it in the
-// same field count only when the name is `agent`, case-insensitive, or "*"; what stands before any name is for everybody.
+// same field count only when the name is `agent`, case-insensitive, or "*"; what stands before any name is for
+// everybody.
 RobotsDirectives parse_robots_tag(std::string_view fields, std::string_view agent) noexcept;
 
 }  // namespace argiope

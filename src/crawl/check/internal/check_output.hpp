@@ -21,8 +21,8 @@ std::optional<CheckFormat> check_format_of(std::string_view file) noexcept;
 // "1 error and 0 warnings in 2 links to 3 URLs", and how many errors are at other sites, and pages unread, if any.
 std::string words_on_check(const CheckResult& result);
 
-// Writes the findings of `result` to `path`, or with "-" to standard output; `version` is the program's. The file is there whole
-// or not at all.
+// Writes the findings of `result` to `path`, or with "-" to standard output; `version` is the program's. The file is
+// there whole or not at all.
 //
 // text:  a paragraph a finding, or for all of a silent host; of its places the first 20.
 // json:  one object: urls, links, unread, errors, warnings, findings[] with places[], silent_hosts[].

@@ -53,7 +53,8 @@ struct LinkFinding {
   int status = 0;       // of the answer; 0: none
   std::string message;  // what is wrong
   std::string advice;   // redirect: the URL to link to
-  // In the order of pages. None where no links are kept, or none leads there: then `page` has the link that was first found.
+  // In the order of pages. None where no links are kept, or none leads there: then `page` has the link that was first
+  // found.
   std::vector<LinkPlace> places;
   std::string page;  // empty: the URL was given
   // The fault is at another site, to which a link leads: the URL's host is none of those that are crawled. A fault in
@@ -73,9 +74,9 @@ struct SilentHost {
 std::string words_on(const SilentHost& host);
 
 struct CheckResult {
-  // In the order in which all outputs tell them: those of the site first, then those elsewhere; of both by kind, so that errors
-  // come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, by host, those with
-  // most links first.
+  // In the order in which all outputs tell them: those of the site first, then those elsewhere; of both by kind, so
+  // that errors come before warnings; then by URL. Broken URLs of silent hosts stand behind the other broken ones, by
+  // host, those with most links first.
   std::vector<LinkFinding> findings;
   std::vector<SilentHost> silent_hosts;  // in the order of findings
   std::array<std::uint64_t, kFindingKinds> counts{};
@@ -99,8 +100,8 @@ std::string words_on_unread(const CheckResult& result);
 // Memory: 12 bytes a URL of the store, 100 a host, 16 a link with a fragment or a fault. Errors: the store's.
 Result<CheckResult> check_links(UrlStore& store, const CheckRules& rules);
 
-// The findings that a reader tells together: `of_host(host)` for each silent host, with all of its, and `of_one(finding)` for each
-// other one; in their order. Both return Result<void>; the first failure ends it.
+// The findings that a reader tells together: `of_host(host)` for each silent host, with all of its, and
+// `of_one(finding)` for each other one; in their order. Both return Result<void>; the first failure ends it.
 template <class OfHost, class OfOne>
 Result<void> for_each_finding(const CheckResult& result, OfHost&& of_host, OfOne&& of_one) {
   auto host = result.silent_hosts.begin();
@@ -113,8 +114,8 @@ Result<void> for_each_finding(const CheckResult& result, OfHost&& of_host, OfOne
   return {};
 }
 
-// Calls `visit(page, link)` for each place of a finding: the URL of the page and its kept link; with a link that has nothing but
-// a kind where only the page is known.
+// Calls `visit(page, link)` for each place of a finding: the URL of the page and its kept link; with a link that has
+// nothing but a kind where only the page is known.
 // Errors: the store's.
 Result<void> for_each_place(UrlStore& store, const LinkFinding& finding,
                             const std::function<void(const std::string& page, const KeptLink& link)>& visit);

@@ -1,4 +1,5 @@
-// Which pages of a crawl say the same, and whose canonical URLs lead astray: found in its store, for reports and exports.
+// Which pages of a crawl say the same, and whose canonical URLs lead astray: found in its store, for reports and
+// exports.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct CanonicalConflict {
 
 struct DuplicatePages {
   std::vector<PageCopy> exact;  // the same bytes
-  // Nearly the same words, on one host: of pages with other bytes, and where the crawl kept simhashes. Each of the first such
-  // page, so that a row of pages that differ a little more each is no group.
+  // Nearly the same words, on one host: of pages with other bytes, and where the crawl kept simhashes. Each of the
+  // first such page, so that a row of pages that differ a little more each is no group.
   std::vector<PageCopy> near;
   std::vector<CanonicalConflict> conflicts;  // where the crawl kept what heads of pages say
 };

@@ -8,8 +8,8 @@
 //                                                       └─ answer ─────┴── probe answered ──┘
 //   troubled, too often ──► lost: nothing more is asked in this run
 //
-// A failure before a connection (DNS, connecting, TLS, an address that is refused) is the host's. One after it (a reset,
-// silence) is the URL's, until others fail too: then the host is suspected, and probed before anything else.
+// A failure before a connection (DNS, connecting, TLS, an address that is refused) is the host's. One after it (a
+// reset, silence) is the URL's, until others fail too: then the host is suspected, and probed before anything else.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Which hosts may hold how many of a shard's connections. A host that is known to answer may use them all; those of which
-// nobody knows share three quarters, and those that were asked and did not answer an eighth. So silence can hold up
-// nobody but other silence, however many hosts are silent.
+// Which hosts may hold how many of a shard's connections. A host that is known to answer may use them all; those of
+// which nobody knows share three quarters, and those that were asked and did not answer an eighth. So silence can hold
+// up nobody but other silence, however many hosts are silent.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How a host is asked whether it answers and what its robots.txt says: the numbers of RFC 9309, patience, and what counts as a sign of
-// life. The crawl's shards and the projects' HostDesk go by it.
+// How a host is asked whether it answers and what its robots.txt says: the numbers of RFC 9309, patience, and what
+// counts as a sign of life. The crawl's shards and the projects' HostDesk go by it.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ inline constexpr Duration kRobotsLifetime = std::chrono::hours{24};  // RFC 9309
 inline constexpr std::size_t kRobotsBytes = 500 * 1024;              // RFC 9309, 2.5
 inline constexpr int kRobotsRedirects = 5;                           // RFC 9309, 2.3.1.2
 inline constexpr std::uint32_t kMostRobotsChallenges = 3;
-// For the first questions to a host of which nobody knows whether it answers. If it does not, it is asked again with all
-// the time there is, from among the slow ones.
+// For the first questions to a host of which nobody knows whether it answers. If it does not, it is asked again with
+// all the time there is, from among the slow ones.
 inline constexpr Duration kFirstPatience = std::chrono::seconds{3};
 inline constexpr Duration kRestAfterPatience = std::chrono::milliseconds{250};
 

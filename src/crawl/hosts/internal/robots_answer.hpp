@@ -33,8 +33,9 @@ struct RobotsAnswer {
   std::unique_ptr<const RobotsRules> take_rules();
 };
 
-// `sent`, `response`: what the request ended with, redirects followed. `attempts`: how many answers before this one, in a row, were
-// challenges or refusals. `product_token`: as RobotsRules::parse() has it.
-RobotsAnswer judge_robots(const Result<void>& sent, const HttpResponse& response, std::uint32_t attempts, std::string_view product_token, WallTime now);
+// `sent`, `response`: what the request ended with, redirects followed. `attempts`: how many answers before this one, in
+// a row, were challenges or refusals. `product_token`: as RobotsRules::parse() has it.
+RobotsAnswer judge_robots(const Result<void>& sent, const HttpResponse& response, std::uint32_t attempts,
+                          std::string_view product_token, WallTime now);
 
 }  // namespace argiope

@@ -45,7 +45,7 @@ class HostRules {
 
 // The first of `settings` that sets the member; null when none does.
 template <class Value>
-const Value* setting_of(const std::vector<const HostSettings*>& settings, std::optional<Value> HostSettings::* member) {
+const Value* setting_of(const std::vector<const HostSettings*>& settings, std::optional<Value> HostSettings::*member) {
   for (const HostSettings* one : settings) {
     if (const auto& value = one->*member) return &*value;
   }

@@ -1,5 +1,5 @@
-// From a page's bytes to absolute URLs: charset, scan, base, resolution. Called once a page by the crawl shard and by the rules of
-// projects, which decide what to do with each URL.
+// From a page's bytes to absolute URLs: charset, scan, base, resolution. Called once a page by the crawl shard and by
+// the rules of projects, which decide what to do with each URL.
 //
 // Pages of a site repeat the same links by the hundred. A direct-mapped cache of (directory, link text) pairs that
 // were dealt with already lets them pass without being resolved again.
@@ -37,7 +37,8 @@ class LinkHarvester {
     bool nofollow = false;  // the page's meta robots says so; none of its links was reported
   };
 
-  // `agent` is the name a meta element may address instead of "robots"; of a page's links the first `max_links` are taken.
+  // `agent` is the name a meta element may address instead of "robots"; of a page's links the first `max_links` are
+  // taken.
   explicit LinkHarvester(std::string agent, std::size_t max_links = ScanOptions{}.max_links);
   void speak_for(std::string_view agent) { agent_ = agent; }
   LinkHarvester(const LinkHarvester&) = delete;
@@ -52,13 +53,15 @@ class LinkHarvester {
     return summary;
   }
   // The same in two steps.
-  Summary scan(const Url& page, const HttpResponse& response) { return scan(page, response.body, response.headers.content_type); }
+  Summary scan(const Url& page, const HttpResponse& response) {
+    return scan(page, response.body, response.headers.content_type);
+  }
   Summary scan(const Url& page, std::string_view body, std::string_view content_type) {
     text_.begin(body, content_type);
     return scan(page, text_);
   }
-  // Of a text that others read, too, and that stays until the next scan. Where there are `references`, they become those of html(),
-  // found in the same pass.
+  // Of a text that others read, too, and that stays until the next scan. Where there are `references`, they become
+  // those of html(), found in the same pass.
   Summary scan(const Url& page, PageText& text, PageReferences* references = nullptr);
   template <class Visit>
   void follow(const Url& page, Summary& summary, std::uint64_t context, Visit&& visit) {
@@ -68,7 +71,8 @@ class LinkHarvester {
     };
     follow(page, summary, context, visit_once, [](std::uint64_t) {});
   }
-  // `visit` gives what to remember of the link, and `again` is called with it where the link is met once more, unless that is 0.
+  // `visit` gives what to remember of the link, and `again` is called with it where the link is met once more, unless
+  // that is 0.
   template <class Visit, class Again>
   void follow(const Url& page, Summary& summary, std::uint64_t context, Visit&& visit, Again&& again) {
     if (summary.nofollow) return;
@@ -101,8 +105,8 @@ class LinkHarvester {
   }
   // The page that was scanned last, in UTF-8; as long as its body is there.
   std::string_view html() const noexcept { return html_; }
-  // Of the page that was scanned last: what its first `link rel=canonical` says, without fragment; else what `header` does, a
-  // reference as it is written. False: there is none.
+  // Of the page that was scanned last: what its first `link rel=canonical` says, without fragment; else what `header`
+  // does, a reference as it is written. False: there is none.
   bool find_canonical(const Url& page, std::string_view header, Url& canonical) const;
 
  private:

@@ -1,5 +1,5 @@
-// From the text of a page's link to an absolute URL: the page's base, its encoding, and what a page may not say. Used by
-// the harvester, for the links that a crawl follows, and by Page::links().
+// From the text of a page's link to an absolute URL: the page's base, its encoding, and what a page may not say. Used
+// by the harvester, for the links that a crawl follows, and by Page::links().
 #pragma once
 
 #include <string_view>

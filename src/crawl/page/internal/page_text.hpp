@@ -1,4 +1,5 @@
-// The text of an answer's body, for all who read it: its charset, and itself in UTF-8, each found out once and when it is asked for.
+// The text of an answer's body, for all who read it: its charset, and itself in UTF-8, each found out once and when it
+// is asked for.
 #pragma once
 
 #include <optional>

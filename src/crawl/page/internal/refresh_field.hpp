@@ -9,8 +9,8 @@
 
 namespace argiope {
 
-// The URL to which HttpHeaders::refresh of the answer of `page` leads, without fragment and credentials. A field knows no base
-// element: its URL is relative to the page. False: to no URL but the page itself.
+// The URL to which HttpHeaders::refresh of the answer of `page` leads, without fragment and credentials. A field knows
+// no base element: its URL is relative to the page. False: to no URL but the page itself.
 inline bool find_refresh(const Url& page, std::string_view field, Url& target) {
   const std::string_view url = refresh_url(field);
   if (url.empty() || parse_into(target, reference_of_bytes(url), &page) != UrlStatus::ok) return false;

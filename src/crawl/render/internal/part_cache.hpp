@@ -1,4 +1,5 @@
-// Scripts and styles that pages have asked for, so that a site's hundred pages fetch them once. Bounded, and short-lived.
+// Scripts and styles that pages have asked for, so that a site's hundred pages fetch them once. Bounded, and
+// short-lived.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +54,8 @@ class PartCache {
   std::unordered_map<std::string_view, Entries::iterator> by_key_;  // the key is the entry's own
 };
 
-// How long an answer may be given to others, by its Cache-Control; zero: it may not. Without a word about it: some minutes.
+// How long an answer may be given to others, by its Cache-Control; zero: it may not. Without a word about it: some
+// minutes.
 Duration lifetime_of(const HttpResponse& response);
 
 }  // namespace argiope

@@ -1,4 +1,5 @@
-// The parts that rendered pages may ask for, what is sent, and what pages become: the rules that crawls and projects share.
+// The parts that rendered pages may ask for, what is sent, and what pages become: the rules that crawls and projects
+// share.
 #pragma once
 
 #include <cstddef>
@@ -65,8 +66,8 @@ class PartBook {
   std::unordered_map<std::string, TimePoint> silent_until_;
 };
 
-// Of a request of a page, what is sent: its own fields, without those that name the client or the connection. Of another site than the
-// page's it is anonymous, and has no cookies.
+// Of a request of a page, what is sent: its own fields, without those that name the client or the connection. Of
+// another site than the page's it is anonymous, and has no cookies.
 struct PartRequest {
   HttpRequest request;
   std::string cookies;  // that the page would send

@@ -42,8 +42,8 @@ struct CrawlDiff {
   std::array<std::uint64_t, kDiffKinds> counts{};
 };
 
-// Since when: the number of a run, a time (RFC 3339, or a date), a span before `now`; empty: the last run's beginning, or the
-// beginning of time where none is known. Errors: invalid_input, not_found; the store's.
+// Since when: the number of a run, a time (RFC 3339, or a date), a span before `now`; empty: the last run's beginning,
+// or the beginning of time where none is known. Errors: invalid_input, not_found; the store's.
 Result<CrawlDiff> parse_since(UrlStore& store, std::string_view text, WallTime now);
 
 // Calls `visit` with each URL to which something has happened since then, by url_id, and counts. A URL that is only
@@ -52,7 +52,8 @@ Result<CrawlDiff> parse_since(UrlStore& store, std::string_view text, WallTime n
 Result<void> diff_crawl(UrlStore& store, CrawlDiff& diff, const std::function<void(const DiffEntry&)>& visit);
 
 enum class DiffFormat : std::uint8_t { text, json, csv };
-// Both, to a file that is there whole or not at all; "-" is standard output. Errors: also io and disk_full naming the file.
+// Both, to a file that is there whole or not at all; "-" is standard output. Errors: also io and disk_full naming the
+// file.
 Result<CrawlDiff> write_diff(UrlStore& store, CrawlDiff diff, DiffFormat format, const std::string& path);
 
 }  // namespace argiope

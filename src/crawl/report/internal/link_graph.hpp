@@ -25,8 +25,8 @@ struct GraphPage {
 
 // Links count once a page, whatever their number; those with nofollow do not, nor those of a page to itself.
 //
-// PageRank: damping 0.85, teleports to all pages alike, and so does who links to nobody; until no more than 10⁻⁹ moves in a
-// round, or for 200 rounds. The same pages and links give the same bits.
+// PageRank: damping 0.85, teleports to all pages alike, and so does who links to nobody; until no more than 10⁻⁹ moves
+// in a round, or for 200 rounds. The same pages and links give the same bits.
 // Memory:   some 50 bytes a page, and 12 a URL; links are read anew in each round.
 // Errors:   the store's.
 class LinkGraph {

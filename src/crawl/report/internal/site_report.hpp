@@ -1,4 +1,5 @@
-// A crawl as the owner of a site wants to see it, gathered from its store: values here, one HTML file by html_site_report().
+// A crawl as the owner of a site wants to see it, gathered from its store: values here, one HTML file by
+// html_site_report().
 #pragma once
 
 #include <array>
@@ -83,14 +84,14 @@ struct HostFindings {
 struct SiteReport {
   std::string title;              // the site of the first URL
   std::uint64_t other_sites = 0;  // of further URLs that were given
-  WallTime from{}, until{};  // of answers; the epoch: there are none
+  WallTime from{}, until{};       // of answers; the epoch: there are none
   std::uint64_t urls = 0, asked = 0, pages = 0, queued = 0;
   std::int64_t bytes = 0;
-  std::map<int, std::uint64_t> statuses;               // 0: no answer
-  std::map<std::string, std::uint64_t> failures;       // of those without an answer, by the error's name
-  std::map<std::string, std::uint64_t> content_types;  // of answers with 2xx
-  std::map<std::string, std::uint64_t> left_out;       // by reason
-  std::map<std::uint32_t, std::uint64_t> depths;       // of pages
+  std::map<int, std::uint64_t> statuses;                    // 0: no answer
+  std::map<std::string, std::uint64_t> failures;            // of those without an answer, by the error's name
+  std::map<std::string, std::uint64_t> content_types;       // of answers with 2xx
+  std::map<std::string, std::uint64_t> left_out;            // by reason
+  std::map<std::uint32_t, std::uint64_t> depths;            // of pages
   std::vector<std::pair<std::string, HostFindings>> hosts;  // those with most URLs first
   std::uint64_t host_count = 0;
 
@@ -104,20 +105,20 @@ struct SiteReport {
   std::uint64_t chain_count = 0;
 
   std::uint64_t unseen = 0;  // pages of whose heads, as they are now, nothing is known
-  bool has_facts = false;  // what follows but duplicates and large pages is known only of crawls that kept it
+  bool has_facts = false;    // what follows but duplicates and large pages is known only of crawls that kept it
   std::uint64_t timed = 0;
   Duration p50{}, p90{}, p99{}, slowest{};
   // Answers that took less than each of kTimeBounds, and not less than the one before; the last: those beyond.
-  static constexpr std::array<Duration, 7> kTimeBounds{
-      std::chrono::milliseconds{50}, std::chrono::milliseconds{100}, std::chrono::milliseconds{250},
-      std::chrono::milliseconds{500}, std::chrono::seconds{1},        std::chrono::seconds{2},
-      std::chrono::seconds{5}};
+  static constexpr std::array<Duration, 7> kTimeBounds{std::chrono::milliseconds{50},  std::chrono::milliseconds{100},
+                                                       std::chrono::milliseconds{250}, std::chrono::milliseconds{500},
+                                                       std::chrono::seconds{1},        std::chrono::seconds{2},
+                                                       std::chrono::seconds{5}};
   std::array<std::uint64_t, kTimeBounds.size() + 1> times{};
   std::vector<ReportedUrl> slow, large;
   TextFindings titles, descriptions, headings;
   PageGroups duplicates;
-  PageGroups near_duplicates;                 // of crawls that kept simhashes
-  std::vector<CanonicalFinding> canonicals;   // that lead astray
+  PageGroups near_duplicates;                // of crawls that kept simhashes
+  std::vector<CanonicalFinding> canonicals;  // that lead astray
   std::uint64_t canonical_count = 0;
 
   // URLs that sitemaps and feeds list beside pages that answer with 200 and may be indexed, and URLs they leave out.

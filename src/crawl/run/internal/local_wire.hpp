@@ -1,5 +1,6 @@
-// A thread's tools to ask the net, on this machine's sockets, clock and chance: a loop, a resolver and a client. Crawls have one for
-// each of their threads, `argiope project run` has one; `argiope serve` has its own loop, and on it a client for its projects.
+// A thread's tools to ask the net, on this machine's sockets, clock and chance: a loop, a resolver and a client. Crawls
+// have one for each of their threads, `argiope project run` has one; `argiope serve` has its own loop, and on it a
+// client for its projects.
 #pragma once
 
 #include <memory>
@@ -16,12 +17,12 @@
 
 namespace argiope {
 
-// A URL given that names a private address, or a private name that a proxy is to look up, is permission to connect there, and
-// only there.
+// A URL given that names a private address, or a private name that a proxy is to look up, is permission to connect
+// there, and only there.
 void permit_named(AddressGuard& guard, const Url& url);
 
-// Of options and setup what a client needs: who it is, by which proxies and versions it asks, how fast it reads. The certificate is for
-// the seeds' servers.
+// Of options and setup what a client needs: who it is, by which proxies and versions it asks, how fast it reads. The
+// certificate is for the seeds' servers.
 HttpClientOptions wire_options(const CrawlOptions& options, const CrawlSetup& setup);
 
 // A resolver and a client.

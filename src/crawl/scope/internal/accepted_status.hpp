@@ -11,12 +11,13 @@
 
 namespace argiope {
 
-// "200..299,403,5xx": statuses and ranges, both ends of which belong to them, an end that is missing being 100 or 599. Statuses go to 999.
+// "200..299,403,5xx": statuses and ranges, both ends of which belong to them, an end that is missing being 100 or 599.
+// Statuses go to 999.
 // Errors: invalid_input, naming the part that is wrong.
 Result<std::vector<StatusRange>> parse_status_ranges(std::string_view text);
 
-// is_broken(), where `accepted` takes the place of "below 400" unless it is empty. A redirect that leads somewhere never is:
-// what it leads to is judged.
+// is_broken(), where `accepted` takes the place of "below 400" unless it is empty. A redirect that leads somewhere
+// never is: what it leads to is judged.
 bool is_broken(const UrlRecord& record, std::span<const StatusRange> accepted) noexcept;
 
 // UrlStore::scan_broken() by that rule.

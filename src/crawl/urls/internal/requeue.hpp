@@ -9,8 +9,8 @@
 
 namespace argiope {
 
-// The outcome by which a URL is fetched anew: whole, since its validators go; for what it was fetched for, so that it is only
-// checked if it was; and what its last answer was stays, so that a change is found.
+// The outcome by which a URL is fetched anew: whole, since its validators go; for what it was fetched for, so that it
+// is only checked if it was; and what its last answer was stays, so that a change is found.
 UrlOutcome queued_anew(const UrlRecord& record);
 
 // The outcome that makes the next run fetch it anew and whole, whatever its age. nullopt: nothing does, because it
@@ -23,10 +23,12 @@ struct RequeueCounts {
   std::uint64_t left = 0;     // options leave them out
 };
 
-// Those that match, at most `most` of which are queued. Unless `dry_run`, they are durable when this returns. Errors: the store's.
+// Those that match, at most `most` of which are queued. Unless `dry_run`, they are durable when this returns. Errors:
+// the store's.
 Result<RequeueCounts> requeue_matching(UrlStore& store, const UrlMatcher& matches, std::uint64_t most, bool dry_run);
-// The same while a crawl writes the database at `path`, by its inbox: that crawl takes them up, or the next one. `store` was opened to
-// look at it.
-Result<RequeueCounts> requeue_by_inbox(UrlStore& store, const std::string& path, const UrlMatcher& matches, std::uint64_t most);
+// The same while a crawl writes the database at `path`, by its inbox: that crawl takes them up, or the next one.
+// `store` was opened to look at it.
+Result<RequeueCounts> requeue_by_inbox(UrlStore& store, const std::string& path, const UrlMatcher& matches,
+                                       std::uint64_t most);
 
 }  // namespace argiope

@@ -20,13 +20,13 @@ namespace argiope {
 // All that is given holds; of a list one. Empty lists: all.
 struct UrlQuery {
   std::vector<UrlState> states;
-  std::vector<UrlReason> reasons;     // `none`: those without one
+  std::vector<UrlReason> reasons;  // `none`: those without one
   std::vector<StatusRange> statuses;
-  std::vector<std::string> hosts;     // as HostSettings::match
-  std::vector<std::string> patterns;  // as CrawlOptions::include
-  std::vector<std::string> types;     // media types of answers: "text/html", "image/*"
-  bool broken = false;                // is_broken()
-  std::optional<std::int64_t> min_size, max_size;  // of answers' bodies; what has not been answered has none
+  std::vector<std::string> hosts;                         // as HostSettings::match
+  std::vector<std::string> patterns;                      // as CrawlOptions::include
+  std::vector<std::string> types;                         // media types of answers: "text/html", "image/*"
+  bool broken = false;                                    // is_broken()
+  std::optional<std::int64_t> min_size, max_size;         // of answers' bodies; what has not been answered has none
   std::optional<WallTime> fetched_since, fetched_before;  // what was never fetched fits neither
   std::optional<std::uint32_t> min_depth, max_depth;
 };
@@ -50,16 +50,17 @@ class UrlMatcher {
 std::optional<UrlState> url_state_named(std::string_view name) noexcept;
 std::optional<UrlReason> url_reason_named(std::string_view name) noexcept;
 
-// Visits those that match, with url_id > `after`, in order of their ids, some at a time, until `visit` returns false. While it
-// runs nothing is read, so that it may read or write, and may take as long as it likes: no crawl that writes the file is held up.
+// Visits those that match, with url_id > `after`, in order of their ids, some at a time, until `visit` returns false.
+// While it runs nothing is read, so that it may read or write, and may take as long as it likes: no crawl that writes
+// the file is held up.
 // Memory: some thousand records.
 using UrlVisitor = std::function<Result<bool>(std::span<const UrlRecord>)>;
 Result<void> visit_matching(UrlStore& store, const UrlMatcher& matches, std::int64_t after, const UrlVisitor& visit);
 
 enum class UrlSort : std::uint8_t { found, url, size, fetched, depth, status };
-// The first `most` of them in another order: by URL and depth ascending, by size, time and status descending; equals as they
-// were found.
-Result<std::vector<UrlRecord>> first_matching(UrlStore& store, const UrlMatcher& matches, std::int64_t after, UrlSort sort,
-                                              std::size_t most);
+// The first `most` of them in another order: by URL and depth ascending, by size, time and status descending; equals as
+// they were found.
+Result<std::vector<UrlRecord>> first_matching(UrlStore& store, const UrlMatcher& matches, std::int64_t after,
+                                              UrlSort sort, std::size_t most);
 
 }  // namespace argiope

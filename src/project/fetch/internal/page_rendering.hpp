@@ -12,7 +12,7 @@
 namespace argiope {
 
 struct PageRendering {
-  std::shared_ptr<PageRenderer> renderer;  // null: pages are not rendered
+  std::shared_ptr<PageRenderer> renderer;               // null: pages are not rendered
   std::string why_not = "pages are not rendered here";  // then
   RenderLimits limits;
   Duration part_timeout = std::chrono::seconds{30};

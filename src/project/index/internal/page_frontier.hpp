@@ -1,6 +1,6 @@
-// Which of a project's pages is visited next: the most important ones that are due soon, in a JobQueue whose keys are hosts; all
-// others wait in the PageIndex, which is swept, a stretch at a time, when the queue runs low or time has passed. So what is in memory
-// beside the index is bounded, whatever waits.
+// Which of a project's pages is visited next: the most important ones that are due soon, in a JobQueue whose keys are
+// hosts; all others wait in the PageIndex, which is swept, a stretch at a time, when the queue runs low or time has
+// passed. So what is in memory beside the index is bounded, whatever waits.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@
 
 namespace argiope {
 
-// Order: higher priority first, then the earlier number, of pages that are due and whose host may be asked. A host that must wait
-// holds up no other, however many pages of it wait and however important they are.
+// Order: higher priority first, then the earlier number, of pages that are due and whose host may be asked. A host that
+// must wait holds up no other, however many pages of it wait and however important they are.
 //
-// While all that waits fits into the queue, the order is exact. Else it is as exact as is_certain() says: what was left out is
-// remembered by its most important page (of all hosts, and of each host whose pages had to make room) and by its earliest due time, and
-// as soon as that might go before what is here, a sweep of the index is wanted. Meanwhile next() gives what is here. So a page that
-// should go first is passed over for no longer than a sweep takes and, after another one, a pause of 5 ms and 100 ns a page (4 times
-// that while some page may be visited): 1 s to 4 s at ten million pages. A page that changed() tells of waits for a
-// sweep only where more important ones do.
+// While all that waits fits into the queue, the order is exact. Else it is as exact as is_certain() says: what was left
+// out is remembered by its most important page (of all hosts, and of each host whose pages had to make room) and by its
+// earliest due time, and as soon as that might go before what is here, a sweep of the index is wanted. Meanwhile next()
+// gives what is here. So a page that should go first is passed over for no longer than a sweep takes and, after another
+// one, a pause of 5 ms and 100 ns a page (4 times that while some page may be visited): 1 s to 4 s at ten million
+// pages. A page that changed() tells of waits for a sweep only where more important ones do.
 //
 // When the queue is full, pages make room: first those of hosts that rest, down to an eighth of `most`; then those of
 // the hosts that have most, until all have as many; and where more hosts have pages than fit, the least important.
@@ -42,8 +42,8 @@ class PageFrontier {
     std::uint32_t concurrency = kUnlimited;
     bool paused = false;
   };
-  // At most about `most` pages (16 at least) are in the queue, and no host has more than its share where others wait. `index` outlives it;
-  // what is in it already is found by the first sweep.
+  // At most about `most` pages (16 at least) are in the queue, and no host has more than its share where others wait.
+  // `index` outlives it; what is in it already is found by the first sweep.
   PageFrontier(PageIndex& index, PageIndex::TermsOf terms_of, std::size_t most = 10'000);
   PageFrontier(PageFrontier&&) = delete;
 
@@ -52,8 +52,8 @@ class PageFrontier {
   // Differences below a millisecond count as none.
   void set_clock(TimePoint now, WallTime wall);
 
-  // The index says now that it waits, anew or in another place (priority, due); or that it waits no more. A page that next() has given
-  // is looked at again when it comes back.
+  // The index says now that it waits, anew or in another place (priority, due); or that it waits no more. A page that
+  // next() has given is looked at again when it comes back.
   void changed(PageIndex::Number page, TimePoint now);
 
   struct Ticket {
@@ -61,12 +61,13 @@ class PageFrontier {
     std::uint32_t host = 0;
     Lease lease;
   };
-  // The most important page that may be visited now. It is the caller's until one of the next two. A ticket counts once.
+  // The most important page that may be visited now. It is the caller's until one of the next two. A ticket counts
+  // once.
   std::optional<Ticket> next(TimePoint now);
   // The visit has ended, and the index has what is known now: if it waits again, it is queued again.
   void done(const Ticket& ticket, TimePoint now);
-  // It could not begin, for its host's sake: back to its place, if the index says that it waits. The permit of the rate is given back
-  // unless another has been taken since.
+  // It could not begin, for its host's sake: back to its place, if the index says that it waits. The permit of the rate
+  // is given back unless another has been taken since.
   void put_back(const Ticket& ticket, TimePoint now);
 
   // The host is not asked before `until` (kNever: before wake()), by this project. Never shortens a rest.
@@ -161,7 +162,7 @@ class PageFrontier {
 
   PageIndex& index_;
   PageIndex::TermsOf terms_of_;
-  const std::size_t most_ready_;    // more are trimmed to kept_ready_
+  const std::size_t most_ready_;  // more are trimmed to kept_ready_
   const std::size_t kept_ready_;
   const std::size_t most_delayed_;  // more are trimmed to kept_delayed_
   const std::size_t kept_delayed_;
@@ -174,9 +175,10 @@ class PageFrontier {
 
   // A round begins with a sweep. The pages that it left out, beside what its hosts say:
   std::uint64_t round_ = 1;
-  std::optional<Rank> left_;                // the most important ready page
-  WallTime left_due_ = WallTime::max();     // the earliest of those not due
-  // Hosts that want what they left out: those that rest by when they may be asked, the others by the most important page.
+  std::optional<Rank> left_;             // the most important ready page
+  WallTime left_due_ = WallTime::max();  // the earliest of those not due
+  // Hosts that want what they left out: those that rest by when they may be asked, the others by the most important
+  // page.
   std::set<std::pair<TimePoint, std::uint32_t>> hungry_later_;
   std::set<std::pair<Rank, std::uint32_t>> hungry_now_;
 

@@ -25,14 +25,15 @@ using RuleNumber = std::uint16_t;  // a project's own numbering of rule names, b
 
 // Pages are numbered from 1, without gaps, in the order of add(): the number of their PageId. Numbers end at 2³² − 1.
 //
-// A page is a record of 22 bytes in chunks that never move, and an entry of 4 bytes in a hash table in segments, each of which grows by
-// itself by an eighth: growing never needs room for everything twice, nor more than a millisecond or two at ten million pages. A record
-// has one time, in seconds; what a page shares with many others (priority, own terms, interval, how often it was retried, the span
-// between two of its times) it has as one code of 16 bits, its tag as another. A tag for which no code is left, and the last success of
-// a page that has failed since, lie in maps. Of what has no such form, and of what no code is left for, the whole KnownPage is kept
-// beside.
+// A page is a record of 22 bytes in chunks that never move, and an entry of 4 bytes in a hash table in segments, each
+// of which grows by itself by an eighth: growing never needs room for everything twice, nor more than a millisecond or
+// two at ten million pages. A record has one time, in seconds; what a page shares with many others (priority, own
+// terms, interval, how often it was retried, the span between two of its times) it has as one code of 16 bits, its tag
+// as another. A tag for which no code is left, and the last success of a page that has failed since, lie in maps. Of
+// what has no such form, and of what no code is left for, the whole KnownPage is kept beside.
 //
-// Memory:  under 28 bytes a page with a form, from some ten thousand pages on; some 40 more in a map; beside some 150 more.
+// Memory:  under 28 bytes a page with a form, from some ten thousand pages on; some 40 more in a map; beside some 150
+//          more.
 // Errors:  what grows may throw std::bad_alloc; std::length_error beyond the last number.
 // Threads: one at a time. Cost: O(1), but for collect(); a call that makes a segment grow O(pages / 256).
 class PageIndex {
@@ -47,17 +48,18 @@ class PageIndex {
   Number find(std::uint64_t fingerprint) const noexcept;
   // A fingerprint that is not there yet.
   Number add(std::uint64_t fingerprint, std::uint32_t host, RuleNumber rule, const KnownPage& page);
-  // A number that is not used (its page was lost, or another kind of gap), so that numbers stay those of the store: the next add() gives
-  // `next`, and nothing changes if that has been given already. Only find() and collect() know gaps: no call may name one.
+  // A number that is not used (its page was lost, or another kind of gap), so that numbers stay those of the store: the
+  // next add() gives `next`, and nothing changes if that has been given already. Only find() and collect() know gaps:
+  // no call may name one.
   void skip_to(Number next);
   std::size_t size() const noexcept { return pages_; }
   Number last() const noexcept { return last_; }  // 0: there is none
   void reserve(std::size_t pages);
 
-  // As decide_ask() wants it. Tags come back as the whole number they were given as. Times are exact where the whole page is kept beside;
-  // else they are up to a second off, so that nothing is due early and nothing stays fresh too long: a due time, and the end of a visit
-  // that failed, later; a success earlier, and with it the due time of its recrawl, which stays exactly the same span behind it (collect()
-  // makes up for that).
+  // As decide_ask() wants it. Tags come back as the whole number they were given as. Times are exact where the whole
+  // page is kept beside; else they are up to a second off, so that nothing is due early and nothing stays fresh too
+  // long: a due time, and the end of a visit that failed, later; a success earlier, and with it the due time of its
+  // recrawl, which stays exactly the same span behind it (collect() makes up for that).
   KnownPage known(Number page) const;
   void set(Number page, const KnownPage& known);
   std::uint32_t host(Number page) const noexcept;
@@ -76,10 +78,11 @@ class PageIndex {
     std::uint32_t host = 0;
     friend bool operator==(const Waiting&, const Waiting&) = default;
   };
-  // Looks at up to `steps` pages from `from` on, and calls visit(waiting) for those that wait. Gives where to go on; 0: that was the last.
-  // `terms_of(rule)`: due times of what waits for its recrawl follow the rule of now.
+  // Looks at up to `steps` pages from `from` on, and calls visit(waiting) for those that wait. Gives where to go on; 0:
+  // that was the last. `terms_of(rule)`: due times of what waits for its recrawl follow the rule of now.
   using TermsOf = std::function<const PageTerms&(RuleNumber)>;
-  Number collect(Number from, std::size_t steps, const TermsOf& terms_of, const std::function<void(const Waiting&)>& visit) const;
+  Number collect(Number from, std::size_t steps, const TermsOf& terms_of,
+                 const std::function<void(const Waiting&)>& visit) const;
   // The same for one page; nullopt: it does not wait, or there is no such page.
   std::optional<Waiting> waiting(Number page, const TermsOf& terms_of) const;
 
@@ -119,8 +122,8 @@ class PageIndex {
     std::uint32_t succeeded_s = 0;
     Manner manner;
   };
-  // `form`: bits 0 and 1 are the state, 2 and 3 what it waits for, 4 to 6 the shape, 7 whether its time is rounded. 3 for what it waits
-  // for means that the page is kept beside, with its state in bits 4 to 6, where 7 is a gap.
+  // `form`: bits 0 and 1 are the state, 2 and 3 what it waits for, 4 to 6 the shape, 7 whether its time is rounded. 3
+  // for what it waits for means that the page is kept beside, with its state in bits 4 to 6, where 7 is a gap.
   struct [[gnu::packed]] Record {
     std::uint64_t fingerprint = 0;
     std::uint32_t time_s = 0;
@@ -136,8 +139,8 @@ class PageIndex {
   struct Chunk {
     std::array<Record, kChunk> records;
   };
-  // Linear probing in a table of any size. An entry is a page's number in the low bits, as many as the segment's numbers need, and above
-  // them bits of its hash, so that few probes look at records of other pages; 0 is free.
+  // Linear probing in a table of any size. An entry is a page's number in the low bits, as many as the segment's
+  // numbers need, and above them bits of its hash, so that few probes look at records of other pages; 0 is free.
   struct Segment {
     std::unique_ptr<std::uint32_t[]> entries;
     std::uint32_t capacity = 0;
@@ -167,7 +170,9 @@ class PageIndex {
 
   // --- records
   Record& record(Number page) noexcept { return chunks_[(page - 1) / kChunk]->records[(page - 1) % kChunk]; }
-  const Record& record(Number page) const noexcept { return chunks_[(page - 1) / kChunk]->records[(page - 1) % kChunk]; }
+  const Record& record(Number page) const noexcept {
+    return chunks_[(page - 1) / kChunk]->records[(page - 1) % kChunk];
+  }
   Record& new_record();
 
   // --- the table

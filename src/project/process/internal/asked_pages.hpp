@@ -1,5 +1,5 @@
-// Pages that are asked for: in the words of scripts, as a request says them ("A page" in docs/processors.md), and what they are called; and
-// messages that a request sends.
+// Pages that are asked for: in the words of scripts, as a request says them ("A page" in docs/processors.md), and what
+// they are called; and messages that a request sends.
 #pragma once
 
 #include <optional>

@@ -1,10 +1,11 @@
-// The processor whose script runs in processes of its own, and speaks docs/processors.md over their standard input and output.
+// The processor whose script runs in processes of its own, and speaks docs/processors.md over their standard input and
+// output.
 //
 //            ┌────────── started: there is work, and room for a child
 //            ▼
 //       starting ── described ──► ready ── script changed, unused for long, closed ──► draining
-//            │                      │                                                     │ no page under way: its input is closed
-//            │ cannot, wrong        │ ended by itself; a bound passed: killed              ▼
+//            │                      │                                                     │ no page left:
+//            │ cannot, wrong        │ ended by itself; a bound passed: killed              ▼ its input is closed
 //            └──────────────────────┴─────────────────────────────────────────────────► ended
 #pragma once
 
@@ -34,16 +35,16 @@ struct ChildProcessorOptions {
   SandboxOptions sandbox;
   // Is told each child's secrets before it starts. May be null.
   std::shared_ptr<SecretMask> mask;
-  // Where documents for `select` and long lines are read, which a hostile script can make take seconds: one thread for each child at
-  // most. Null: the loop's default executor. Must outlive the processor.
+  // Where documents for `select` and long lines are read, which a hostile script can make take seconds: one thread for
+  // each child at most. Null: the loop's default executor. Must outlive the processor.
   ThreadPoolExecutor* executor = nullptr;
 
   Duration describe_time = std::chrono::seconds{30};
-  Duration grace = std::chrono::seconds{2};       // behind a page's time limit
-  Duration end_time = std::chrono::seconds{5};    // from the end of its input to being killed
-  Duration idle_time = std::chrono::minutes{1};   // without pages; then it is ended until there are some
+  Duration grace = std::chrono::seconds{2};           // behind a page's time limit
+  Duration end_time = std::chrono::seconds{5};        // from the end of its input to being killed
+  Duration idle_time = std::chrono::minutes{1};       // without pages; then it is ended until there are some
   Duration described_time = std::chrono::seconds{3};  // the same of one that has had none yet
-  Duration first_wait = std::chrono::seconds{1};  // before what cannot be started is tried again; doubles
+  Duration first_wait = std::chrono::seconds{1};      // before what cannot be started is tried again; doubles
   Duration longest_wait = std::chrono::minutes{1};
   Duration look_every = std::chrono::seconds{1};  // at the script's files, at most
 
@@ -63,7 +64,8 @@ struct ChildProcessorOptions {
 // A killed child is likely to be killed again, and takes its neighbours' time until then: the next ones start at a low
 // priority, until one of those has answered a page, or the script changes.
 //
-// process() while the script cannot be started, or is refused, answers `not_now` with the reason and the time until it is tried again.
+// process() while the script cannot be started, or is refused, answers `not_now` with the reason and the time until it
+// is tried again.
 //
 // Memory:   of each child a line (`limits.line_bytes`), and the answers under way (`limits.answer_bytes` each).
 // Lifetime: destroying it kills its children without waiting. Before its loop.
@@ -73,8 +75,9 @@ class ChildProcessor final : public Processor {
   ChildProcessor(EventLoop& loop, ChildProcessorOptions options);
   ~ChildProcessor() override;
 
-  // As Processor's. After an error that the script can mend (it cannot be started) the next call waits as long as the table in
-  // docs/processors.md says, and tries again; after one for good (`described` with an error) it gives the same until the script changes.
+  // As Processor's. After an error that the script can mend (it cannot be started) the next call waits as long as the
+  // table in docs/processors.md says, and tries again; after one for good (`described` with an error) it gives the same
+  // until the script changes.
   Coro<Result<ProcessorDescription>> describe() override;
   Coro<void> rest() override;
   Coro<VisitAnswer> process(const PageCall& call) override;

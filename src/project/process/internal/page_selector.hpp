@@ -16,11 +16,13 @@ namespace argiope {
 
 // Of one visit, from its first query to its `done`.
 //
-// Threads: any, one at a time; it shares nothing, so that the queries of a visit may be answered on an executor one after another, and
-//          it may be destroyed there. Make one when the first query comes: it copies the body.
-// Cost:    of the first query that of reading the page; of each up to a second of hostile ones (Document::kMostSteps, twice).
-// Memory:  the page and its tree (DocumentLimits); kMostKeptDocuments, kMostKeptBytes and kMostKeptNodes of what came with queries,
-//          beside the last of it (a document of one node takes 200 KB, a node of a long one 0.5 KB); an answer of up to kMostAnswerBytes.
+// Threads: any, one at a time; it shares nothing, so that the queries of a visit may be answered on an executor one
+//          after another, and it may be destroyed there. Make one when the first query comes: it copies the body.
+// Cost:    of the first query that of reading the page; of each up to a second of hostile ones (Document::kMostSteps,
+//          twice).
+// Memory:  the page and its tree (DocumentLimits); kMostKeptDocuments, kMostKeptBytes and kMostKeptNodes of what came
+//          with queries, beside the last of it (a document of one node takes 200 KB, a node of a long one 0.5 KB); an
+//          answer of up to kMostAnswerBytes.
 class PageSelector {
  public:
   static constexpr std::size_t kMostAnswerBytes = 16 * 1024 * 1024;
@@ -31,9 +33,9 @@ class PageSelector {
   explicit PageSelector(const PageResponse& response);
 
   // The matches, as a JSON list for write_selected(). Does not count queries: OpenVisit::count_query() does.
-  // Errors: invalid_input for a selector that is wrong, for nodes that are none or of several documents, and `query.wrong`; too_large
-  //         for a page, a selector, a time or an answer beyond its bound. Nodes of the oldest documents of queries are none any more
-  //         when there are too many of them.
+  // Errors: invalid_input for a selector that is wrong, for nodes that are none or of several documents, and
+  //         `query.wrong`; too_large for a page, a selector, a time or an answer beyond its bound. Nodes of the oldest
+  //         documents of queries are none any more when there are too many of them.
   Result<std::string> select(const SelectQuery& query);
 
  private:

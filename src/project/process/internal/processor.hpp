@@ -41,7 +41,8 @@ struct ProcessorDescription {
   std::map<std::string, Rule, std::less<>> rules;
   PageSettings defaults;
   RetryPolicy retry_delay = pyspider_retry_delay();
-  // By failed attempts so far, where the script has said so; nullopt: no further try. Beside `retry_delay` for gaps and nulls.
+  // By failed attempts so far, where the script has said so; nullopt: no further try. Beside `retry_delay` for gaps and
+  // nulls.
   std::map<std::uint32_t, std::optional<Duration>> retry_delays;
 };
 
@@ -130,10 +131,11 @@ struct ProcessorUse {
 
 // A processor's reports on itself to its owner, from the loop; none of them may throw.
 struct ProcessorWatch {
-  std::function<void(PageLog)> log;  // what belongs to no visit
+  std::function<void(PageLog)> log;                            // what belongs to no visit
   std::function<void(const ProcessorDescription&)> described;  // the script has changed, and says this of itself now
-  std::function<void(const std::string&)> trouble;  // why it cannot be started; empty: it can again
-  std::function<void()> changed = {};  // its script's files are read for the first time, or anew: pages go to what they hold now
+  std::function<void(const std::string&)> trouble;             // why it cannot be started; empty: it can again
+  std::function<void()> changed =
+      {};  // its script's files are read for the first time, or anew: pages go to what they hold now
 };
 
 // Threads: the loop's own.
@@ -145,7 +147,8 @@ class Processor {
   // Suspends: until it is known. Cancel: throws CancelledError; what was started is ended.
   // Errors: the script's own, as a sentence; invalid_input for a description that is wrong.
   virtual Coro<Result<ProcessorDescription>> describe() = 0;
-  // Suspends until its script is another than the one that was described last; for ever where there is none that could change.
+  // Suspends until its script is another than the one that was described last; for ever where there is none that could
+  // change.
   // Cancel: throws CancelledError.
   virtual Coro<void> when_changed() {
     Event never;

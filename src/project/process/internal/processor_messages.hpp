@@ -1,5 +1,5 @@
-// The words of the processor protocol, version 1 (docs/processors.md): what Argiope writes, and what the lines of a script mean.
-// Bytes in, bytes out: pipes, processes, time and the order of messages are the caller's.
+// The words of the processor protocol, version 1 (docs/processors.md): what Argiope writes, and what the lines of a
+// script mean. Bytes in, bytes out: pipes, processes, time and the order of messages are the caller's.
 //
 //   OpenVisit visit(call.response.url);
 //   out += write_page(call, 7), call.response.body;
@@ -52,7 +52,8 @@ struct ProcessorLimits {
 // --- what Argiope writes: whole lines, each with its end
 
 // `argiope`: the version of the program.
-std::string write_describe(std::string_view project, std::string_view argiope, ProcessorUse use, const ProcessorLimits& limits = {});
+std::string write_describe(std::string_view project, std::string_view argiope, ProcessorUse use,
+                           const ProcessorLimits& limits = {});
 // The line alone; `call.response.body` follows it, byte for byte. The JSON members of the call must be JSON.
 std::string write_page(const PageCall& call, std::uint64_t id);
 // `matches_json`: a list. Errors are told with kind `too_large` for Errc::too_large, else `invalid_input`.
@@ -82,7 +83,8 @@ struct SelectQuery {
   std::optional<std::vector<std::uint64_t>> within;
   std::optional<std::string> html;
   // The parts of each match that are told.
-  bool text = false, raw = false, lines = false, outer_html = false, inner_html = false, name = false, attributes = false;
+  bool text = false, raw = false, lines = false, outer_html = false, inner_html = false, name = false,
+       attributes = false;
   std::size_t most = 10'000;
   // It has members that are wrong: to be answered with this, and by no document.
   std::optional<Error> wrong;
@@ -127,8 +129,8 @@ class OpenVisit {
   // Whether another query may be answered; counts them. After kMostQueries: too_large, which is the answer.
   Result<void> count_query();
 
-  // Once, after the last line. With a failure of its own when a member had a wrong type: then nothing else but the log is kept. Of
-  // several results of one part only the last is in it.
+  // Once, after the last line. With a failure of its own when a member had a wrong type: then nothing else but the log
+  // is kept. Of several results of one part only the last is in it.
   VisitAnswer take_answer();
   // Once, where there is no last line: the log, and why.
   VisitAnswer take_failure(ProcessorFailure why);
@@ -154,11 +156,12 @@ using FindVisit = std::function<const OpenVisit*(std::uint64_t id)>;
 // How long a page waits that has failed after `failed_before` failures before; nullopt: no further try.
 std::optional<Duration> retry_delay_of(const ProcessorDescription& description, std::uint32_t failed_before);
 
-// One line of a script, without its end. Empty lines (white space only) are no message and not for this: see is_empty_line().
+// One line of a script, without its end. Empty lines (white space only) are no message and not for this: see
+// is_empty_line().
 //
-// Errors: protocol for what is no message (no JSON, no UTF-8, no object, an unknown type, an id that is not under way) and too_large
-//         for one that is too long: the processor is to be killed. They tell the first 200 bytes of the line.
-//         invalid_input for a `described` that is wrong, naming the member: the project stops.
+// Errors: protocol for what is no message (no JSON, no UTF-8, no object, an unknown type, an id that is not under way)
+//         and too_large for one that is too long: the processor is to be killed. They tell the first 200 bytes of the
+//         line. invalid_input for a `described` that is wrong, naming the member: the project stops.
 // Memory: some times the line.
 Result<ScriptMessage> read_script_message(std::string_view line, const FindVisit& find_visit,
                                           const ProcessorLimits& limits = {});

@@ -20,18 +20,20 @@
 namespace argiope {
 
 struct RuleReading {
-  // Absolute, without fragments, each once, in their order: those that the page's rule follows and a rule of the project matches. None of
-  // an answer that is no success, or that asks not to be followed.
+  // Absolute, without fragments, each once, in their order: those that the page's rule follows and a rule of the
+  // project matches. None of an answer that is no success, or that asks not to be followed.
   std::vector<std::string> links;
   std::vector<std::uint32_t> rules;  // of each link, among ProjectDefinition::rules
   bool nofollow = false;             // the page, or its header, asks so
   std::size_t links_dropped = 0;     // beyond kMostLinks, or far too long
 
-  // nullopt: those of the page stay as they are, because its rule has no fields, the answer is no success, or it could not be read.
-  // A record is a JSON object with all fields of the rule, null for what is not there. Of a rule without `each` its part is "", else
-  // what the rule's `part` field says, or "0", "1" … by its place on the page. Of the same part the last counts.
+  // nullopt: those of the page stay as they are, because its rule has no fields, the answer is no success, or it could
+  // not be read. A record is a JSON object with all fields of the rule, null for what is not there. Of a rule without
+  // `each` its part is "", else what the rule's `part` field says, or "0", "1" … by its place on the page. Of the same
+  // part the last counts.
   std::optional<std::vector<PageResult>> results;
-  // In RuleReader::columns(): in how many records something was found, default values aside; of `results` and those that were dropped.
+  // In RuleReader::columns(): in how many records something was found, default values aside; of `results` and those
+  // that were dropped.
   std::vector<std::uint32_t> found;
   std::size_t dropped = 0;  // records without a required field or a part, too large, or too many
   struct Trouble {
@@ -41,8 +43,8 @@ struct RuleReading {
     // `field "price": …`, one line.
     std::string text() const;
   };
-  std::vector<Trouble> troubles;    // at most kMostTroubles
-  std::optional<Error> not_read;    // why there are no results although the rule has fields and the answer was a success
+  std::vector<Trouble> troubles;  // at most kMostTroubles
+  std::optional<Error> not_read;  // why there are no results although the rule has fields and the answer was a success
 
   std::size_t records() const noexcept { return (results ? results->size() : 0) + dropped; }
   // Keeps its memory.
@@ -62,7 +64,8 @@ class RuleReader {
   // Errors: those of Extractor::compile().
   // `links`: null: some of its own.
   struct Links;
-  static Result<RuleReader> make(const ProjectDefinition& project, ProjectMap map, std::string agent, std::shared_ptr<Links> links = nullptr);
+  static Result<RuleReader> make(const ProjectDefinition& project, ProjectMap map, std::string agent,
+                                 std::shared_ptr<Links> links = nullptr);
   // The means that find links: a quarter of a megabyte, which readers of the same agent may share on one thread.
   static std::shared_ptr<Links> links(std::string agent);
   // Shares what is compiled.
@@ -71,9 +74,11 @@ class RuleReader {
   RuleReader& operator=(RuleReader&&) noexcept;
   ~RuleReader();
 
-  // Reads the answer of a page that carries `rule`, among ProjectDefinition::rules. `page_url` counts where the answer says no URL. Links
-  // and fields are those of an answer with status 200; it is judged by the page's own rule, wherever redirects have led.
-  void read(std::size_t rule, const std::string& page_url, const PageResponse& response, WallTime fetched_at, RuleReading& reading);
+  // Reads the answer of a page that carries `rule`, among ProjectDefinition::rules. `page_url` counts where the answer
+  // says no URL. Links and fields are those of an answer with status 200; it is judged by the page's own rule, wherever
+  // redirects have led.
+  void read(std::size_t rule, const std::string& page_url, const PageResponse& response, WallTime fetched_at,
+            RuleReading& reading);
   // Of an answer with status 200 all links, each once, in their order, whoever may follow them.
   struct Link {
     std::string url;        // absolute, without fragment
@@ -108,7 +113,8 @@ class ScriptFields {
   static Result<ScriptFields> compile(std::string_view fields_json);
 
   // A JSON object with all fields, null for what is not there. `troubles`: what went wrong, a sentence each.
-  std::string read(const std::string& page_url, const PageResponse& response, WallTime fetched_at, std::vector<std::string>& troubles) const;
+  std::string read(const std::string& page_url, const PageResponse& response, WallTime fetched_at,
+                   std::vector<std::string>& troubles) const;
 
  private:
   explicit ScriptFields(std::optional<Extractor> extractor) : extractor_(std::move(extractor)) {}

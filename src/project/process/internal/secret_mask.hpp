@@ -22,8 +22,8 @@ class SecretMask {
   bool is_empty() const noexcept { return terms_.empty(); }
 
   std::string masked(std::string text) const;
-  // The same of text that may be a piece of a longer one: what is left of a secret at its beginning, its end or before its last "…" goes as
-  // well, from kLeastBytes on.
+  // The same of text that may be a piece of a longer one: what is left of a secret at its beginning, its end or before
+  // its last "…" goes as well, from kLeastBytes on.
   std::string masked_piece(std::string text) const;
   // The same in the texts of a JSON document, which stays one; numbers are left as they are.
   std::string masked_json(std::string json) const;
@@ -36,7 +36,8 @@ class SecretMask {
 
 // A processor whose logs, failures and results have none of them, and neither has what its watch is told. Its pages,
 // messages and `save` are for the script itself, and stay as they are.
-std::unique_ptr<Processor> masked_processor(std::unique_ptr<Processor> processor, std::shared_ptr<const SecretMask> mask);
+std::unique_ptr<Processor> masked_processor(std::unique_ptr<Processor> processor,
+                                            std::shared_ptr<const SecretMask> mask);
 ProcessorWatch masked_watch(ProcessorWatch watch, std::shared_ptr<const SecretMask> mask);
 
 }  // namespace argiope

@@ -1,5 +1,5 @@
-// The system calls that a script in the strict sandbox has not: what reaches the network, other processes, the kernel's inside, or memory
-// that no bound counts.
+// The system calls that a script in the strict sandbox has not: what reaches the network, other processes, the kernel's
+// inside, or memory that no bound counts.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace argiope {
 
-// A file of this process that holds the filter, as bubblewrap's --seccomp reads it: /proc/PID/fd/N. It stays for as long as we live.
+// A file of this process that holds the filter, as bubblewrap's --seccomp reads it: /proc/PID/fd/N. It stays for as
+// long as we live.
 // Errors: unsupported, where the filter cannot be made; io.
 // Threads: any.
 Result<std::string> system_call_filter();

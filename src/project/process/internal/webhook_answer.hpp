@@ -17,6 +17,7 @@ VisitAnswer read_page_answer(std::string_view content, std::uint64_t id, OpenVis
 
 // Of `describe`: logs, which go to `logs`, and `described` as the last.
 // Errors: protocol for what is no such message, invalid_input for a description that is wrong.
-Result<DescribedMessage> read_describe_answer(std::string_view content, const ProcessorLimits& limits, std::vector<PageLog>& logs);
+Result<DescribedMessage> read_describe_answer(std::string_view content, const ProcessorLimits& limits,
+                                              std::vector<PageLog>& logs);
 
 }  // namespace argiope

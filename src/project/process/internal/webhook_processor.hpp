@@ -28,9 +28,9 @@ struct WebhookProcessorOptions {
   std::function<Result<std::string>()> secret;
 
   Duration describe_time = std::chrono::seconds{30};
-  Duration grace = std::chrono::seconds{2};       // behind a page's time limit
+  Duration grace = std::chrono::seconds{2};        // behind a page's time limit
   Duration usual_rest = std::chrono::seconds{30};  // after 429 or 503 without Retry-After
-  Duration first_wait = std::chrono::seconds{1};  // before what is not there is asked again; doubles
+  Duration first_wait = std::chrono::seconds{1};   // before what is not there is asked again; doubles
   Duration longest_wait = std::chrono::minutes{1};
   Duration look_every = std::chrono::minutes{1};  // whether it says something else of itself
   ProcessorWatch watch;

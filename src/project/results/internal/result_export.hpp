@@ -1,7 +1,7 @@
-// The results of a project as JSON Lines, CSV or a JSON array. Bytes come in steps of bounded size, so that a daemon's loop may do other
-// things in between, and whatever the number of results only one step is in memory.
+// The results of a project as JSON Lines, CSV or a JSON array. Bytes come in steps of bounded size, so that a daemon's
+// loop may do other things in between, and whatever the number of results only one step is in memory.
 //
-//   {"page":…,"url":…,"rule":…,"part":…,"added_at":…,"changed_at":…,"value":…}     a line of JSON Lines, an element of the array
+//   {"page":…,"url":…,"rule":…,"part":…,"added_at":…,"changed_at":…,"value":…}     JSON Lines, an element of the array
 //   url,part,title,price                                                           CSV
 #pragma once
 
@@ -42,9 +42,10 @@ using ScanResults = std::function<Result<void>(const std::optional<PageStore::Re
 // Lifetime: the store outlives it.
 ScanResults results_of(PageStore& store, ProjectId project);
 
-// In CSV a member of a result is a cell of its name; "value.url" and "value.part" where it has the name of one of the first two
-// columns. Text stands as it is, with an apostrophe before it where a spreadsheet would take it for a formula; null is empty; lists and
-// objects are JSON. A result that is no object is in the column "value". Line ends are CRLF (RFC 4180).
+// In CSV a member of a result is a cell of its name; "value.url" and "value.part" where it has the name of one of the
+// first two columns. Text stands as it is, with an apostrophe before it where a spreadsheet would take it for a
+// formula; null is empty; lists and objects are JSON. A result that is no object is in the column "value". Line ends
+// are CRLF (RFC 4180).
 //
 // Errors:  those of the store; what was written is then no whole export.
 // Threads: the store's owner's.
@@ -59,8 +60,8 @@ class ResultExport {
 
   ResultExport(ScanResults scan, ResultExportOptions options);
 
-  // Appends some more to `out`: about kStepBytes, or one result that is larger; nothing, while columns are looked for. False: that was
-  // all, and it is not to be called again.
+  // Appends some more to `out`: about kStepBytes, or one result that is larger; nothing, while columns are looked for.
+  // False: that was all, and it is not to be called again.
   Result<bool> step(std::string& out);
 
   std::uint64_t results() const noexcept { return results_; }    // written so far
@@ -104,6 +105,7 @@ Result<ResultExportReport> export_results(const ScanResults& scan, const ResultE
                                           const std::function<bool(std::string_view)>& take);
 // Into a file that is there whole or not at all; "-" is standard output.
 // Errors: also OutputFile's.
-Result<ResultExportReport> export_results(const ScanResults& scan, const ResultExportOptions& options, const std::string& path);
+Result<ResultExportReport> export_results(const ScanResults& scan, const ResultExportOptions& options,
+                                          const std::string& path);
 
 }  // namespace argiope

@@ -1,12 +1,12 @@
-// ResultSinks: gives what becomes of a project's results to those that its file names under [[sink]] (docs/projects.md): files,
-// webhooks, commands, queues of jobs and tables of PostgreSQL.
+// ResultSinks: gives what becomes of a project's results to those that its file names under [[sink]]
+// (docs/projects.md): files, webhooks, commands, queues of jobs and tables of PostgreSQL.
 //
 //   PageStore's feed ── read behind a cursor, in batches ──► deliver ──► cursor and place are stored
 //                                  ▲                            │ trouble: 1 s, 2 s … 5 min
 //                                  └────────────────────────────┘
 //
-// Each sink gets everything at least once and in order, and goes on where it was after any end of the process. A file and a table
-// have each event exactly once. No sink waits for another.
+// Each sink gets everything at least once and in order, and goes on where it was after any end of the process. A file
+// and a table have each event exactly once. No sink waits for another.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ struct SinkJob {
 class JobPutter {
  public:
   virtual ~JobPutter() = default;
-  // In their order, all or none. A job whose name is known already in its queue is there, and nothing is put. One whose name a job of
-  // another queue has is put under a name that cannot be guessed, once more each time it comes: nobody makes a sink lose an event or wait
-  // by taking a name first.
+  // In their order, all or none. A job whose name is known already in its queue is there, and nothing is put. One whose
+  // name a job of another queue has is put under a name that cannot be guessed, once more each time it comes: nobody
+  // makes a sink lose an event or wait by taking a name first.
   virtual Coro<Result<void>> put(std::vector<SinkJob> jobs) = 0;
 };
 
@@ -62,7 +62,7 @@ class BookJobPutter final : public JobPutter {
 struct SinkMeans {
   HttpTransport* transport = nullptr;  // for webhooks; without one they are in trouble, and say so
   JobPutter* jobs = nullptr;           // for queues; the same
-  std::string folder;                  // of the project's file: relative paths count from it, and commands run in it; empty: ours
+  std::string folder;  // of the project's file: relative paths count from it, and commands run in it; empty: ours
   // A variable of the environment; empty: this process's own.
   std::function<std::optional<std::string>(const std::string& name)> variable;
   // Gets what the owner should know and no trouble is: that a file was replaced by another. Empty: nobody does.
@@ -85,11 +85,11 @@ class ResultSinks {
   // Reads how far each has come, and begins. To be called once.
   // Errors: of the store, and then none has begun.
   Result<void> start();
-  // There is something new in the feed: what PageStore::on_feed() has to bring to the loop. Cheap; may be called before start() and
-  // after stop().
+  // There is something new in the feed: what PageStore::on_feed() has to bring to the loop. Cheap; may be called before
+  // start() and after stop().
   void wake();
-  // Ends deliveries that are under way, in `grace` by themselves and then by cancelling them; what was not taken by then is
-  // delivered again after the next start. May be called twice, and before start().
+  // Ends deliveries that are under way, in `grace` by themselves and then by cancelling them; what was not taken by
+  // then is delivered again after the next start. May be called twice, and before start().
   Coro<void> stop(Duration grace = std::chrono::seconds{10});
 
   // As they are now, by their order in the definition.

@@ -43,23 +43,23 @@ enum class AskReason : std::uint8_t {
   is_new,
   // again, after, change
   tag_changed,
-  too_old,      // it was fetched longer ago than its age
+  too_old,  // it was fetched longer ago than its age
   forced,
-  has_failed,   // its last visits failed, and it has rested since
+  has_failed,  // its last visits failed, and it has rested since
   // change
-  raised,       // a higher priority
-  hastened,     // an earlier time
+  raised,    // a higher priority
+  hastened,  // an earlier time
   terms_changed,
   // cancel
   cancelled,
   // drop
-  is_fresh,      // until AskDecision::until
+  is_fresh,               // until AskDecision::until
   has_rested_too_little,  // its last visits failed; it rests until AskDecision::until
-  waits,         // already, and nothing about it changes
-  is_visited,    // right now
-  is_unknown,    // there is nothing to cancel
-  is_at_rest,    // the same: it is known, and does not wait
-  was_cancelled, // its rule has no age, and it was cancelled
+  waits,                  // already, and nothing about it changes
+  is_visited,             // right now
+  is_unknown,             // there is nothing to cancel
+  is_at_rest,             // the same: it is known, and does not wait
+  was_cancelled,          // its rule has no age, and it was cancelled
 };
 std::string_view to_string(AskReason reason) noexcept;
 
@@ -83,8 +83,8 @@ struct PageAsk {
   Ask ask;
   const PageTerms* rule = nullptr;
 };
-// One decision for each of `asks`, in their order, where later ones find what earlier ones have made of their page. Of several
-// for one page the last decision has what is to be stored.
+// One decision for each of `asks`, in their order, where later ones find what earlier ones have made of their page. Of
+// several for one page the last decision has what is to be stored.
 // `find(project, name)`: what is known before the first of them.
 using FindPage = std::function<std::optional<KnownPage>(std::string_view project, std::string_view name)>;
 std::vector<AskDecision> decide_asks(std::span<const PageAsk> asks, const FindPage& find, WallTime now);
@@ -99,10 +99,13 @@ struct VisitDecision {
   KnownPage page;
   bool gave_up = false;  // it has failed, and no retry is left
 };
-// `known` is visiting, or was cancelled meanwhile; else the visit is stale, and nothing changes. `random` is for retry_delay's jitter.
-VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageTerms& rule, WallTime now, Random& random);
+// `known` is visiting, or was cancelled meanwhile; else the visit is stale, and nothing changes. `random` is for
+// retry_delay's jitter.
+VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageTerms& rule, WallTime now,
+                               Random& random);
 
-// A page as its rule, which has changed, has it: one that waits for its recrawl is due at its new age, or waits no more.
+// A page as its rule, which has changed, has it: one that waits for its recrawl is due at its new age, or waits no
+// more.
 KnownPage under_rule(KnownPage page, const PageTerms& rule);
 
 }  // namespace argiope

@@ -1,21 +1,21 @@
-// When a project whose visits keep failing pauses, and how it finds out that it may go on: a pure machine, whose callers say what
-// time it is and what has happened.
+// When a project whose visits keep failing pauses, and how it finds out that it may go on: a pure machine, whose
+// callers say what time it is and what has happened.
 //
 //              `after` failures in a row,               `until` is over
 //              over more than one host
 //   ┌─────────┐ ─────────────────────────► ┌────────┐ ─────────────────► ┌─────────┐
-//   │ running │                            │ paused │                    │ probing │   lets exactly `probes` visits through
-//   └─────────┘ ◄───────────────────────   └────────┘ ◄───────────────── └─────────┘
+//   │ running │                            │ paused │                    │ probing │   lets exactly `probes`
+//   └─────────┘ ◄───────────────────────   └────────┘ ◄───────────────── └─────────┘   visits through
 //        ▲        resume()                            all have failed, or the     │
 //        │                                            time is up: twice as long   │
 //        └────────────────────────────────────────────────────────────────────────┘
 //                    one has succeeded; or none could be made till the time was up
 //
-// While failures come in a row, no more visits are under way than it takes to pause: so that what pauses it is `after` visits and not
-// those as well that have begun meanwhile.
+// While failures come in a row, no more visits are under way than it takes to pause: so that what pauses it is `after`
+// visits and not those as well that have begun meanwhile.
 //
-// Source: pyspider's Project.paused (FAIL_PAUSE_NUM, PAUSE_TIME, UNPAUSE_CHECK_NUM), less its fault: its probing lets everything
-//         through, and without three visits it never ends.
+// Source: pyspider's Project.paused (FAIL_PAUSE_NUM, PAUSE_TIME, UNPAUSE_CHECK_NUM), less its fault: its probing lets
+//         everything through, and without three visits it never ends.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,8 @@ class FailurePause {
   void resume();
 
   State state(WallTime now) const { return advanced(now).state_; }
-  // When something changes by time alone: of a pause its end, of a probing the time at which it is decided; else nullopt.
+  // When something changes by time alone: of a pause its end, of a probing the time at which it is decided; else
+  // nullopt.
   std::optional<WallTime> next_change() const;
   std::uint32_t failures() const noexcept { return failures_; }  // in a row
   Duration last_pause() const noexcept { return length_; }       // zero: none since the last success after one

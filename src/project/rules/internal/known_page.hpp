@@ -36,9 +36,9 @@ struct KnownPage {
   PageWait wait = PageWait::visit;  // of waiting ones
   bool again = false;               // of visiting ones: it is visited once more afterwards, on the terms below
   std::int32_t priority = 0;
-  WallTime due{};           // not before; the epoch: at once
-  WallTime succeeded_at{};  // the end of the last visit that succeeded; the epoch: none
-  WallTime ended_at{};      // of the last visit, however it ended
+  WallTime due{};                    // not before; the epoch: at once
+  WallTime succeeded_at{};           // the end of the last visit that succeeded; the epoch: none
+  WallTime ended_at{};               // of the last visit, however it ended
   std::optional<Duration> interval;  // of its own, where its rule is adaptive
   std::uint32_t retried = 0;
   PageTag tag = 0;

@@ -11,8 +11,8 @@
 
 namespace argiope {
 
-// A mark of what a page is a version of (pyspider's itag): another one than at the last visit means that the page has changed.
-// 0: none is given.
+// A mark of what a page is a version of (pyspider's itag): another one than at the last visit means that the page has
+// changed. 0: none is given.
 using PageTag = std::uint64_t;
 PageTag page_tag(std::string_view text) noexcept;
 
@@ -24,13 +24,13 @@ RetryPolicy pyspider_retry_delay();
 
 // A rule's terms for its pages. Taken from the rule whenever it is used, so that a changed rule reaches waiting pages.
 struct PageTerms {
-  std::int32_t priority = 0;   // higher first
-  Duration age = kNeverOld;    // so long a visit that succeeded counts as fresh; negative: for ever
+  std::int32_t priority = 0;  // higher first
+  Duration age = kNeverOld;   // so long a visit that succeeded counts as fresh; negative: for ever
   // Instead of the age an interval that each page has of its own, between these (docs/crawl-revisits.md).
   std::optional<RevisitBounds> adaptive;
   PageTag tag = 0;
-  std::uint32_t retries = 3;   // visits after the first that has failed
-  bool auto_recrawl = false;   // due again when the page is `age` old, without being asked for. Needs an age, or bounds
+  std::uint32_t retries = 3;  // visits after the first that has failed
+  bool auto_recrawl = false;  // due again when the page is `age` old, without being asked for. Needs an age, or bounds
   RetryPolicy retry_delay = pyspider_retry_delay();  // how long each waits; its max_attempts counts for nothing
 };
 

@@ -69,8 +69,8 @@ class ProjectCounters {
   std::uint64_t sum(Count what, Span span, WallTime now) const { return rings(span)[index(what)].sum(now); }
   const CountRing& ring(Count what, Span span) const { return rings(span)[index(what)]; }
 
-  // How many pages are waiting or visited, have succeeded and have failed, as of now. A page that goes from one to another is
-  // moved. `retry` is always 0.
+  // How many pages are waiting or visited, have succeeded and have failed, as of now. A page that goes from one to
+  // another is moved. `retry` is always 0.
   void add_page(Count where, std::int64_t pages = 1);
   void move_page(Count from, Count to);
   std::int64_t all(Count what) const { return all_[index(what)]; }

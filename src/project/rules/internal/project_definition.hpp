@@ -23,13 +23,14 @@ namespace argiope {
 // A rule, and the treatment of the pages that carry it. Of several rules the first that matches a URL is its rule.
 struct ProjectRule {
   ExtractionRule extraction;  // name, match, and what is taken from its pages: nothing, where it has no fields
-  // Of several records of a page (`each`): the field that tells them apart, and is the part of each. Empty: their places do.
+  // Of several records of a page (`each`): the field that tells them apart, and is the part of each. Empty: their
+  // places do.
   std::string part;
   PageTerms terms;
-  RequestSettings request;                // without what only Argiope can say
-  bool follow = true;                     // links of its pages that a rule matches become pages
-  std::vector<std::string> follow_only;   // patterns: of these links alone; empty: of all
-  bool call = true;                       // the processor, if there is one, gets its pages, by the rule's name
+  RequestSettings request;               // without what only Argiope can say
+  bool follow = true;                    // links of its pages that a rule matches become pages
+  std::vector<std::string> follow_only;  // patterns: of these links alone; empty: of all
+  bool call = true;                      // the processor, if there is one, gets its pages, by the rule's name
 
   const std::string& name() const noexcept { return extraction.name; }
 };
@@ -67,8 +68,8 @@ struct ProjectSink {
   std::optional<Duration> time_limit;  // of one delivery; nullopt: as the kind has it
 };
 
-// A sink's name as it is told: of a webhook's URL, which is its name where it has none of its own, scheme and host, since paths of webhooks
-// are secrets.
+// A sink's name as it is told: of a webhook's URL, which is its name where it has none of its own, scheme and host,
+// since paths of webhooks are secrets.
 std::string shown_sink_name(std::string_view name);
 
 // A variable that a script gets in its environment, and nobody else gets to see.
@@ -82,11 +83,11 @@ struct ProjectSecret {
 struct ProjectProcessor {
   static constexpr std::size_t kMostSecrets = 100;
 
-  std::vector<std::string> command;     // program and arguments
-  std::vector<ProjectSecret> secrets;   // of a program
+  std::vector<std::string> command;    // program and arguments
+  std::vector<ProjectSecret> secrets;  // of a program
   // Paths that a program sees in the strict sandbox besides the system and its own folder; from the project's file on.
   std::vector<std::string> readable;
-  std::string webhook;                  // URL, without credentials and fragment
+  std::string webhook;  // URL, without credentials and fragment
   // The secret for the webhook's signatures is in this file, or variable of the environment; neither: none is signed.
   std::string secret_file, secret_variable;
 
@@ -111,8 +112,8 @@ struct ProjectDefinition {
   std::uint32_t burst = 1;
   std::optional<std::uint32_t> pause_after;  // failures in a row; 0: it never pauses; nullopt: PauseRules'
   std::uint32_t weight = 1;  // 1 to kMostWeight: how many visits in a row it may begin when projects take turns
-  RequestSettings request;  // of all pages, behind their rule's; without what only Argiope can say
-  std::string version;  // the tag of all pages, where their rule has none
+  RequestSettings request;   // of all pages, behind their rule's; without what only Argiope can say
+  std::string version;       // the tag of all pages, where their rule has none
   ProjectProcessor processor;
   std::vector<ProjectRule> rules;
   ProjectAlarm alarm;

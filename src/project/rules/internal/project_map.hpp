@@ -22,10 +22,10 @@ class ProjectMap {
   static Result<ProjectMap> make(const ProjectDefinition& project);
 
   enum class Place : std::uint8_t {
-    page,      // `rule` is its rule; of a project without rules, which has a processor, there is none
-    no_rule,   // no rule matches it
-    off_scope, // it is on another host
-    no_page,   // neither http nor https
+    page,       // `rule` is its rule; of a project without rules, which has a processor, there is none
+    no_rule,    // no rule matches it
+    off_scope,  // it is on another host
+    no_page,    // neither http nor https
   };
   struct Answer {
     Place place = Place::no_page;

@@ -57,8 +57,8 @@ struct PageTrial {
 // `find`: what is known of a page, by its URL. `page` null: it was not answered.
 // Errors: those of Extractor::compile().
 using FindUrl = std::function<std::optional<KnownPage>(std::string_view url)>;
-Result<PageTrial> try_page(const ProjectDefinition& project, const ProjectMap& map, const Url& asked, const FetchedPage* page,
-                           const FindUrl& find, WallTime now);
+Result<PageTrial> try_page(const ProjectDefinition& project, const ProjectMap& map, const Url& asked,
+                           const FetchedPage* page, const FindUrl& find, WallTime now);
 
 // The knowledge of a crawl about a URL, as a page; nullopt for a URL that it has left out.
 std::optional<KnownPage> known_page_of(const UrlRecord& record);

@@ -16,8 +16,8 @@ namespace argiope {
 
 // The counts of a round.
 struct RoundCounts {
-  std::uint64_t visits = 0;   // that have ended
-  std::uint64_t failed = 0;   // of them
+  std::uint64_t visits = 0;  // that have ended
+  std::uint64_t failed = 0;  // of them
   std::uint64_t results = 0;
   std::vector<FieldCount> fields;  // in the order in which they came
   friend bool operator==(const RoundCounts&, const RoundCounts&) = default;
@@ -29,16 +29,16 @@ struct RoundCounts {
 struct RoundAlarm {
   enum class Kind : std::uint8_t { coverage, least_results, most_failures };
   Kind kind{};
-  std::string field;      // of a coverage
-  double measured = 0;    // share, or count
+  std::string field;    // of a coverage
+  double measured = 0;  // share, or count
   double wanted = 0;
-  std::string text;       // "price is in 62% of 1,200 results, at least 90% is wanted"
+  std::string text;  // "price is in 62% of 1,200 results, at least 90% is wanted"
   friend bool operator==(const RoundAlarm&, const RoundAlarm&) = default;
 };
 std::string_view to_string(RoundAlarm::Kind kind) noexcept;  // "coverage"
 
-// In the order of the file's documentation: coverage by field, least_results, most_failures. A field without records and a round without
-// visits have no share, and raise none.
+// In the order of the file's documentation: coverage by field, least_results, most_failures. A field without records
+// and a round without visits have no share, and raise none.
 std::vector<RoundAlarm> round_alarms(const RoundCounts& counts, const ProjectAlarm& alarm);
 
 }  // namespace argiope

@@ -19,7 +19,8 @@ enum class RoundWait : std::uint8_t {
   over,   // it has no round, or is gone
   stuck,  // it stands still, or all that is left is due after `limit`
 };
-// Of a project with nothing under way: what waits for its rate or its host goes on, what waits to be tried again may not.
+// Of a project with nothing under way: what waits for its rate or its host goes on, what waits to be tried again may
+// not.
 // Cost: that of PageEngine::round_due().
 RoundWait look_at_round(const PageEngine& engine, std::string_view project, WallTime limit);
 

@@ -1,9 +1,10 @@
 // PageStore: where the pages of projects are true, with their results, rounds and versions: the file pages.db.
 //
-//   projects ──< pages ──< results        feed: what became of results, in its order; sinks read it behind a cursor of their own
+//   projects ──< pages ──< results        feed: what became of results, in order; each sink reads it behind a cursor
 //       │  └───< rounds                   versions: what a project's file and script were
 //
-// Page ids are the caller's: project_id · 2⁴⁰ + a number that counts from 1 in each project, so that a project's pages lie together.
+// Page ids are the caller's: project_id · 2⁴⁰ + a number that counts from 1 in each project, so that a project's pages
+// lie together.
 #pragma once
 
 #include <cstdint>
@@ -28,21 +29,23 @@ using PageId = std::int64_t;
 inline constexpr int kPageNumberBits = 40;
 constexpr PageId first_page_id(ProjectId project) noexcept { return (PageId{project} << kPageNumberBits) + 1; }
 constexpr ProjectId project_of(PageId page) noexcept { return static_cast<ProjectId>(page >> kPageNumberBits); }
-constexpr std::uint64_t number_of(PageId page) noexcept { return static_cast<std::uint64_t>(page) & ((1ULL << kPageNumberBits) - 1); }
+constexpr std::uint64_t number_of(PageId page) noexcept {
+  return static_cast<std::uint64_t>(page) & ((1ULL << kPageNumberBits) - 1);
+}
 
 // A project as it is stored. Its definition is that of the newest version.
 struct ProjectRecord {
   ProjectId id = 0;
   std::string name;
-  std::int64_t version = 0;          // the number of the newest one
-  std::string status;                // "RUNNING"
+  std::int64_t version = 0;  // the number of the newest one
+  std::string status;        // "RUNNING"
   std::string group;
-  std::optional<double> rate;        // set beside the file, and before it; nullopt: as the file says
+  std::optional<double> rate;  // set beside the file, and before it; nullopt: as the file says
   std::optional<std::uint32_t> burst;
-  std::string pause;                 // FailurePause::stored()
-  std::string counters;              // ProjectCounters::stored()
-  std::string description;           // what its script has said of itself, JSON; empty: nothing yet
-  std::string trouble;               // why it stands still; empty: it does not
+  std::string pause;        // FailurePause::stored()
+  std::string counters;     // ProjectCounters::stored()
+  std::string description;  // what its script has said of itself, JSON; empty: nothing yet
+  std::string trouble;      // why it stands still; empty: it does not
   WallTime made_at{}, changed_at{};
   std::optional<WallTime> deleted_at;  // to be forgotten 24 h later
   // When its ticks and starts were last due, by name: JSON object of RFC 3339 times.
@@ -69,7 +72,7 @@ struct PageRecord {
   std::uint64_t fingerprint = 0;  // of its name in its project: page_fingerprint()
   std::uint32_t host_id = 0;      // of HostRow
   std::string name;
-  std::string url;       // empty: the name is its URL
+  std::string url;  // empty: the name is its URL
   std::string rule;
   std::string settings;  // PageSettings as JSON; empty: nothing said
   std::string context;   // JSON; empty: null
@@ -78,11 +81,11 @@ struct PageRecord {
   std::int32_t status_code = 0;  // of the last visit
   std::uint32_t crashes = 0;     // of its processor over this page, in a row
   std::string etag, last_modified;
-  std::uint64_t digest = 0;      // of the last body; 0: none
-  std::string error;             // of the last visit; empty: it went well
-  std::string track;             // of the last visit: what it did, JSON (track_of()); empty: nothing is known
-  std::int64_t round = 0;        // to which its current visit belongs; 0: to none
-  PageId from = 0;               // the page that asked for it first; 0: none did
+  std::uint64_t digest = 0;  // of the last body; 0: none
+  std::string error;         // of the last visit; empty: it went well
+  std::string track;         // of the last visit: what it did, JSON (track_of()); empty: nothing is known
+  std::int64_t round = 0;    // to which its current visit belongs; 0: to none
+  PageId from = 0;           // the page that asked for it first; 0: none did
   friend bool operator==(const PageRecord&, const PageRecord&) = default;
 };
 std::uint64_t page_fingerprint(std::string_view name) noexcept;
@@ -121,7 +124,8 @@ struct ResultsReplaced {
   std::vector<std::string> keep;
 };
 
-// A message is a page of its own, whatever its sender calls it: none that is fetched, and not the page whose URL it may name.
+// A message is a page of its own, whatever its sender calls it: none that is fetched, and not the page whose URL it may
+// name.
 std::string page_of_message(std::string_view url);
 // The URL that readers see of a page: of one that has none its name, of a message what its sender calls it.
 std::string_view shown_url(std::string_view name, std::string_view url) noexcept;
@@ -155,21 +159,22 @@ struct RoundRecord {
   std::int64_t number = 0;  // from 1, in its project
   WallTime began{};
   std::optional<WallTime> ended;
-  // Its script has been told that it has ended, or there is none to tell. A script is told of one round at a time, in their order.
+  // Its script has been told that it has ended, or there is none to tell. A script is told of one round at a time, in
+  // their order.
   bool finished_told = false;
   std::uint64_t pages = 0, failed = 0, results = 0;  // visits that ended
-  std::string cause;  // "start", "every", "schedule"
-  std::vector<FieldCount> fields;   // of what its visits have given
-  std::vector<std::string> alarms;  // what was wrong with it when it ended, a sentence each
+  std::string cause;                                 // "start", "every", "schedule"
+  std::vector<FieldCount> fields;                    // of what its visits have given
+  std::vector<std::string> alarms;                   // what was wrong with it when it ended, a sentence each
   friend bool operator==(const RoundRecord&, const RoundRecord&) = default;
 };
 
 struct SinkRow {
   ProjectId project = 0;
-  std::string name;        // of the sink in its project
+  std::string name;         // of the sink in its project
   std::int64_t cursor = 0;  // the feed's number up to which it has all
-  std::string place;       // what it needs to go on: of a file its name and length, JSON
-  std::string trouble;     // why it is behind; empty: it is not
+  std::string place;        // what it needs to go on: of a file its name and length, JSON
+  std::string trouble;      // why it is behind; empty: it is not
 };
 
 // The sinks that a project has: rows of others of its are removed.
@@ -178,8 +183,9 @@ struct SinksKept {
   std::vector<std::string> names;
 };
 
-// Rows of a project's feed that no sink needs: numbers up to `up_to`, as far as they are older than `before`. A batch removes some
-// thousand of them at most, the oldest first; so it is to be said again now and then, and costs nothing where nothing is old.
+// Rows of a project's feed that no sink needs: numbers up to `up_to`, as far as they are older than `before`. A batch
+// removes some thousand of them at most, the oldest first; so it is to be said again now and then, and costs nothing
+// where nothing is old.
 struct FeedPrune {
   ProjectId project = 0;
   std::int64_t up_to = 0;  // the smallest cursor of the project's sinks
@@ -199,21 +205,22 @@ struct PageBatch {
   std::vector<SinkRow> sinks;
   std::vector<SinksKept> kept_sinks;  // after `sinks`
   std::vector<FeedPrune> pruned;
-  // Projects with all they have. From the commit on reads find nothing of them; the rows are removed behind it, in steps between
-  // other batches, and after a death by the next owner.
+  // Projects with all they have. From the commit on reads find nothing of them; the rows are removed behind it, in
+  // steps between other batches, and after a death by the next owner.
   std::vector<ProjectId> forgotten;
   WallTime at{};  // of results and the feed
 
   std::size_t size() const noexcept;
 };
 
-// Times are kept in whole milliseconds, none before 1970. A page that is `visiting` when an owner opens the file has lost its visit
-// with the owner before: it is `waiting` from then on, for a visit that is due at once.
+// Times are kept in whole milliseconds, none before 1970. A page that is `visiting` when an owner opens the file has
+// lost its visit with the owner before: it is `waiting` from then on, for a visit that is due at once.
 //
-// Writes are submitted and committed later, in their order, each batch whole or not at all, many in one transaction; a thread of the
-// store does it. A read sees what was committed.
+// Writes are submitted and committed later, in their order, each batch whole or not at all, many in one transaction; a
+// thread of the store does it. A read sees what was committed.
 //
-// Errors:  after a failed write it refuses all further ones with that error until it is opened again; what was committed stays.
+// Errors:  after a failed write it refuses all further ones with that error until it is opened again; what was
+//          committed stays.
 // Threads: the reads are the owner's thread's; submit(), begin_flush(), flushed(), backlog() and failure() any.
 class PageStore {
  public:
@@ -225,8 +232,8 @@ class PageStore {
   virtual bool flushed(std::uint64_t flush) const = 0;
   virtual std::size_t backlog() const = 0;
   virtual std::optional<Error> failure() const = 0;
-  // Called on the store's thread after each commit that has put something into the feed, and must not wait; null: nobody is, and
-  // nobody is being called when this returns.
+  // Called on the store's thread after each commit that has put something into the feed, and must not wait; null:
+  // nobody is, and nobody is being called when this returns.
   virtual void on_feed(std::function<void()> told) = 0;
 
   virtual Result<std::vector<ProjectRecord>> projects() = 0;  // deleted ones, too, that are not forgotten yet
@@ -246,14 +253,16 @@ class PageStore {
     KnownPage known;
     std::int64_t round = 0;
   };
-  // Scans read a stretch of rows at a time and visit them without a lock: a visitor may call whatever it likes, and each stretch is as
-  // it was committed when the scan came to it.
+  // Scans read a stretch of rows at a time and visit them without a lock: a visitor may call whatever it likes, and
+  // each stretch is as it was committed when the scan came to it.
   virtual Result<void> scan_known(ProjectId project, const std::function<bool(const KnownRow&)>& visit) = 0;
   // Those of `ids` that are there, in their order.
   virtual Result<std::vector<PageRecord>> pages(std::span<const PageId> ids) = 0;
   // By id from `after` on, all of a project; for lists and exports.
-  virtual Result<void> scan_pages(ProjectId project, PageId after, const std::function<bool(const PageRecord&)>& visit) = 0;
-  // By name. There is no index for it: reads the narrow columns of all the project's pages, a second for some five million.
+  virtual Result<void> scan_pages(ProjectId project, PageId after,
+                                  const std::function<bool(const PageRecord&)>& visit) = 0;
+  // By name. There is no index for it: reads the narrow columns of all the project's pages, a second for some five
+  // million.
   virtual Result<std::optional<PageRecord>> find_page(ProjectId project, std::string_view name) = 0;
 
   // By page and part, behind `after`.
@@ -264,12 +273,14 @@ class PageStore {
   virtual Result<void> scan_results(ProjectId project, const std::optional<ResultPlace>& after,
                                     const std::function<bool(const ResultRow&)>& visit) = 0;
   virtual Result<std::uint64_t> count_results(ProjectId project) = 0;
-  // At most `most` rows of the project's feed with numbers above `after`, and no more behind the one with which values come to
-  // kMostFeedBytes. An empty list is the feed's end.
+  // At most `most` rows of the project's feed with numbers above `after`, and no more behind the one with which values
+  // come to kMostFeedBytes. An empty list is the feed's end.
   static constexpr std::size_t kMostFeedBytes = std::size_t{16} << 20;
   virtual Result<std::vector<FeedRow>> read_feed(ProjectId project, std::int64_t after, std::size_t most) = 0;
-  // The newest first, with numbers below `before`: at most `most`, and no more behind the one with which values come to `most_bytes`.
-  virtual Result<std::vector<FeedRow>> read_feed_back(ProjectId project, std::int64_t before, std::size_t most, std::size_t most_bytes) = 0;
+  // The newest first, with numbers below `before`: at most `most`, and no more behind the one with which values come to
+  // `most_bytes`.
+  virtual Result<std::vector<FeedRow>> read_feed_back(ProjectId project, std::int64_t before, std::size_t most,
+                                                      std::size_t most_bytes) = 0;
   // Newest first.
   virtual Result<std::vector<RoundRecord>> rounds(ProjectId project, std::size_t most) = 0;
   virtual Result<std::vector<SinkRow>> sinks(ProjectId project) = 0;
@@ -282,17 +293,19 @@ struct PageStoreOptions {
   SyncMode sync = SyncMode::full;
   Duration linger = std::chrono::milliseconds{50};  // how long a commit may wait for more, while nobody waits for it
   Duration busy_limit = std::chrono::minutes{1};
-  // The file is for its owner alone, as it will hold secrets (cookies, passwords of proxies): one that others may read is one no longer.
+  // The file is for its owner alone, as it will hold secrets (cookies, passwords of proxies): one that others may read
+  // is one no longer.
   bool is_private = false;
   std::int64_t max_bytes = 0;  // the largest size of the database; 0: what the disk holds. For tests of full disks
 };
 
 // Opens or creates `path`, for its one owner; ":memory:" is in memory, and contains the same SQL.
-// Errors, each naming the file and changing nothing: wrong_format, newer_version, busy (another process owns it), io, corrupt, disk_full.
+// Errors, each naming the file and changing nothing: wrong_format, newer_version, busy (another process owns it), io,
+// corrupt, disk_full.
 Result<std::unique_ptr<PageStore>> open_page_store(const std::string& path, const PageStoreOptions& options = {});
-// To look at it while its owner may write: nothing of it is ever changed but its version, where an older Argiope made it, and a batch is
-// refused. Errors: those of open_page_store(); of an older version also busy while another process owns it, and io where it cannot be
-// written, each with what to do.
+// To look at it while its owner may write: nothing of it is ever changed but its version, where an older Argiope made
+// it, and a batch is refused. Errors: those of open_page_store(); of an older version also busy while another process
+// owns it, and io where it cannot be written, each with what to do.
 Result<std::unique_ptr<PageStore>> open_page_store_to_look(const std::string& path);
 
 }  // namespace argiope

@@ -1,6 +1,6 @@
-// WhatIf: a question about queues and schedules that are there, or might be: how they would fare from now on. The daemon asks
-// it of its own book (POST /v1/simulate). The answer comes from the module `simulate`, above this one, so the program hands
-// it in as a function.
+// WhatIf: a question about queues and schedules that are there, or might be: how they would fare from now on. The
+// daemon asks it of its own book (POST /v1/simulate). The answer comes from the module `simulate`, above this one, so
+// the program hands it in as a function.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,8 @@ struct WhatIfQueue {
   // How long a job runs: an exponential distribution with this mean. Not known: a second, always.
   std::optional<Duration> mean_duration;
   double failures = 0;  // the share of attempts that fail
-  // From what the daemon reckons: jobs that no schedule has put, in how many minutes they came, and runs that have ended.
+  // From what the daemon reckons: jobs that no schedule has put, in how many minutes they came, and runs that have
+  // ended.
   struct Counted {
     std::uint64_t put = 0, minutes = 0, runs = 0;
   };
@@ -54,13 +55,14 @@ struct WhatIf {
   std::uint64_t seed = 0;
   std::uint64_t most_jobs = 100'000;  // that have not ended; with more it ends early, and says so
   std::vector<WhatIfQueue> queues;
-  std::vector<Schedule> schedules;  // as if they were added at `from`
+  std::vector<Schedule> schedules;    // as if they were added at `from`
   std::uint64_t counted_seconds = 0;  // for how long WhatIfQueue::counted was counted
   // Asked now and then: true ends it early.
   std::function<bool()> abandoned;
 };
 
-// The report of `argiope simulate --json`. Called on a thread of its own, and blocks for as long as it takes, which it bounds.
+// The report of `argiope simulate --json`. Called on a thread of its own, and blocks for as long as it takes, which it
+// bounds.
 using WhatIfAnswerer = std::function<Result<std::string>(const WhatIf& question)>;
 
 }  // namespace argiope

@@ -23,17 +23,20 @@ struct DaemonProjects {
   std::function<bool(std::string_view name)> is_locked;
   // Reads a project's file in TOML, which came by the API. Errors: invalid_input with its line, too_large.
   std::function<Result<PageEngine::Draft>(const std::string& source)> read_source;
-  // Puts a script that came by the API where the project's processor finds it. Errors: invalid_input where the processor names no file of its
-  // own folder; io.
+  // Puts a script that came by the API where the project's processor finds it. Errors: invalid_input where the
+  // processor names no file of its own folder; io.
   std::function<Result<void>(const ProjectDefinition& project, const std::string& script)> keep_script;
   // Makes the reader of pages by a script that is tried, in a folder of its own which goes with it. An empty script:
   // by the one that the project of that name has, if there is one.
   // Errors: as keep_script's, and what keeps the script from being confined.
-  std::function<Result<std::unique_ptr<Processor>>(const ProjectDefinition& project, const std::string& script, ProcessorWatch watch)> try_script;
+  std::function<Result<std::unique_ptr<Processor>>(const ProjectDefinition& project, const std::string& script,
+                                                   ProcessorWatch watch)>
+      try_script;
   // Why its pages are visited no more. Empty, or nullopt: they are.
   std::function<std::optional<Error>()> failure;
   // The daemon's to set: told of each round that has ended.
-  std::function<void(const std::string& project, const RoundRecord& round, const std::vector<std::string>& alarms)> on_round_end = {};
+  std::function<void(const std::string& project, const RoundRecord& round, const std::vector<std::string>& alarms)>
+      on_round_end = {};
   // The daemon's to set: as PageEngineOptions::may_send has it, of scripts that came by the API.
   std::function<bool(std::string_view from, std::string_view to)> may_send = {};
 };

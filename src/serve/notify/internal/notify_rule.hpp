@@ -18,16 +18,16 @@
 namespace argiope {
 
 enum class Trouble : std::uint8_t {
-  buried,   // a job has failed for good
-  expired,  // a lease ran out, or its worker has gone
-  missed,   // planned times of a schedule were not run
-  failed,   // a run of a schedule has failed, or the schedule cannot run
-  depth,    // more jobs are ready than `depth`
-  age,      // jobs wait longer than `age`
-  daemon,   // the daemon itself
-  alarm,    // a round of a project has raised its alarm
-  paused,   // a project has paused, or cannot go on
-  findings, // a job went well and has found what people should look at
+  buried,    // a job has failed for good
+  expired,   // a lease ran out, or its worker has gone
+  missed,    // planned times of a schedule were not run
+  failed,    // a run of a schedule has failed, or the schedule cannot run
+  depth,     // more jobs are ready than `depth`
+  age,       // jobs wait longer than `age`
+  daemon,    // the daemon itself
+  alarm,     // a round of a project has raised its alarm
+  paused,    // a project has paused, or cannot go on
+  findings,  // a job went well and has found what people should look at
 };
 inline constexpr std::array<std::string_view, 10> kTroubleNames{"buried", "expired", "missed", "failed", "depth",
                                                                 "age",    "daemon",  "alarm",  "paused", "findings"};

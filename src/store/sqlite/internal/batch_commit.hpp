@@ -1,5 +1,5 @@
-// BatchCommit: batches that one owner submits and nobody in particular waits for, committed in their order. It counts them, so
-// that it can be said when all that was submitted is on the disk.
+// BatchCommit: batches that one owner submits and nobody in particular waits for, committed in their order. It counts
+// them, so that it can be said when all that was submitted is on the disk.
 //
 // Errors:  after a failed write all further ones are refused with that error; what was committed stays.
 // Threads: any but for close(), which is one at a time.
@@ -23,7 +23,8 @@ class BatchCommit {
     Duration linger{};  // how long a commit may wait for more, while no caller waits for it
     std::size_t most_in_transaction = std::numeric_limits<std::size_t>::max();  // records, but for one larger batch
   };
-  // Told on a thread of this, before flushed() is true of them, of calls that were committed or have failed; it must not wait.
+  // Told on a thread of this, before flushed() is true of them, of calls that were committed or have failed; it must
+  // not wait.
   using Told = std::function<void(const GroupCommit::Calls&)>;
 
   BatchCommit(std::unique_ptr<SqliteOwner> owner, const Rules& rules, Told told = {});
@@ -37,8 +38,8 @@ class BatchCommit {
   bool flushed(std::uint64_t flush) const;
   std::size_t backlog() const;  // records submitted and not committed
   std::optional<Error> failure() const { return commit_.failure(); }
-  // flush(), then whatever `before_last` does, then the connection that writes is closed: the last one moves the log into the
-  // database and removes it, or keeps it after a failure. Errors: the failure, the first time.
+  // flush(), then whatever `before_last` does, then the connection that writes is closed: the last one moves the log
+  // into the database and removes it, or keeps it after a failure. Errors: the failure, the first time.
   Result<void> close(const std::function<void()>& before_last);
 
  private:

@@ -1,15 +1,16 @@
 // GroupCommit: who commits for all that write one SQLite file. One thread takes every call that waits, runs them in one
-// transaction and commits it; where a commit must reach the disk, a second one syncs it. Only then are the calls answered.
-// While one commit syncs the next is made, and those that come meanwhile share the next sync.
+// transaction and commits it; where a commit must reach the disk, a second one syncs it. Only then are the calls
+// answered. While one commit syncs the next is made, and those that come meanwhile share the next sync.
 //
 // It knows nothing of what is stored, nor of who waits for it: coroutines do so by awaited_calls.hpp, the store of URLs
 // counts batches. It keeps the same promises of a call for both:
 //
 // Order:    calls are run in the order they are submitted, each whole in one transaction, and answered in that order.
-// Answers:  after the call's transaction, and all before it, is committed and, where Transactions::log() is synced apart, on
-//           the disk. Others who read the file can see a commit as much earlier as a sync takes.
-// Failure:  after a failed write, commit, sync or checkpoint, or where the file is no longer in its place, every further
-//           call that changes something fails with that error. Reads go on. The log stays behind when the file is closed.
+// Answers:  after the call's transaction, and all before it, is committed and, where Transactions::log() is synced
+//           apart, on the disk. Others who read the file can see a commit as much earlier as a sync takes.
+// Failure:  after a failed write, commit, sync or checkpoint, or where the file is no longer in its place, every
+//           further call that changes something fails with that error. Reads go on. The log stays behind when the file
+//           is closed.
 // Foreign locks: Transactions::begin() decides how long to wait. A call that then fails as busy fails alone, or for
 //           good, as Rules says.
 #pragma once

@@ -1,5 +1,5 @@
-// How long a connection waits while another process keeps its file locked. SQLite asks after each try; between two tries
-// the connection's thread sleeps. Time is counted by those pauses, not by a clock.
+// How long a connection waits while another process keeps its file locked. SQLite asks after each try; between two
+// tries the connection's thread sleeps. Time is counted by those pauses, not by a clock.
 #pragma once
 
 #include <condition_variable>

@@ -40,7 +40,8 @@ class FileLock {
 // Whether a process has taken the lock. The descriptor it looks through is kept until the process ends, one a file.
 bool is_locked(const std::string& path);
 
-// The files that a connection has open, to find out when others lie under their names: whatever is written then is lost.
+// The files that a connection has open, to find out when others lie under their names: whatever is written then is
+// lost.
 //
 // Threads: in_place() from any.
 class FileWatch {
@@ -67,12 +68,15 @@ struct SqliteFormat {
 
 // Whether it is one of ours and of a version before the newest.
 Result<bool> is_older(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
-// Brings `database` to the newest version. An empty file becomes one of ours; anything else that is not is left as it is.
+// Brings `database` to the newest version. An empty file becomes one of ours; anything else that is not is left as it
+// is.
 Result<void> require_format(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
 // The same for who may not write: it must be there already, and of the newest version.
 Result<void> require_format_to_read(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
-// For who wants to look, and was told older_version: owns the file for the moment that its migrations take. Nothing else of it is changed.
-// Errors: busy while another process owns or writes it, io where it cannot be written, each with what to do; those of require_format().
+// For who wants to look, and was told older_version: owns the file for the moment that its migrations take. Nothing
+// else of it is changed.
+// Errors: busy while another process owns or writes it, io where it cannot be written, each with what to do; those of
+// require_format().
 Result<void> bring_up_to_date(const std::string& path, const SqliteFormat& format);
 
 Result<void> configure_writer(SqliteDatabase& database, SyncMode sync, std::int64_t max_bytes, std::int64_t cache_kib);

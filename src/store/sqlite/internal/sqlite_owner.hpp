@@ -1,6 +1,6 @@
-// SqliteOwner: the connection of the one process that writes a SQLite file, as one thread sees it. It opens the file, keeps
-// other writers from it, and makes its transactions; what is written in them is its heir's business, and when they are
-// committed GroupCommit's.
+// SqliteOwner: the connection of the one process that writes a SQLite file, as one thread sees it. It opens the file,
+// keeps other writers from it, and makes its transactions; what is written in them is its heir's business, and when
+// they are committed GroupCommit's.
 #pragma once
 
 #include <string>
@@ -17,11 +17,11 @@ class SqliteOwner : public Transactions {
  public:
   struct Rules {
     SyncMode sync = SyncMode::full;
-    Duration busy_limit{};        // of waits for other processes' locks; see lock_wait()
-    bool is_private = false;      // the file is for its owner alone
-    std::int64_t max_bytes = 0;   // the largest size of the database; 0: what the disk holds
+    Duration busy_limit{};       // of waits for other processes' locks; see lock_wait()
+    bool is_private = false;     // the file is for its owner alone
+    std::int64_t max_bytes = 0;  // the largest size of the database; 0: what the disk holds
     std::int64_t cache_kib = 4096;
-    int log_pages = 1000;         // so long a log is moved into the database: 4 MB, as SQLite itself would
+    int log_pages = 1000;  // so long a log is moved into the database: 4 MB, as SQLite itself would
   };
   SqliteOwner(const std::string& path, const Rules& rules);
 
@@ -45,7 +45,8 @@ class SqliteOwner : public Transactions {
   Result<void> open_file(const SqliteFormat& format);
   // The same in memory, for this connection alone.
   Result<void> open_in_memory(const SqliteFormat& format);
-  // Before something secret is written: nobody but its owner reads the file from now on. Where that cannot be, it is told once.
+  // Before something secret is written: nobody but its owner reads the file from now on. Where that cannot be, it is
+  // told once.
   void keep_to_owner();
   // Opening has ended: from now on foreign locks are waited for as long as it takes.
   void be_patient();
@@ -63,7 +64,8 @@ class SqliteOwner : public Transactions {
   const Rules rules_;
   bool writes_ = false;
   bool is_kept_to_owner_ = false;  // or cannot be
-  // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for others'.
+  // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for
+  // others'.
   FileLock lock_;
   LockWait lock_wait_;
   SqliteDatabase database_;

@@ -1,5 +1,5 @@
-// scan_stretches: reads all rows of a table by their ids. Connections of its own read stretches of ids on threads of their own,
-// while the caller works off those that are there, in order.
+// scan_stretches: reads all rows of a table by their ids. Connections of its own read stretches of ids on threads of
+// their own, while the caller works off those that are there, in order.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ inline constexpr std::uint64_t kStretchIds = 2048;
 //   bool is_empty() const;  // there is no row with these ids
 //   std::int64_t next;      // then: an id behind them, of the next row; 0: there is none
 //
-// A `Reader` has a connection, and `Result<void> read(std::uint64_t first, std::uint64_t last, Stretch& stretch)`, called by one
-// thread at a time.
+// A `Reader` has a connection, and `Result<void> read(std::uint64_t first, std::uint64_t last, Stretch& stretch)`,
+// called by one thread at a time.
 template <class Stretch>
 class StretchScan {
  public:
@@ -140,9 +140,11 @@ class StretchScan {
   bool ended_ = false;
 };
 
-// `reader` reads it all where that is quickly done; else it and another one, which `open()` gives as Result<unique_ptr<Reader>>.
+// `reader` reads it all where that is quickly done; else it and another one, which `open()` gives as
+// Result<unique_ptr<Reader>>.
 template <class Stretch, class Reader, class Open, class Show>
-Result<void> scan_stretches(std::uint64_t first, std::uint64_t last, std::unique_ptr<Reader> reader, const Open& open, const Show& show) {
+Result<void> scan_stretches(std::uint64_t first, std::uint64_t last, std::unique_ptr<Reader> reader, const Open& open,
+                            const Show& show) {
   constexpr std::size_t kMostThreads = 2;
   constexpr std::uint64_t kWorthThreads = 50'000;  // ids: as many milliseconds' work as threads cost
   if (last < first) return {};

@@ -1,5 +1,5 @@
-// The URLs of a style sheet, or of a `style` attribute: url(…), url("…"), @import "…", image-set("…"), each with its place in
-// the text, so that one can be replaced and every other byte stays.
+// The URLs of a style sheet, or of a `style` attribute: url(…), url("…"), @import "…", image-set("…"), each with its
+// place in the text, so that one can be replaced and every other byte stays.
 //
 // The functions here follow the tokeniser of CSS Syntax 3 (section 4): a `url(` in a comment, in a string or in a
 // longer name is none. No grammar: whether a browser would drop the rule around a URL is not looked at.

@@ -14,9 +14,9 @@ namespace argiope {
 // At most 3 * raw.size() bytes.
 void append_attribute_value(std::string_view raw, std::vector<char>& out);
 
-// The same of a text, an attribute's or an element's, whose references all have a name of the table or a number, and a semicolon, and
-// whose other ampersands stand before a space: they mean the same in both. False, with anything appended, where something else is
-// in it.
+// The same of a text, an attribute's or an element's, whose references all have a name of the table or a number, and a
+// semicolon, and whose other ampersands stand before a space: they mean the same in both. False, with anything
+// appended, where something else is in it.
 bool append_plain_references(std::string_view raw, std::vector<char>& out);
 
 // Whether that is `raw` itself.

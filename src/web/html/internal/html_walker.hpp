@@ -1,8 +1,8 @@
 // A pass over the tags of an HTML page: what the link scanner and the references of pages to be saved have in common.
 // Private to the web module.
 //
-// It follows the HTML standard's tokeniser (section 13.2.5) where it matters to who looks at start tags: comments, raw-text
-// elements, attribute quoting. Of trees it knows SVG and MathML (foreign_content.hpp), and templates.
+// It follows the HTML standard's tokeniser (section 13.2.5) where it matters to who looks at start tags: comments,
+// raw-text elements, attribute quoting. Of trees it knows SVG and MathML (foreign_content.hpp), and templates.
 #pragma once
 
 #include <algorithm>
@@ -43,9 +43,9 @@ constexpr bool is_tag_char(char c, std::uint8_t what) noexcept {
   return (kTagClass[static_cast<unsigned char>(c)] & what) != 0;
 }
 
-// A quick no for nine tags in ten, from the first two bytes of a name: bit c1 % 32 of entry c0 % 32 is set where a name that
-// begins with c0, c1 may be one of some. Letters of both cases share a bit, and so do some letters with what may follow the
-// `a` of `<a>`.
+// A quick no for nine tags in ten, from the first two bytes of a name: bit c1 % 32 of entry c0 % 32 is set where a name
+// that begins with c0, c1 may be one of some. Letters of both cases share a bit, and so do some letters with what may
+// follow the `a` of `<a>`.
 class TagBeginnings {
  public:
   constexpr TagBeginnings(std::initializer_list<std::string_view> names) noexcept {
@@ -72,14 +72,13 @@ class TagBeginnings {
 //
 // `Handler` derives from it, and has
 //   bool wants(const char* name) const         whether a start tag whose name begins there is looked at
-//   const char* start_tag(const char* name)    from a start tag's name to behind what belongs to it, as attributes() and
-//                                              raw_text() find it
+//   const char* start_tag(const char* name)    from a start tag's name to behind what belongs to it, as
+//                                              attributes() and raw_text() find it
 // and may have an end_tag() of its own, which calls the walker's.
 template <class Handler>
 class HtmlWalker {
  public:
-  explicit HtmlWalker(std::string_view html) noexcept
-      : begin_(html.data()), end_(begin_ + (html.rfind('>') + 1)) {}
+  explicit HtmlWalker(std::string_view html) noexcept : begin_(html.data()), end_(begin_ + (html.rfind('>') + 1)) {}
 
   void run() {
     Handler& handler = static_cast<Handler&>(*this);
@@ -160,8 +159,8 @@ class HtmlWalker {
     return p;
   }
 
-  // Reads attributes from behind the tag's name to behind its '>': `visit(name, raw)` for each, whose value is written as
-  // `raw`; of those of one name the first counts. Sets self_closing_.
+  // Reads attributes from behind the tag's name to behind its '>': `visit(name, raw)` for each, whose value is written
+  // as `raw`; of those of one name the first counts. Sets self_closing_.
   template <class Visit>
   const char* attributes(const char* p, Visit visit) {
     while (true) {

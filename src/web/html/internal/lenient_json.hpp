@@ -1,5 +1,5 @@
-// JSON as pages have it, made strict: what people and templates write into it by mistake is mended, and what stands around it is
-// left out. One bad character must not cost all that is in a text.
+// JSON as pages have it, made strict: what people and templates write into it by mistake is mended, and what stands
+// around it is left out. One bad character must not cost all that is in a text.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ Result<JsonText> parse_lenient_json(std::string_view text);
 
 // --- for those that mend more of it: salvaged_json.hpp
 
-// How long what says nothing is at the front of `text`: a comment, the mark of a CDATA section, a no-break space. 0: there is none.
+// How long what says nothing is at the front of `text`: a comment, the mark of a CDATA section, a no-break space. 0:
+// there is none.
 std::size_t json_nothing_at(std::string_view text) noexcept;
 // Appends what an escape at the front of `rest`, in a string, becomes; how long it was.
 std::size_t append_mended_escape(std::string_view rest, std::string& out);

@@ -15,11 +15,12 @@ namespace argiope {
 enum class Rewritten : std::uint8_t {
   as_it_was,
   elsewhere,  // another text
-  here,       // another text, or the same, that leads to a file beside the page: nothing has to be asked of a server for it
+  here,  // another text, or the same, that leads to a file beside the page: nothing has to be asked of a server for it
 };
 
-// Is given the URL as the page means it: in UTF-8, character references and escapes undone, without space around. Appends to
-// `out`, which is empty, what is to stand there, unless it is to stay as it was. The result is a URL: without space.
+// Is given the URL as the page means it: in UTF-8, character references and escapes undone, without space around.
+// Appends to `out`, which is empty, what is to stand there, unless it is to stay as it was. The result is a URL:
+// without space.
 using RewriteUrl = std::function<Rewritten(std::string_view url, ReferenceRole role, std::string& out)>;
 
 struct RewriteOptions {
@@ -29,11 +30,11 @@ struct RewriteOptions {
   std::string_view declare_charset{};
 };
 
-// Appends to `out` the page with what `rewrite` makes of its URLs. Where all of them stay as they were, and nothing else is
-// asked for, that is the page byte for byte.
+// Appends to `out` the page with what `rewrite` makes of its URLs. Where all of them stay as they were, and nothing
+// else is asked for, that is the page byte for byte.
 //
-// `references` are those of `html`, whose bytes are in `encoding` (see scan_references()). Pages within pages (srcdoc) are
-// rewritten too, to a depth of three.
+// `references` are those of `html`, whose bytes are in `encoding` (see scan_references()). Pages within pages (srcdoc)
+// are rewritten too, to a depth of three.
 // Cost: linear, and what `rewrite` costs.
 void rewrite_page(std::string_view html, const PageReferences& references, std::string_view encoding,
                   const RewriteOptions& options, const RewriteUrl& rewrite, std::string& out);

@@ -1,6 +1,6 @@
-// Everything a page refers to, links and assets alike, each with its line; what fragments may name; and what its head says.
-// Where the link scanner (link_scanner.hpp) is for every page of a crawl, this is for those that are checked or reported on:
-// it looks at every attribute, and costs some three times as much.
+// Everything a page refers to, links and assets alike, each with its line; what fragments may name; and what its head
+// says. Where the link scanner (link_scanner.hpp) is for every page of a crawl, this is for those that are checked or
+// reported on: it looks at every attribute, and costs some three times as much.
 //
 // The links that are followed are those of scan_links(), by the same rules; a test holds the two to each other. The
 // list of what holds a URL is url_table.hpp's to say.
@@ -23,11 +23,11 @@ struct SurveyedLink {
   std::string_view url;
   LinkKind kind{};
   bool nofollow = false;
-  std::string_view rel;    // of `a`, `area` and `link`
+  std::string_view rel;     // of `a`, `area` and `link`
   std::string_view type{};  // of `link`
-  std::string_view label;  // the `alt` of an image or area
-  std::uint32_t line = 0;  // from 1: where its tag begins, or of a url() in a style where that is
-  std::size_t behind = 0;  // of `a` elements, for link_text(); else 0
+  std::string_view label;   // the `alt` of an image or area
+  std::uint32_t line = 0;   // from 1: where its tag begins, or of a url() in a style where that is
+  std::size_t behind = 0;   // of `a` elements, for link_text(); else 0
 };
 
 struct SurveyOptions {

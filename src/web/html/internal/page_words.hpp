@@ -8,15 +8,16 @@
 
 namespace argiope {
 
-// Of a page's text outside of scripts, styles and templates. Words are what stands between spaces, punctuation and tags, ASCII in
-// lower case; of scripts without spaces (Chinese, Japanese, Thai …) each character is one. Character references count as they
-// are written.
+// Of a page's text outside of scripts, styles and templates. Words are what stands between spaces, punctuation and
+// tags, ASCII in lower case; of scripts without spaces (Chinese, Japanese, Thai …) each character is one. Character
+// references count as they are written.
 struct PageWords {
   std::uint32_t count = 0;
-  // Of the words in their order, and of what the page shows beside them: the `src` of pictures and frames, as it is written.
+  // Of the words in their order, and of what the page shows beside them: the `src` of pictures and frames, as it is
+  // written.
   std::uint64_t digest = 0;
-  // Charikar's simhash over each two words in a row, each pair once: pages that differ in few of their words differ in few of its
-  // bits. Of a page with few words it says little.
+  // Charikar's simhash over each two words in a row, each pair once: pages that differ in few of their words differ in
+  // few of its bits. Of a page with few words it says little.
   std::uint64_t simhash = 0;
 };
 

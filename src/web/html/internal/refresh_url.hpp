@@ -7,8 +7,9 @@
 
 namespace argiope {
 
-// The URL in the content of a `meta http-equiv=refresh`, or in a Refresh field (HTML standard, "shared declarative refresh
-// steps"), as it is written there; empty when there is none, which means the page itself. A view into `content`.
+// The URL in the content of a `meta http-equiv=refresh`, or in a Refresh field (HTML standard, "shared declarative
+// refresh steps"), as it is written there; empty when there is none, which means the page itself. A view into
+// `content`.
 inline std::string_view refresh_url(std::string_view content) {
   const auto skip = [&content](auto what) {
     while (!content.empty() && what(content.front())) content.remove_prefix(1);

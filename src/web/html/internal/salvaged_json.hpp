@@ -1,5 +1,5 @@
-// What can be read of JSON that is broken: of data in pages, where a part is better than nothing. Who has to know that nothing is
-// missing reads by parse_lenient_json() and has an error instead.
+// What can be read of JSON that is broken: of data in pages, where a part is better than nothing. Who has to know that
+// nothing is missing reads by parse_lenient_json() and has an error instead.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace argiope {
 
-// Strict JSON of what `text` says, as far as that can be told: an object, a list, or a list of several; empty: it has none. Beyond what
-// mended_json() mends, these cost no more than the member they are in:
+// Strict JSON of what `text` says, as far as that can be told: an object, a list, or a list of several; empty: it has
+// none. Beyond what mended_json() mends, these cost no more than the member they are in:
 //
 //   what stands before and behind it        left out: "var x = ", ");", messages of PHP, ends of tags
 //   brackets that are missing at its end    put there

@@ -1,9 +1,9 @@
 // The URLs that sitemaps and feeds list: sitemap XML and its indexes (sitemaps.org, 0.9) with the extensions for
 // images, videos, news and languages, lists of URLs as text, RSS 0.9 to 2.0, and Atom.
 //
-// The bytes come from servers, who say what they like about them, so the bytes alone decide what a file is. Unlike libxml2 in its
-// recovery the reader keeps an "&" that begins no reference, which is the commonest fault in sitemaps, as it is: URLs stay what
-// they were. It declares no entities, and asks for nothing.
+// The bytes come from servers, who say what they like about them, so the bytes alone decide what a file is. Unlike
+// libxml2 in its recovery the reader keeps an "&" that begins no reference, which is the commonest fault in sitemaps,
+// as it is: URLs stay what they were. It declares no entities, and asks for nothing.
 #pragma once
 
 #include <cstddef>
@@ -62,11 +62,12 @@ struct SitemapReport {
   std::string trouble;      // why the rest was not read, in words; empty: all was
 };
 
-// Calls `visit` with each entry of `body` in its order, up to the limits or to where it cannot be read. gzip is told by its first
-// bytes, and undone once more where a server has packed a packed file; `content_type` is asked for the charset alone.
+// Calls `visit` with each entry of `body` in its order, up to the limits or to where it cannot be read. gzip is told by
+// its first bytes, and undone once more where a server has packed a packed file; `content_type` is asked for the
+// charset alone.
 //
-// Cost:    linear in the unpacked bytes, whatever they are. Memory beside the body: the unpacked text, where it is packed or not
-//          in UTF-8.
+// Cost:    linear in the unpacked bytes, whatever they are. Memory beside the body: the unpacked text, where it is
+//          packed or not in UTF-8.
 // Threads: any.
 SitemapReport read_sitemap(std::string_view body, std::string_view content_type, const SitemapLimits& limits,
                            const std::function<void(const SitemapEntry&)>& visit);

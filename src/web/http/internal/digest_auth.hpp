@@ -1,5 +1,5 @@
-// The Digest scheme (RFC 7616, and RFC 2617 before it): what a challenge says, and the answer to it. Pure; whoever calls
-// counts nonces and draws cnonces (http_authenticator.cpp).
+// The Digest scheme (RFC 7616, and RFC 2617 before it): what a challenge says, and the answer to it. Pure; whoever
+// calls counts nonces and draws cnonces (http_authenticator.cpp).
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct DigestChallenge {
   bool utf8 = false;  // it says that it knows UTF-8, and so RFC 7616
 };
 
-// nullopt for what cannot be answered: no realm or nonce, an algorithm or a quality of protection that nobody knows, or a hash
-// that this machine's OpenSSL does not allow.
+// nullopt for what cannot be answered: no realm or nonce, an algorithm or a quality of protection that nobody knows, or
+// a hash that this machine's OpenSSL does not allow.
 std::optional<DigestChallenge> parse_digest(const HttpChallenge& challenge);
 
 struct DigestInput {

@@ -1,5 +1,5 @@
-// From the bytes of one connection to one HttpResponse: head, framing and decoding, without sockets. Where something else
-// frames messages, HTTP/2 does, it takes their parts.
+// From the bytes of one connection to one HttpResponse: head, framing and decoding, without sockets. Where something
+// else frames messages, HTTP/2 does, it takes their parts.
 //
 // It reads what browsers and curl read, where RFC 9112 leaves room for it: what is odd is noted in the response, and a
 // connection that has carried anything odd is not used again. A message that could only be guessed at is an error.
@@ -21,7 +21,7 @@ struct HttpReaderLimits {
   std::size_t header_bytes = 256 * 1024;  // of the head; and of what stands between a body's chunks and behind them
   std::size_t header_fields = 1000;
   std::size_t body_bytes = 10 * 1024 * 1024;
-  bool keep_fields = false;  // all of them, in HttpResponse::fields
+  bool keep_fields = false;                     // all of them, in HttpResponse::fields
   std::span<const std::string> wanted_types{};  // see HttpRequest
   bool keep_wire = false;                       // head and coded body, in HttpResponse::wire
 };
@@ -40,8 +40,8 @@ class HttpResponseReader {
   // Errors: network (or `why`) when there is nothing to keep.
   Result<void> feed_end(const Error* why = nullptr);
 
-  // In the place of feed(), for messages that are framed already: a status, fields, the end of the head, pieces of the body, the
-  // end. A reader that is done() early wants no more of it. Errors: those of feed().
+  // In the place of feed(), for messages that are framed already: a status, fields, the end of the head, pieces of the
+  // body, the end. A reader that is done() early wants no more of it. Errors: those of feed().
   void take_status(int status);
   Result<void> take_framed_field(std::string_view name, std::string_view value);
   // A field that is none, and was passed over.

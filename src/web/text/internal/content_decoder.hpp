@@ -1,4 +1,5 @@
-// Undoing Content-Encoding (RFC 9110, 8.4) as the bytes come: gzip, deflate, br, zstd, and stacks of them, within bounds.
+// Undoing Content-Encoding (RFC 9110, 8.4) as the bytes come: gzip, deflate, br, zstd, and stacks of them, within
+// bounds.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,10 @@
 
 namespace argiope {
 
-// Whether a body that begins so may be what the coding makes: some servers and writers of archives name a coding that they have undone, or
-// never made. Where the coding has a mark, the body must have it; where it has none, a body that reads as text or a picture is not coded.
-// A short piece of coded data may look like text: of that only what cannot be decoded is known not to be coded.
+// Whether a body that begins so may be what the coding makes: some servers and writers of archives name a coding that
+// they have undone, or never made. Where the coding has a mark, the body must have it; where it has none, a body that
+// reads as text or a picture is not coded. A short piece of coded data may look like text: of that only what cannot be
+// decoded is known not to be coded.
 bool may_be_coded(std::string_view coding, std::string_view begin) noexcept;
 
 // start(), feed() in pieces, finish(); then start() again for the next body, with memory reused.
@@ -33,7 +35,8 @@ class ContentDecoder {
   ContentDecoder();
   ~ContentDecoder();
 
-  // `codings` as in the header: "gzip" or "gzip, br", in the order they were applied. Whatever was under way is forgotten.
+  // `codings` as in the header: "gzip" or "gzip, br", in the order they were applied. Whatever was under way is
+  // forgotten.
   Result<void> start(std::string_view codings, std::size_t output_limit);
   // Appends what `bytes` decode to; at the limit it stops, and truncated() is true.
   Result<void> feed(std::string_view bytes, std::string& out);

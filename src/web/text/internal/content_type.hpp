@@ -16,10 +16,10 @@ struct ContentType {
   std::string_view charset;
 };
 
-// Reads the header by "extract a MIME type" (Fetch, 2.2.1) and "parse a MIME type" (MIME Sniffing Standard, 4.4): of a list, which
-// several fields are too, the last that is a type counts, with the charset of one before it that is the same type. More than the
-// standards do, parameters may follow behind a space alone. Backslash escapes inside a quoted charset stay: no charset has any.
-// The views point into `header`.
+// Reads the header by "extract a MIME type" (Fetch, 2.2.1) and "parse a MIME type" (MIME Sniffing Standard, 4.4): of a
+// list, which several fields are too, the last that is a type counts, with the charset of one before it that is the
+// same type. More than the standards do, parameters may follow behind a space alone. Backslash escapes inside a quoted
+// charset stay: no charset has any. The views point into `header`.
 ContentType parse_content_type(std::string_view header) noexcept;
 
 // Whether the header says text/html or application/xhtml+xml.

@@ -1,4 +1,5 @@
-// Escapes of JSON's strings that stand for code units of UTF-16: halves of surrogate pairs, which the parser refuses, are mended.
+// Escapes of JSON's strings that stand for code units of UTF-16: halves of surrogate pairs, which the parser refuses,
+// are mended.
 #pragma once
 
 #include <cstddef>

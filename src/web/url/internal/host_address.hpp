@@ -17,8 +17,8 @@ inline std::optional<IpAddress> address_of_host(std::string_view host) {
   return IpAddress::parse(host);
 }
 
-// Whether a host, as Url spells it, can be one of the net: an address, or a name whose labels have letters, digits, - and _. A URL
-// may have others (".example.org", "*", "a,b"), which no page is ever at.
+// Whether a host, as Url spells it, can be one of the net: an address, or a name whose labels have letters, digits, -
+// and _. A URL may have others (".example.org", "*", "a,b"), which no page is ever at.
 inline bool can_be_host(std::string_view host) {
   if (address_of_host(host)) return true;
   if (host.ends_with('.')) host.remove_suffix(1);

@@ -10,8 +10,8 @@ namespace argiope {
 // RFC 6531 adds; without comments, which no link has.
 std::string mail_address_trouble(std::string_view address);
 
-// The same of all addresses of a `mailto:` URL (RFC 6068): those before "?", and of its fields to, cc and bcc. One without any
-// address has to have fields, as links that share something by mail do.
+// The same of all addresses of a `mailto:` URL (RFC 6068): those before "?", and of its fields to, cc and bcc. One
+// without any address has to have fields, as links that share something by mail do.
 std::string mailto_trouble(std::string_view url);
 
 }  // namespace argiope

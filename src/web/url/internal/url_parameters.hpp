@@ -14,8 +14,8 @@
 
 namespace argiope {
 
-// Calls `visit(begin, end, name)` for each parameter of a URL without a fragment, as Url spells it: from the "?", "&" or ";"
-// before it to the byte behind it. Names are as written, and never empty.
+// Calls `visit(begin, end, name)` for each parameter of a URL without a fragment, as Url spells it: from the "?", "&"
+// or ";" before it to the byte behind it. Names are as written, and never empty.
 template <class Visit>
 void for_each_parameter(std::string_view href, Visit&& visit) {
   const std::size_t query = std::min(href.find('?'), href.size());
@@ -37,8 +37,8 @@ void for_each_parameter(std::string_view href, Visit&& visit) {
   }
 }
 
-// The URL without those parameters for whose names `drop` holds; empty when that is none of them. It may have to be parsed
-// again to be as Url spells it: without ";a=b", "..;a=b" goes up.
+// The URL without those parameters for whose names `drop` holds; empty when that is none of them. It may have to be
+// parsed again to be as Url spells it: without ";a=b", "..;a=b" goes up.
 template <class Drop>
 std::string without_parameters(std::string_view href, Drop&& drop) {
   std::string rest;

@@ -1,16 +1,16 @@
-// Patterns of URLs as people write them: globs, and regular expressions behind "re:". All patterns of a set are matched in
-// one pass, in time linear in the URL whatever the patterns are (RE2).
+// Patterns of URLs as people write them: globs, and regular expressions behind "re:". All patterns of a set are matched
+// in one pass, in time linear in the URL whatever the patterns are (RE2).
 //
 //   /docs/**                   begins with a slash: compared with the path
 //   https://example.org/**     with a scheme: compared with the URL
 //   *.example.org/img/*        with a slash, and no scheme: compared with what follows the scheme
 //   *.pdf                      without a slash: compared with the URL, and "*" goes beyond slashes, too
-//   re:[?&]session=            found anywhere in the URL; refused where it can be found in none (^/, letters beyond ASCII)
+//   re:[?&]session=            found anywhere in the URL; refused where it fits none (^/, letters beyond ASCII)
 //
-// In a glob "*" is any text without a slash (behind a "?": any text), "**" any text ("**/" also none), "?" one character but a
-// slash, "{a,b}" either, "[a-z]" one of these and "[!a-z]" another one; "\" takes what follows as it is. A glob covers the URL
-// from end to end, but a query may follow. Hosts are compared in lower case and in ASCII, and what a URL writes with "%" may be
-// written plainly.
+// In a glob "*" is any text without a slash (behind a "?": any text), "**" any text ("**/" also none), "?" one
+// character but a slash, "{a,b}" either, "[a-z]" one of these and "[!a-z]" another one; "\" takes what follows as it
+// is. A glob covers the URL from end to end, but a query may follow. Hosts are compared in lower case and in ASCII, and
+// what a URL writes with "%" may be written plainly.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,8 @@ class UrlPatterns {
 
   // Matches nothing.
   UrlPatterns() = default;
-  // Errors: invalid_input naming the pattern and what is wrong with it; too_large when they are too many, or too large together.
+  // Errors: invalid_input naming the pattern and what is wrong with it; too_large when they are too many, or too large
+  // together.
   static Result<UrlPatterns> compile(const std::vector<std::string>& patterns);
 
   // Whether there is none.
