@@ -433,7 +433,7 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record, Url url) const {
   task.fingerprint = fingerprint_of(record.url);
   task.id = record.url_id;
   task.url = std::move(url);
-  task.depth = record.depth;
+  task.depth = scope.is_seed(record.url) ? 0 : record.depth;
   task.purpose = purpose_of(record, work);
   // Also a URL that waits and was fetched before. One that is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
@@ -458,18 +458,22 @@ void Crawler::Shared::add_seeds(WallTime now) {
   for (const Url& url : options.seeds) {
     const std::uint64_t seed_fingerprint = fingerprint_of(url.href());
     const SeenUrls::Claim claimed = seen.claim(seed_fingerprint);
-    if (!claimed.is_new) continue;
+    const std::int32_t priority = crawl_priority(options, 0, url.href());
+    if (!claimed.is_new) {
+      batch.depths.push_back({claimed.id, 0, priority});  // earlier runs may have found it far away
+      continue;
+    }
     UrlTask task;
     task.fingerprint = seed_fingerprint;
     task.id = claimed.id;
     task.url = url;
-    batch.discovered.push_back({task.id, url.href(), 0, crawl_priority(options, 0, url.href()), 0, now});
+    batch.discovered.push_back({task.id, url.href(), 0, priority, 0, now});
     depth_book.found({{{task.fingerprint, task.id, 0}}});
     ending.begin(1);
     taken_up_.fetch_add(1, std::memory_order_relaxed);
     shards[shard_of(url)]->prepare_task(std::move(task));
   }
-  if (!batch.discovered.empty()) store.submit(std::move(batch));
+  if (batch.size() > 0) store.submit(std::move(batch));
 }
 
 // --- what shards ask -------------------------------------------------------------------------------------------
