@@ -66,8 +66,8 @@ class CommandFiles {
   static bool may_share(const Entry& one, const Entry& other);
 
   std::vector<Entry> entries_;
-  std::vector<std::pair<std::string, std::string>> mirrors_;     // option, folder
-  std::vector<std::pair<std::string, std::string>> databases_;   // option, file: those that are kept
+  std::vector<std::pair<std::string, std::string>> mirrors_;    // option, folder
+  std::vector<std::pair<std::string, std::string>> databases_;  // option, file: those that are kept
   struct AtTheEnd {
     std::string option, file;
     OutputFile::Readers readers{};

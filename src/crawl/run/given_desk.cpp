@@ -121,8 +121,7 @@ void Crawler::Shard::GivenDesk::take_one_given(const GivenUrl& given, UrlBatch& 
     return;
   }
   const UrlReason reason = reason_of(place);
-  batch.discovered.push_back(
-      {claimed.id, url->href(), depth, priority, 0, wall(), reason});
+  batch.discovered.push_back({claimed.id, url->href(), depth, priority, 0, wall(), reason});
   if (place != Exclusion::none) {
     count(place);
     shared_.count_left_out(reason);
