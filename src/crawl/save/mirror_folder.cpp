@@ -75,8 +75,10 @@ Result<void> MirrorFolder::open_all() {
   root_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root_) {
     if (errno == ENOTDIR) return fail(Errc::wrong_format, fmt::format("{}: not a folder", path_));
-    if (made) return fail(Errc::io, fmt::format("{}: cannot be made: {}", first_missing(path_), made.message()));
-    return file_trouble(path_, "opened");
+    if (!made) return file_trouble(path_, "opened");
+    const std::string missing = first_missing(path_);
+    errno = made.value();
+    return file_trouble(missing, "made");
   }
   const std::string own(kOwn), blobs(kBlobs);
   own_ = Descriptor(::openat(root(), own.c_str(), kFolderFlags));
