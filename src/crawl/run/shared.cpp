@@ -751,9 +751,9 @@ Result<void> Crawler::Shared::mark_redirect_loops() {
 }
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
-  const bool checks = options.check_links || options.check_assets;
+  const bool makes_checks = options.check_links || options.check_assets;
   OwnHosts own;
-  const auto unlinked = find_unlinked(store, options.accept_status, checks ? &own : nullptr);
+  const auto unlinked = find_unlinked(store, options.accept_status, makes_checks ? &own : nullptr);
   if (!unlinked) return std::unexpected(unlinked.error());
   // Those of other sites come last, as in a link check.
   struct Listed {
@@ -767,12 +767,12 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
     if (record.mtime < opened_at_) ++report.broken_before;
     // Without checks they are of an earlier run that had some, and it is looked at below whose they are.
     const bool was_checked = record.reason == UrlReason::checked || record.reason == UrlReason::asset;
-    std::vector<Listed>& links = (checks ? own.has(record.url) : !was_checked) ? ours : others;
+    std::vector<Listed>& links = (makes_checks ? own.has(record.url) : !was_checked) ? ours : others;
     if (links.size() < CrawlReport::kMostBroken)
       links.push_back({{record.url, record.status_code, record.error, {}}, record.referrer});
     return true;
   });
-  if (scanned && !checks && !others.empty()) {
+  if (scanned && !makes_checks && !others.empty()) {
     const auto add = [&](const UrlRecord& record) { return own.add(record), true; };
     scanned = store.scan(1, add, UrlStore::Fields::to_go_on);
     std::ranges::stable_partition(others, [&](const Listed& one) { return own.has(one.link.url); });
