@@ -16,8 +16,8 @@
 
 namespace argiope {
 
-// Of the reads that read much some run at a time, and fewer of one caller, so that who asks without end leaves turns for
-// the others. First come, first served.
+// Of the reads that read much some run at a time, and fewer of one caller, so that who asks without end leaves turns
+// for the others. First come, first served.
 //
 // While others write, each caller's reads have one part in kShare of the time: after a read they wait for kShare - 1
 // times as long as it took, and a small one counts as kLeast. So they are delayed, by kLongestRest at most, and never
