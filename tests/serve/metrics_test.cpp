@@ -141,7 +141,8 @@ TEST_F(MetricsTest, AreThoseOfTheDocumentationAndTheDashboardAsksForNoOthers) {
                      .gate = &gate,
                      .watchdog = &watchdog,
                      .projects = &projects});
-    std::set<std::string> told = {"argiope_notify_left_messages"};  // the daemon adds it, which has the notifier
+    std::set<std::string> told = {"argiope_notify_left_messages",
+                                  "argiope_reads_delayed_total"};  // the daemon adds them
     const std::string text = (co_await metrics.answer()).body;
     const std::regex help(R"(# HELP (\w+) )");
     for (std::sregex_iterator it(text.begin(), text.end(), help), end; it != end; ++it) told.insert((*it)[1]);

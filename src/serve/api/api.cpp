@@ -70,11 +70,11 @@ Result<void> check_form(const ApiRoute& route, ApiCall& call) {
 
 Coro<ServerResponse> handle(ApiState& api, const ApiRoute& route, ApiCall& call, const std::string& request_id) {
   if (auto good = check_form(route, call); !good) co_return answer(call.problem_for(good.error()), request_id);
-  std::optional<ReadTurns::Turn> turn;
+  ReadTurns::Turn turn;
   if (route.reads_much && api.options.room->is_full(call.caller.name)) {
     co_return answer(AnswerRoom::refusal(), request_id);
   }
-  if (route.reads_much) turn.emplace(co_await api.read_turns.next(call.caller.name));
+  if (route.reads_much) turn = co_await api.options.read_turns->next(call.caller.name);
   auto answered = co_await route.handler(api, call);
   if (answered) co_return std::move(*answered);
   co_return answer(call.problem_for(answered.error()), request_id);

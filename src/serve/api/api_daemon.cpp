@@ -133,7 +133,7 @@ std::vector<ApiRoute> daemon_routes() {
   using enum HttpMethod;
   return {
       {.method = get, .pattern = "/v1/events", .handler = events, .has_query = true},
-      {get, "/v1/counters", TokenScope::read, counters},
+      reading_much(get, "/v1/counters", counters),
       reading_much(get, "/v1/config", config),
       {.method = get,
        .pattern = "/v1/audit",

@@ -138,7 +138,7 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
     const JobOutput output = co_await or_return(look_at_output(api, call, id, *look));
     co_return json_answer([&](JsonWriter& json) { write_members(json, output); });
   }
-  const auto turn = co_await api.read_turns.next(call.caller.name);
+  const auto turn = co_await api.options.read_turns->next(call.caller.name);
   auto record = co_await or_return(api.book().get(id));
   if (record.result.empty()) {
     co_return call.refuse(ProblemType::not_found, fmt::format("job {}: no run of it has left a result", id));

@@ -131,6 +131,9 @@ class Gate {
   // For TokenScope::none nothing is asked, not even the host: balancers that look at /healthz send what they like.
   std::expected<Caller, Problem> admit(const ServerRequest& request, TokenScope needed);
 
+  // Whose the request seems to be, by the name that admit() would give: nothing is judged or counted. Empty: nobody's.
+  std::string name_of(const ServerRequest& request) const;
+
   struct OpenedSession {
     Caller caller;
     std::string cookie;  // empty where there are no tokens, and so no sessions

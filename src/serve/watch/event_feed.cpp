@@ -451,4 +451,8 @@ std::uint64_t EventFeed::resets() const noexcept { return state_->resets; }
 
 const Tally& EventFeed::tally() const noexcept { return state_->tally; }
 
+std::function<std::uint64_t()> EventFeed::changes() const {
+  return [state = state_] { return state->tally.heard(); };
+}
+
 }  // namespace argiope

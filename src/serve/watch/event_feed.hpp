@@ -88,6 +88,8 @@ class EventFeed {
   // How often a stream was told `reset`.
   std::uint64_t resets() const noexcept;
   const Tally& tally() const noexcept;
+  // Tally::heard(), for who may outlive the feed.
+  std::function<std::uint64_t()> changes() const;
 
  private:
   struct State;
