@@ -154,6 +154,8 @@ Coro<ServerResponse> at_once(ServerResponse response) { co_return response; }
 
 // Who asks, where the request only looks.
 std::optional<std::string> reader_of(const Gate& gate, const ServerRequest& request) {
+  // Balancers take a daemon that answers these late for one that is ill.
+  if (request.path == "/healthz" || request.path == "/readyz") return std::nullopt;
   const bool only_looks =
       changes_nothing(request.method) || std::ranges::find(kQuestionPaths, request.path) != std::end(kQuestionPaths);
   return only_looks ? std::optional(gate.name_of(request)) : std::nullopt;

@@ -57,7 +57,7 @@ class Starting(Daemons):
             self.assertEqual(answers.count(b'HTTP/1.1 200 OK\r\n'), 10, path)
             return delayed() - before > 4
 
-        for path in ('/', '/healthz', '/metrics', '/v1/counters', '/v1/jobs', '/v1/jobs/1', '/v1/openapi.json', '/v1/version'):
+        for path in ('/', '/metrics', '/v1/counters', '/v1/jobs', '/v1/jobs/1', '/v1/openapi.json', '/v1/version'):
             self.wait_until(lambda: wait(path))
 
     def test_other_commands_use_the_store_beside_it(self):
