@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "argiope/time/timestamp.hpp"

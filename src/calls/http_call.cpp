@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"

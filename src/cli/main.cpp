@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/subprocess.hpp"
+#include "argiope/async/stream.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 
 namespace argiope {
 namespace {

@@ -1,4 +1,4 @@
-// Options that are spans of time: "90s", "1h30m", or a number of seconds (base/duration.hpp).
+// Options that are spans of time: "90s", "1h30m", or a number of seconds (base/clock.hpp).
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -14,8 +14,8 @@
 #include <sstream>
 #include <utility>
 
-#include "argiope/async/subprocess.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/calls/http_call.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "argiope/web/ip_address.hpp"

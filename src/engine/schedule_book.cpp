@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

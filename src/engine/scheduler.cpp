@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/scheduler_impl.hpp"
 

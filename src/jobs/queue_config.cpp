@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <limits>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/future.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/render/chromium.hpp"
 #include "async/internal/background.hpp"

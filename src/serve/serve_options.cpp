@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/printable.hpp"

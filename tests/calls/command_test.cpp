@@ -13,10 +13,9 @@
 #include <thread>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/base/clock.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/needs_descriptors.hpp"
 #include "support/processes.hpp"

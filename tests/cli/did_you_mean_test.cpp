@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "cli/flag_option.hpp"
 #include "cli/span_option.hpp"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/engine/scheduler.hpp"
 #include "sim/schedules_sim_model.hpp"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_router.hpp"
 

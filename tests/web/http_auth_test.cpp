@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/web/credentials.hpp"
 #include "argiope/web/http_session.hpp"
 #include "base/internal/base64.hpp"

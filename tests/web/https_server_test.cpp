@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "argiope/async/asio_op.hpp"
+#include "argiope/async/asio_backend.hpp"
 #include "argiope/web/tls.hpp"
 #include "async/internal/stream_layer.hpp"
 #include "support/certificate.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/web/http_session.hpp"
 #include "support/scripted_transport.hpp"
 #include "web/html/html_forms.hpp"

@@ -48,7 +48,7 @@ std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration 
 
 // As one JSON object, and back. Members that are missing keep the value they have in `base`; durations are in
 // whole milliseconds with names that end in _ms; "unlimited" stands for no limit. A text to be read may also give a
-// duration under its name without _ms, as a span of base/duration.hpp: "retry_first":"100ms".
+// duration under its name without _ms, as a span of base/clock.hpp: "retry_first":"100ms".
 // Errors: invalid_input naming the member that is unknown, of the wrong type or out of range.
 std::string to_json(const QueueConfig& config);
 Result<QueueConfig> parse_queue_config(std::string_view json, const QueueConfig& base = {});

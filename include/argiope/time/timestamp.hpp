@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/base/duration.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/time/time_zone.hpp"
 

@@ -14,9 +14,8 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/executor.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/threads.hpp"
 #include "argiope/crawl/extraction_sink.hpp"
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/crawl/warc_sink.hpp"

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/store/store.hpp"
 #include "argiope/store/url_store.hpp"
 #include "base/internal/counted.hpp"

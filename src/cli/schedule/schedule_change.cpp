@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/json_writer.hpp"
 #include "cli/cron_arguments.hpp"

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <memory>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/number_option.hpp"

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"

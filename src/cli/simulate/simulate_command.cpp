@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/output_file.hpp"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/csv.hpp"
 #include "base/internal/json_writer.hpp"

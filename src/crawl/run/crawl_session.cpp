@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/web/http_session.hpp"
 #include "argiope/web/login.hpp"

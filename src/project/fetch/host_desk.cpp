@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/jobs/retry.hpp"

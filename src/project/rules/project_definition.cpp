@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/jobs/job_record.hpp"
 #include "base/internal/field_error.hpp"
 #include "base/internal/json_members.hpp"

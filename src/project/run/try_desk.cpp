@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/web/charset.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"

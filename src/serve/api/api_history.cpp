@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
 #include "argiope/time/timestamp.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/schedule_status_json.hpp"

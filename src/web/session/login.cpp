@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/web/charset.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
