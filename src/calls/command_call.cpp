@@ -6,7 +6,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/engine/scheduler.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_members.hpp"
 #include "calls/internal/call_functions.hpp"
 

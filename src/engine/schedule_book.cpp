@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"

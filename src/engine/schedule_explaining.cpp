@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/remote_book.hpp"

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/schedule_json.hpp"

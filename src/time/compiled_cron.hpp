@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/time/cron.hpp"
+#include "argiope/time/trigger.hpp"
 
 namespace argiope::detail {
 

@@ -13,7 +13,7 @@
 #include "argiope/async/stream.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_call.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"

@@ -12,7 +12,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/command_files.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/watch/history.hpp"
