@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 
 namespace argiope {
 

@@ -15,7 +15,7 @@
 #include "argiope/base/random.hpp"
 #include "argiope/calls/command.hpp"
 #include "argiope/calls/http_push.hpp"
-#include "argiope/jobs/queue_config.hpp"
+#include "argiope/jobs/job_queue.hpp"
 #include "argiope/jobs/schedule.hpp"
 #include "base/internal/file_reading.hpp"
 #include "config/internal/crawl_file.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "base/internal/field_error.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_texts.hpp"
