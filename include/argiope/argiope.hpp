@@ -44,8 +44,6 @@
 #include "argiope/render/chromium.hpp"
 #include "argiope/render/page_renderer.hpp"
 #include "argiope/store/store.hpp"
-#include "argiope/store/url_record.hpp"
-#include "argiope/store/url_store.hpp"
 #include "argiope/time/time_zone.hpp"
 #include "argiope/time/trigger.hpp"
 #include "argiope/warc/warc.hpp"

@@ -15,7 +15,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/crawl_report.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/web/dns.hpp"
 #include "argiope/web/http.hpp"
 

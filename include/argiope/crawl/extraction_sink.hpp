@@ -11,7 +11,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_sink.hpp"
 #include "argiope/crawl/extraction_rules.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

@@ -11,7 +11,7 @@
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/crawl/crawler.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/web/detail/http_versions.hpp"
 #include "argiope/web/proxy.hpp"
 #include "argiope/web/tls.hpp"

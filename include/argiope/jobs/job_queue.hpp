@@ -23,8 +23,8 @@
 
 namespace argiope {
 
-// How long to wait before a failed job is tried again: after attempt n, first · factor^(n−1), at most `longest`; or, when there is a table, its n-th entry (the last one
-// from there on). A store and a configuration hold these fields of it.
+// How long to wait before a failed job is tried again: after attempt n, first · factor^(n−1), at most `longest`; or,
+// when there is a table, its n-th entry (the last one from there on). A store and a configuration hold these fields.
 struct RetryPolicy {
   std::uint32_t max_attempts = 3;  // the first included
   Duration first = std::chrono::seconds{1};

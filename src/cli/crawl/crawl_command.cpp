@@ -20,7 +20,7 @@
 #include "argiope/crawl/local_crawl.hpp"
 #include "argiope/crawl/warc_sink.hpp"
 #include "argiope/jobs/detail/token_level.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/warc/warc.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/store/store.hpp"
-#include "argiope/store/url_store.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

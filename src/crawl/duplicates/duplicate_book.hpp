@@ -15,7 +15,7 @@
 
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/crawl_report.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/duplicates/parameter_lessons.hpp"

@@ -7,7 +7,7 @@
 
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/scope.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

@@ -12,7 +12,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/extraction_rules.hpp"
 #include "argiope/crawl/page.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "project/rules/internal/decide_ask.hpp"
 #include "project/rules/internal/project_definition.hpp"
