@@ -16,7 +16,7 @@
 
 #include "argiope/async/stream.hpp"
 #include "argiope/base/clock.hpp"
-#include "argiope/calls/http_call.hpp"
+#include "argiope/calls/calls.hpp"
 #include "argiope/time/time_zone.hpp"
 #include "argiope/web/ip_address.hpp"
 #include "base/internal/json_reader.hpp"

@@ -1,11 +1,10 @@
-#include "argiope/engine/schedule_book.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "argiope/async/coro.hpp"
+#include "argiope/engine/book.hpp"
 #include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"

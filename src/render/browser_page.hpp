@@ -10,7 +10,6 @@
 
 #include "argiope/async/detail/future.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/render/chromium.hpp"
 #include "argiope/render/page_renderer.hpp"
 #include "render/devtools.hpp"
 

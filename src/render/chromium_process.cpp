@@ -16,7 +16,7 @@
 #include "argiope/async/detail/future.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/stream.hpp"
-#include "argiope/render/chromium.hpp"
+#include "argiope/render/page_renderer.hpp"
 #include "base/internal/printable.hpp"
 #include "document/internal/css_selector.hpp"
 #include "render/browser_process.hpp"

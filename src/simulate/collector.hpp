@@ -9,8 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "argiope/engine/events.hpp"
-#include "argiope/engine/schedule_events.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/store/store.hpp"
 #include "config/internal/configuration.hpp"
 #include "simulate/internal/report.hpp"

@@ -16,7 +16,6 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/engine/engine.hpp"
-#include "argiope/engine/scheduler.hpp"
 #include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
 #include "argiope/time/time_zone.hpp"

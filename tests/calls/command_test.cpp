@@ -1,6 +1,4 @@
 // Command lines as jobs, where processes die, leave others behind, or cannot be started: real ones, so in real time.
-#include "argiope/calls/command.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -16,6 +14,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/base/clock.hpp"
+#include "argiope/calls/calls.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/needs_descriptors.hpp"
 #include "support/processes.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/time/time_zone.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"

@@ -12,7 +12,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/base/random.hpp"
-#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/engine.hpp"
 #include "sim/schedules_sim_model.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/environment.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "argiope/calls/command.hpp"
+#include "argiope/calls/calls.hpp"
 #include "argiope/time/time_zone.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
