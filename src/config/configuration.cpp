@@ -18,7 +18,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/calls/calls.hpp"
 #include "argiope/time/time_zone.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

@@ -9,7 +9,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/http_router.hpp"
+#include "argiope/web/http_server.hpp"
 
 namespace argiope {
 

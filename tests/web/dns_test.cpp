@@ -1,4 +1,4 @@
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "async/internal/stream_layer.hpp"
 #include "support/certificate.hpp"
 #include "support/http_server_fixture.hpp"

@@ -1,7 +1,5 @@
 // The forms of a page, and the login step over a server of a test's own: what it sends, when it has worked, and what it
 // says when it has not.
-#include "argiope/web/login.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>

@@ -16,7 +16,7 @@
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/crawl_report.hpp"
 #include "argiope/store/detail/url_store.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {

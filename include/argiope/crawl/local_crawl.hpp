@@ -13,8 +13,8 @@
 #include "argiope/crawl/crawler.hpp"
 #include "argiope/store/detail/url_store.hpp"
 #include "argiope/web/detail/http_versions.hpp"
-#include "argiope/web/proxy.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/proxy.hpp"
+#include "argiope/web/detail/tls.hpp"
 
 namespace argiope {
 

@@ -13,8 +13,8 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/web/cookies.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/http_session.hpp"
 
 namespace argiope {
 

@@ -20,7 +20,7 @@
 #include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
 #include "argiope/time/time_zone.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

@@ -15,7 +15,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/stream.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "async/internal/as_error.hpp"
 #include "cli/commands.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "argiope/document/document.hpp"
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

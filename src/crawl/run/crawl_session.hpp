@@ -12,8 +12,8 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/store/detail/url_store.hpp"
-#include "argiope/web/cookies.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/http_session.hpp"
 #include "crawl/books/cookie_detours.hpp"
 
 namespace argiope {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
