@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/crawl/crawl_sink.hpp"
 #include "argiope/crawl/detail/host_settings.hpp"
 #include "argiope/crawl/page.hpp"
 #include "argiope/render/page_renderer.hpp"

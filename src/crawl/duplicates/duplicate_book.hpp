@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
 #include "argiope/store/detail/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"

@@ -1,4 +1,4 @@
-#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
 
 #include "argiope/store/detail/url_record.hpp"
 

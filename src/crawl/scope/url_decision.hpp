@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/crawl/scope.hpp"
+#include "argiope/crawl/detail/scope.hpp"
 #include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
