@@ -1,8 +1,8 @@
 // Time as a parameter: what "now" is, is asked of a Clock that was passed in. Also spans of time as text.
 //
-// Two time lines, never mixed. TimePoint is monotonic and is what deadlines, delays and leases are measured on; WallTime
-// is the calendar's and is what is stored and shown. Below the command line only an AsioBackend that was given no clock
-// creates a SystemClock.
+// Two time lines, never mixed. TimePoint is monotonic and is what deadlines, delays and leases are measured on;
+// WallTime is the calendar's and is what is stored and shown. Below the command line only an AsioBackend that was given
+// no clock creates a SystemClock.
 #pragma once
 
 #include <chrono>

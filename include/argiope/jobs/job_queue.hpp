@@ -1,5 +1,5 @@
-// One queue: JobQueue, which holds it in memory, the limits that it keeps to, and QueueConfig, the policy of a queue with
-// a name.
+// One queue: JobQueue, which holds it in memory, the limits that it keeps to, and QueueConfig, the policy of a queue
+// with a name.
 #pragma once
 
 #include <cstddef>
