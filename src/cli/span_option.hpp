@@ -23,7 +23,4 @@ CLI::Option* add_span(CLI::App& command, std::string name, std::optional<Duratio
 CLI::Option* add_span_with_default(CLI::App& command, std::string name, Duration& out, std::string description,
                                    SpanRange range = {});
 
-// For numbers that are rates: more than 0 and finite.
-CLI::Validator finite_above_zero();
-
 }  // namespace argiope
