@@ -102,7 +102,6 @@ class Collector {
   void begin_unscheduled(LiveJob& job);
   void count_fire(std::uint32_t schedule, WallTime at);
   void end_second();
-  void end_job(JobId id, LiveJob& job);
   void judge(QueueFindings& queue, Duration step) const;
 
   const Configuration& configuration_;

@@ -242,7 +242,6 @@ class JobQueue {
   std::size_t size() const noexcept { return jobs_.size(); }
   std::size_t ready_count() const noexcept { return ready_; }
   std::size_t delayed_count() const noexcept { return delayed_.size(); }
-  std::size_t running_count() const noexcept { return leases_.size(); }
   std::size_t key_count() const noexcept { return key_names_.size(); }
   // Keys that have ready jobs and must wait.
   std::size_t keys_waiting() const noexcept { return keys_with_ready_ - eligible_.size(); }
