@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "engine/book_rules.hpp"
 #include "jobs/internal/job_rules.hpp"
 

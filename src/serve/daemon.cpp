@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/web/http_router.hpp"
 #include "argiope/web/http_server.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"

@@ -77,5 +77,5 @@ int leaves_the_unit_out_in_a_thread(ThreadsafeFuture<int> future) {
 
 Coro<int> passes_an_error_on_where_none_is_returned() {
   co_return co_await or_return(try_work());
-  // expected-error@argiope/async/or_return.hpp:* {{that coroutine has to return a Coro<Result<T>>; in others write value_or_throw(co_await ...)}}
+  // expected-error@argiope/async/coro.hpp:* {{that coroutine has to return a Coro<Result<T>>; in others write value_or_throw(co_await ...)}}
 }

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "store/every_store_fixture.hpp"
 
 namespace argiope {

@@ -1,5 +1,5 @@
 // One suite for every UrlStore; then what only a file can do: be somebody else's, be full, be killed.
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

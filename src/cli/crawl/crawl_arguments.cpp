@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/seed_list.hpp"
 #include "cli/number_option.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "argiope/web/credentials.hpp"
+#include "argiope/web/detail/credentials.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/file_reading.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/json_told.hpp"
 #include "base/internal/json_writer.hpp"

@@ -1,6 +1,6 @@
 #include "argiope/crawl/page.hpp"
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "crawl/page/internal/link_resolver.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
 #include "web/text/internal/content_type.hpp"

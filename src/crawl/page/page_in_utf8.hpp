@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "argiope/web/http.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"

@@ -1,7 +1,5 @@
 // The archive's side of a crawl: shards put copies of exchanges into a queue, one thread digests, packs and writes
 // them.
-#include "argiope/crawl/warc_sink.hpp"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -16,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/crawl/sinks.hpp"
 #include "base/internal/counted.hpp"
 #include "crawl/page/seen_answers.hpp"
 #include "warc/internal/warc_archive.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "argiope/engine/engine.hpp"
-#include "argiope/web/http_router.hpp"
+#include "argiope/web/http_server.hpp"
 #include "serve/api/internal/what_if.hpp"
 #include "serve/bounds/answer_room.hpp"
 #include "serve/bounds/read_turns.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"

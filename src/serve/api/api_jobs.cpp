@@ -6,8 +6,8 @@
 #include <list>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/explanation_json.hpp"
 #include "jobs/internal/job_json.hpp"

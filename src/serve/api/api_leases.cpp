@@ -7,9 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "argiope/async/errors.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/base64.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/raw_json.hpp"

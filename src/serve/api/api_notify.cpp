@@ -1,7 +1,7 @@
 // The receivers that are told when something is wrong, and whether a message gets there.
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/notify/notifier.hpp"
 

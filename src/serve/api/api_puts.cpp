@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/job_names.hpp"
 #include "serve/api/api_state.hpp"

@@ -14,9 +14,9 @@
 #include <variant>
 #include <vector>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/threads.hpp"
 #include "argiope/engine/engine.hpp"
 #include "serve/api/api.hpp"
 #include "serve/api/api_call.hpp"

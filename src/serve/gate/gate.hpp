@@ -13,7 +13,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "argiope/web/http_server.hpp"
 #include "serve/base/problem.hpp"
 #include "serve/gate/access_right.hpp"

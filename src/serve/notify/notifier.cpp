@@ -9,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "argiope/async/executor.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/threads.hpp"
+#include "argiope/base/clock.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
 #include "async/internal/as_error.hpp"
 #include "async/internal/background.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 
 namespace argiope {
 
