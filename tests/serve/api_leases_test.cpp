@@ -368,6 +368,18 @@ TEST_F(ApiLeases, FollowUpsArePutWithTheSettlement) {
   EXPECT_EQ(wrong.text("/replies/0/error/errors/0/pointer"), "/settlements/0/follow_ups/0/queue");
 }
 
+TEST_F(ApiLeases, FollowUpsThatAreRefusedLeaveNoQueueBehind) {
+  put("/v1/queues/mail", R"({"max_attempts":1})");
+  for (const char* const wrong :
+       {R"({"queue":"new","waits_for":[99]})", R"({"queue":"new","batch":99})", R"({"queue":"mail","batch":99})"}) {
+    put_job(R"({"queue":"mail"})");
+    const Answered settled = settle(
+        fmt::format(R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"other"}},{}]}})", token_of(), wrong));
+    EXPECT_THAT(settled.text("/replies/0/error/detail"), testing::HasSubstr("99")) << "and not that there is no queue";
+    EXPECT_THAT(get("/v1/queues").body, testing::Not(testing::ContainsRegex("\"(new|other)\""))) << wrong;
+  }
+}
+
 TEST_F(ApiLeases, FollowUpsWaitForTenThousandOthersTogether) {
   for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
   std::string ids = "3";

@@ -63,6 +63,12 @@ void note_named(AskedSettlements& asked, std::size_t place, const JsonValue& set
   }
 }
 
+// Whether the run is of a queue that the caller may not see: its lease is lost, as one that is not there.
+bool is_hidden(const ApiState& api, const ApiCall& call, std::uint64_t token) {
+  const auto running = api.engine.running(token);
+  return running && !call.caller.may_use(running->queue);
+}
+
 // Why the caller may not settle it so; nullopt when it may.
 std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, RunEnd& run) {
   for (NewJob& job : run.verdict.follow_ups) {
@@ -71,7 +77,8 @@ std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, RunEnd& run
     job.within = call.caller.reach();
   }
   const auto running = api.engine.running(run.token);
-  if (!running || (running->remote && call.caller.may_fill(running->queue))) return std::nullopt;
+  if (!running || !call.caller.may_use(running->queue)) return std::nullopt;
+  if (running->remote && call.caller.may_fill(running->queue)) return std::nullopt;
   return Problem{ProblemType::forbidden, "the lease is not of a worker and queue that the token may speak for", {}};
 }
 
@@ -101,6 +108,7 @@ void read_settlements(ApiState& api, const ApiCall& call, const JsonValue& list,
                                          pointer_to(value.path()) + "/follow_ups"));
     } else {
       asked.waits += waits;
+      if (is_hidden(api, call, run.token)) return;
       note_named(asked, place, value, run);
       asked.runs.push_back(std::move(run));
       asked.places.push_back(place);

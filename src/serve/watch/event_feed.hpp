@@ -43,6 +43,8 @@ struct EventFeedOptions {
 class EventFeed {
  public:
   static constexpr std::size_t kMostUnwatched = 50;
+  // How old counts may be for those who ask for them: GET /metrics, GET /v1/notify.
+  static constexpr Duration kCountAge = std::chrono::seconds{1};
 
   // `run_id`: of this run of the daemon; no two in a row may be the same.
   EventFeed(Engine& engine, EventFeedOptions options, std::uint64_t run_id);
