@@ -251,6 +251,11 @@ class Telling(Daemons):
         daemon.wait_for('there is no notify "ops" any more, and 2 messages of it will not be delivered: .*argiope job list argiope.notify.ops')
         self.assertEqual(daemon.good('GET', '/v1/notify')['left'], [{'name': 'ops', 'messages': 2}])
         self.assertIn(b'\nargiope_notify_left_messages 2\n', daemon.ask('GET', '/metrics').body)
+        listed = [subprocess.run([ARGIOPE, 'notify', 'list', '--store', f'http://127.0.0.1:{daemon.port}', *more], check=True,
+                                 capture_output=True, text=True).stdout.splitlines() for more in ([], ['--json'])]
+        self.assertIn('ops: there is no [[notify]] of that name any more, and nobody delivers 2 messages; see argiope job list argiope.notify.ops',
+                      listed[0])
+        self.assertEqual(json.loads(listed[1][-1]), {'name': 'ops', 'left': 2})
         self.file(rule.format('ops'))
         daemon.signal(signal.SIGHUP)
         daemon.wait_for('was read again')
