@@ -118,8 +118,8 @@ void read_texts(JsonMembers& in, std::string_view name, bool (*is_one)(std::stri
 }
 
 std::optional<std::string> why_no_store(std::string_view store) {
-  if (store == "memory:" || (store.starts_with(kSqliteStore) && store.size() > kSqliteStore.size()))
-    return std::nullopt;
+  const std::string_view file = store.starts_with(kSqliteStore) ? store.substr(kSqliteStore.size()) : "";
+  if (store == "memory:" || (!file.empty() && file != ":memory:")) return std::nullopt;
   return "\"sqlite:FILE\" or \"memory:\" (nothing is kept)";
 }
 
