@@ -92,6 +92,13 @@ TEST_F(LongBodies, AreAnsweredAsShortOnesAre) {
   EXPECT_EQ(again.text("/settled/299/outcome"), "lease_lost");
 }
 
+TEST_F(LongBodies, AreNotLookedAtBeforeWhoMayAsk) {
+  ApiOptions options;
+  options.queue_is_locked = [](std::string_view) { return true; };
+  open(std::move(options));
+  EXPECT_EQ(put("/v1/queues/mail", "{" + std::string(kLongBody, ' ')).problem(), put("/v1/queues/mail", "{").problem());
+}
+
 TEST_F(LongBodies, OfEveryRouteThatAreNoJsonAreRefused) {
   open();
   const std::string body = "{" + std::string(kLongBody, ' ');

@@ -122,10 +122,16 @@ bool ApiCall::has_json() const {
 }
 
 void ApiCall::parse() {
-  if (has_json() && !parsed_) parsed_ = read_object();
+  if (!has_json() || parsed_) return;
+  parsed_ = read_object();
+  wrong_body_ = std::exchange(problem_, std::nullopt);
 }
 
-Result<JsonValue> ApiCall::object() { return parsed_ ? *parsed_ : read_object(); }
+Result<JsonValue> ApiCall::object() {
+  if (!parsed_) return read_object();
+  if (!*parsed_) return refuse(*wrong_body_);
+  return *parsed_;
+}
 
 Result<JsonValue> ApiCall::read_object() {
   if (!has_json()) {

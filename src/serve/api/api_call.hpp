@@ -76,6 +76,7 @@ class ApiCall {
   //         Content-Type that is not JSON's. None at all, and the one that curl -d sends, are taken for JSON.
   Result<JsonValue> object();
   // Reads the text of a body that object() would take, so that object() has nothing to do any more; of others nothing.
+  // The problems of that text are told by object().
   void parse();
   // Of a request that has nothing to say in its body: no member.
   Result<void> no_members();
@@ -98,6 +99,7 @@ class ApiCall {
   std::optional<std::optional<RequestKey>> key_;
   std::optional<JsonText> text_;
   std::optional<Result<JsonValue>> parsed_;
+  std::optional<Problem> wrong_body_;
   JsonErrors errors_;
 };
 
