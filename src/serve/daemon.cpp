@@ -205,7 +205,10 @@ struct Daemon::State {
   State(Engine& engine, ServeOptions given, DaemonContext context)
       : options(std::move(given)),
         gate(gate_options(options, std::move(context.tokens)), EventLoop::current().clock(), context.session_secret),
-        events(engine, {.most_streams = options.max_streams, .most_streams_of_one = share_of_one(options.max_streams)},
+        events(engine,
+               {.most_streams = options.max_streams,
+                .most_streams_of_one = share_of_one(options.max_streams),
+                .room = room},
                context.run_id),
         watchdog(EventLoop::current(), EventLoop::current().clock(), {.loop = "the daemon's loop"}),
         health(engine, &watchdog, health_options(context.projects)),
@@ -238,12 +241,7 @@ struct Daemon::State {
                             .audit = &api.audit(),
                             .room = room}),
         targets(engine, context.worker_name, options.drain_limit) {
-    metrics.add(Metrics::Kind::gauge, "argiope_notify_left_messages",
-                "Messages that wait for a [[notify]] whose name the configuration has no more", {}, [this] {
-                  std::uint64_t messages = 0;
-                  for (const Notifier::Left& left : notifier.left()) messages += left.messages;
-                  return static_cast<double>(messages);
-                });
+    notifier.add_to(metrics);
     metrics.add(Metrics::Kind::counter, "argiope_reads_delayed_total",
                 "Requests that only look and have waited for those that change something", {},
                 [this] { return static_cast<double>(read_turns->delayed()); });

@@ -8,11 +8,9 @@
 namespace argiope {
 namespace {
 
-constexpr Duration kLeftAge = std::chrono::seconds{1};
-
 Coro<Result<ServerResponse>> list_notify(ApiState& api, ApiCall& call) {
   co_await or_return(call.check_unbound("the list of those who are told of trouble"));
-  (void)co_await api.events.count(kLeftAge);  // else `left` is as it was counted last
+  (void)co_await api.events.count(EventFeed::kCountAge);  // else `left` is as it was counted last
   co_return json_answer([&](JsonWriter& json) {
     json.array("notify", [&] {
       if (api.options.notifier == nullptr) return;
