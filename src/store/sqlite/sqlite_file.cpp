@@ -157,7 +157,7 @@ namespace {
 constexpr std::size_t kHeadBytes = 100;
 constexpr std::size_t kPagesAt = 28, kFreePagesAt = 36, kVersionAt = 60, kApplicationIdAt = 68;
 
-std::int64_t number_at(std::string_view head, std::size_t place) {
+std::int64_t head_number(std::string_view head, std::size_t place) {
   std::int64_t number = 0;
   for (const char byte : head.substr(place, 4)) number = number << 8 | static_cast<unsigned char>(byte);
   return number;
@@ -176,10 +176,10 @@ Result<void> check_sqlite_head(const std::string& path, const SqliteFormat& form
     return fail(Errc::wrong_format, fmt::format("database {}: this file is no SQLite database", path));
   }
   if (file_number_of(path + "-wal")) return {};
-  const std::int64_t id = number_at(head, kApplicationIdAt);
-  const bool has_tables = number_at(head, kPagesAt) - number_at(head, kFreePagesAt) > 1;
+  const std::int64_t id = head_number(head, kApplicationIdAt);
+  const bool has_tables = head_number(head, kPagesAt) - head_number(head, kFreePagesAt) > 1;
   if (id == 0 && !has_tables) return {};
-  return id == format.application_id ? check_version(number_at(head, kVersionAt), path, format) : not_ours(path);
+  return id == format.application_id ? check_version(head_number(head, kVersionAt), path, format) : not_ours(path);
 }
 
 Result<bool> is_older(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
