@@ -27,13 +27,10 @@ bool is_in_chunks(std::string_view payload, bool is_cut) noexcept {
   while (!payload.empty()) {
     HttpLine line;
     const Step step = chunks.take(payload, payload.size(), line);
-    if (step == Step::size) {
-      const std::string_view behind = trim_blanks(chunks.extensions());
-      if (!behind.empty() && !behind.starts_with(';')) break;
-      if (chunks.is_in_trailers()) return true;
-    } else if (step == Step::end) {
+    if (chunks.is_in_trailers()) return true;
+    if (step == Step::end) {
       has_one = true;
-    } else if (step != Step::data) {
+    } else if (step != Step::size && step != Step::data) {
       break;
     }
     payload.remove_prefix(line.size);

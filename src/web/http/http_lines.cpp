@@ -73,14 +73,6 @@ std::optional<std::uint64_t> agreed_length(std::string_view list, bool& is_repea
 
 // --- chunks
 
-std::optional<std::uint64_t> chunk_size_in(std::string_view line, std::string_view& behind) noexcept {
-  std::uint64_t size = 0;
-  const char* const end = line.data() + line.size();
-  const auto [stop, error] = std::from_chars(line.data(), end, size, 16);
-  behind = {stop, static_cast<std::size_t>(end - stop)};
-  return error == std::errc{} && !line.starts_with('-') ? std::optional(size) : std::nullopt;
-}
-
 bool are_chunk_extensions(std::string_view text) noexcept {
   const auto take = [&](char c) {
     const std::size_t at = text.find_first_not_of(" \t");
@@ -123,11 +115,15 @@ HttpChunkReader::Step HttpChunkReader::take_line(std::string_view bytes, std::si
     lines_.use(line);
     return Step::trailer;
   }
-  const auto size = chunk_size_in(line.text, extensions_);
-  if (!size) return Step::bad_size;
+  std::uint64_t size = 0;
+  const char* const end = line.text.data() + line.text.size();
+  const auto [stop, error] = std::from_chars(line.text.data(), end, size, 16);
+  extensions_ = {stop, static_cast<std::size_t>(end - stop)};
+  const std::string_view behind = trim_blanks(extensions_);
+  if (error != std::errc{} || (!behind.empty() && behind.front() != ';')) return Step::bad_size;
   lines_.use(line);
-  if (*size > 0) lines_.start_over();
-  left_ = *size;
+  if (size > 0) lines_.start_over();
+  left_ = size;
   place_ = left_ == 0 ? Place::trailers : Place::data;
   return Step::size;
 }

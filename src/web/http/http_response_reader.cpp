@@ -523,20 +523,17 @@ Result<std::size_t> HttpResponseReader::read_chunks(std::string_view bytes) {
   using Step = HttpChunkReader::Step;
   HttpLine line;
   Result<void> taken;
-  switch (const Step step = chunks_.take(bytes, limits_.header_bytes, line)) {
+  switch (chunks_.take(bytes, limits_.header_bytes, line)) {
     case Step::needs_more: return 0;
     case Step::too_long: return too_long();
     case Step::bad_size:
-    case Step::size:
-      // An extension says nothing to us.
-      if (const auto behind = trim_blanks(chunks_.extensions());
-          step == Step::bad_size || (!behind.empty() && behind.front() != ';')) {
-        taken = cut_short({Errc::protocol, "bad HTTP response: the size of a chunk"});
-        line.size = bytes.size();
-      } else if (line.is_bare) {
-        note(HttpOddity::line_feeds);
-        note(HttpOddity::chunks);
-      }
+      taken = cut_short({Errc::protocol, "bad HTTP response: the size of a chunk"});
+      line.size = bytes.size();
+      break;
+    case Step::size:  // an extension says nothing to us
+      if (!line.is_bare) break;
+      note(HttpOddity::line_feeds);
+      note(HttpOddity::chunks);
       break;
     case Step::data:
       got_body_ = true;

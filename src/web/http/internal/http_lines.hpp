@@ -73,8 +73,6 @@ std::optional<std::uint64_t> agreed_length(std::string_view list, bool& is_repea
 
 // --- chunks (RFC 9112, 7.1)
 
-// "1a;extension"; nullopt: no size. `behind` gets what stands behind it.
-std::optional<std::uint64_t> chunk_size_in(std::string_view line, std::string_view& behind) noexcept;
 // Whether it is nothing or extensions, as the grammar has them.
 bool are_chunk_extensions(std::string_view text) noexcept;
 
@@ -88,8 +86,8 @@ class HttpChunkReader {
     end,       // of a chunk; `line` has nothing but how it ended
     trailer,   // `line`; the body is over when it is empty
     too_long,  // the lines are longer than `limit`
-    bad_size,
-    bad_end,  // the chunk goes on beyond its size
+    bad_size,  // or there is something else behind it than extensions
+    bad_end,   // the chunk goes on beyond its size
   };
   // Takes `line.size` bytes off the front of `bytes`, which is not empty. `limit` is for a chunk's line, and for the last
   // one with all trailers.
@@ -97,7 +95,7 @@ class HttpChunkReader {
   // Bytes of the chunk that have not come.
   std::uint64_t left() const noexcept { return left_; }
   bool is_in_trailers() const noexcept { return place_ == Place::trailers; }
-  // Of the line whose size was given.
+  // Of the line whose size was given; blanks and a semicolon, or nothing, before anything else.
   std::string_view extensions() const noexcept { return extensions_; }
 
  private:
