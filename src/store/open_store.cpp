@@ -19,8 +19,10 @@ constexpr std::string_view kSqliteScheme = "sqlite:";
 }  // namespace
 
 std::optional<std::string> why_no_store(std::string_view where) {
-  if (where == "memory:" || (where.starts_with(kSqliteScheme) && where.size() > kSqliteScheme.size())) return std::nullopt;
-  if (!is_postgresql(where)) return R"("sqlite:FILE", "postgresql://USER@HOST/DATABASE" or "memory:" (nothing is kept))";
+  if (where == "memory:" || (where.starts_with(kSqliteScheme) && where.size() > kSqliteScheme.size()))
+    return std::nullopt;
+  if (!is_postgresql(where))
+    return R"("sqlite:FILE", "postgresql://USER@HOST/DATABASE" or "memory:" (nothing is kept))";
   const auto place = parse_postgres_place(where);
   return place ? std::nullopt : std::optional(place.error().message);
 }

@@ -34,7 +34,7 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
     }
     PostgresServer* const server = kind == "postgresql" ? PostgresServer::shared() : nullptr;
     if (kind == "postgresql" && server == nullptr) return;
-    auto opened = open_store(kind == "memory"        ? "memory:"
+    auto opened = open_store(kind == "memory"       ? "memory:"
                              : kind == "postgresql" ? server->new_store()
                                                     : "sqlite:" + folder_.file("jobs.db"),
                              {.sync = SyncMode::off});

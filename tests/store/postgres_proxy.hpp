@@ -22,7 +22,8 @@ class PostgresProxy {
   // `server`: the folder of the server's socket.
   explicit PostgresProxy(const std::string& server) : server_(server + kSocket) {
     const sockaddr_un address = address_of(folder() + kSocket);
-    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(listener_, 16) != 0)
+    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(listener_, 16) != 0)
       throw std::runtime_error("no socket for a proxy");
     accepting_ = std::thread([this] { accept_all(); });
   }
