@@ -39,7 +39,11 @@ NeededRows needed_by(std::span<const LeaseRequest> leases) {
 NeededRows needed_by(std::span<const Settlement> settlements) {
   NeededRows needed;
   for (const Settlement& settlement : settlements) {
-    if (settlement.outcome != Outcome::done || settlement.keep) add(needed, settlement.id);
+    if (settlement.outcome != Outcome::done || settlement.keep) {
+      add(needed, settlement.id);
+    } else if (settlement.id <= kMostJobId) {
+      needed.ends.push_back(settlement.id);
+    }
     for (const PutRequest& put : settlement.follow_ups) add(needed, put);
   }
   return needed;

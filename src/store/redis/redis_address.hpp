@@ -1,0 +1,28 @@
+// Where a store on Redis is: what redis://[user:password@]host[:port][/DB][?prefix=…&durability=none] says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "argiope/base/error.hpp"
+
+namespace argiope {
+
+struct RedisAddress {
+  std::string host = "localhost";  // a path: of a Unix socket
+  std::uint16_t port = 6379;
+  std::string user, password;  // empty: none
+  std::uint32_t database = 0;
+  std::string prefix = "argiope";
+  bool keeps_nothing = false;  // durability=none: a server that forgets all when it ends is good enough
+
+  // Without user and password.
+  std::string shown() const;
+};
+
+// Bytes may be written as %XX, as those of a socket's path must be: redis://%2Frun%2Fredis.sock/0.
+// Errors: invalid_input, which repeats no password; unsupported for rediss://.
+Result<RedisAddress> parse_redis_url(std::string_view url);
+
+}  // namespace argiope
