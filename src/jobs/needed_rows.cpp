@@ -61,6 +61,12 @@ NeededRows needed_by(std::span<const RequestKey> keys) {
   return needed;
 }
 
+NeededRows needed_by(std::span<const JobId> ids) {
+  NeededRows needed;
+  for (const JobId id : ids) add(needed, id);
+  return needed;
+}
+
 NeededRows needed_by(std::span<const FireRequest> steps) {
   NeededRows needed;
   for (const FireRequest& step : steps) {

@@ -14,6 +14,7 @@
 #include "store/reference_store.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -187,7 +188,9 @@ std::vector<SequenceCall> draw(std::uint64_t seed) {
 
 class Pair {
  public:
-  Pair(EventLoop& loop, const TemporaryFolder& folder, const std::string& empty) : loop_(loop), folder_(folder) {
+  // `server`: where the store is instead of in a file, which is never copied; empty: in a file.
+  Pair(EventLoop& loop, const TemporaryFolder& folder, const std::string& empty, std::string server)
+      : loop_(loop), folder_(folder), server_(std::move(server)) {
     file_ = next_file();
     fs::copy_file(empty, file_, fs::copy_options::overwrite_existing);
     open();
@@ -221,7 +224,7 @@ class Pair {
     return folder_.file("s" + std::to_string(number++ % 4) + ".db");
   }
   void open() {
-    auto opened = open_store("sqlite:" + file_, {.sync = SyncMode::off});
+    auto opened = open_store(server_.empty() ? "sqlite:" + file_ : server_, {.sync = SyncMode::off});
     if (!opened) throw std::runtime_error(opened.error().message);
     store_ = std::move(*opened);
   }
@@ -506,6 +509,7 @@ class Pair {
         open();
         return compare_old_leases();
       case Kind::crash: {
+        if (!server_.empty()) return;
         // The files as they are while the store has them open.
         const std::string image = next_file();
         fs::copy_file(file_, image, fs::copy_options::overwrite_existing);
@@ -686,6 +690,7 @@ class Pair {
 
   EventLoop& loop_;
   const TemporaryFolder& folder_;
+  const std::string server_;
   std::string file_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Store> memory_;
@@ -703,7 +708,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
 
   std::string differs(const std::vector<SequenceCall>& calls, std::vector<std::string>* log = nullptr) {
     try {
-      return Pair(loop_, folder_, empty_).run(calls, log);
+      return Pair(loop_, folder_, empty_, server_ == nullptr ? std::string() : server_->new_store()).run(calls, log);
     } catch (const std::exception& error) {
       return error.what();
     }
@@ -725,8 +730,23 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
     return calls;
   }
 
+  void agree(std::uint64_t sequences) {
+    const std::uint64_t from = from_environment("ARGIOPE_FIRST_SEED", 0);
+    for (std::uint64_t seed = from + GetParam(); seed < from + sequences; seed += kShares) {
+      const auto calls = draw(seed);
+      if (differs(calls).empty()) continue;
+      const auto fewest = shrunk(calls);
+      std::vector<std::string> log;
+      const std::string what = differs(fewest, &log);
+      FAIL() << "seed " << seed << "\n  " << fmt::format("{}", fmt::join(log, "\n  ")) << "\n" << what;
+    }
+  }
+
+  // Shares of the seeds, so that they can run beside each other.
+  static constexpr std::uint64_t kShares = 4;
   TemporaryFolder folder_;
   const std::string empty_ = folder_.file("empty.db");
+  RedisServer* server_ = nullptr;
 };
 
 #if defined(__has_feature)
@@ -739,21 +759,16 @@ constexpr std::uint64_t kSequences = 400;
 #else
 constexpr std::uint64_t kSequences = 4'000;
 #endif
-// Shares of the seeds, so that they can run beside each other.
-constexpr std::uint64_t kShares = 4;
-INSTANTIATE_TEST_SUITE_P(Shares, StoreSequences, testing::Range(std::uint64_t{0}, kShares));
+constexpr std::uint64_t kSequencesOnServer = kSequences / 20;
+INSTANTIATE_TEST_SUITE_P(Shares, StoreSequences, testing::Range(std::uint64_t{0}, std::uint64_t{4}));
 
-TEST_P(StoreSequences, TheFileAgreesWithTheReference) {
-  const std::uint64_t sequences = from_environment("ARGIOPE_SEQUENCES", kSequences);
-  const std::uint64_t from = from_environment("ARGIOPE_FIRST_SEED", 0);
-  for (std::uint64_t seed = from + GetParam(); seed < from + sequences; seed += kShares) {
-    const auto calls = draw(seed);
-    if (differs(calls).empty()) continue;
-    const auto fewest = shrunk(calls);
-    std::vector<std::string> log;
-    const std::string what = differs(fewest, &log);
-    FAIL() << "seed " << seed << "\n  " << fmt::format("{}", fmt::join(log, "\n  ")) << "\n" << what;
-  }
+TEST_P(StoreSequences, TheFileAgreesWithTheReference) { agree(from_environment("ARGIOPE_SEQUENCES", kSequences)); }
+
+TEST_P(StoreSequences, RedisAgreesWithTheReference) {
+  server_ = RedisServer::shared();
+  if (server_ == nullptr) GTEST_SKIP() << RedisServer::kNotThere;
+  server_->ask("PING");
+  agree(from_environment("ARGIOPE_SEQUENCES", kSequencesOnServer));
 }
 
 }  // namespace

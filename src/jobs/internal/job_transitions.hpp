@@ -127,6 +127,7 @@ NeededRows needed_by(std::span<const Settlement> settlements);
 NeededRows needed_by(std::span<const Change> changes);
 NeededRows needed_by(std::span<const FireRequest> steps);
 NeededRows needed_by(std::span<const RequestKey> keys);
+NeededRows needed_by(std::span<const JobId> ids);
 
 // As an owner's window has it. Of a job that waits.
 WaitingJob waiting(const JobRow& row);

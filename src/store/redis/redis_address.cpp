@@ -11,6 +11,7 @@ namespace argiope {
 namespace {
 
 constexpr std::size_t kMostPrefixBytes = 100;
+constexpr double kLongestTimeoutSeconds = 86'400;
 
 std::optional<std::string> redis_unescaped(std::string_view text) {
   std::string plain;
@@ -108,8 +109,14 @@ Result<RedisAddress> parse_redis_url(std::string_view url) {
       address.prefix = *prefix;
     } else if (option == "durability=none") {
       address.keeps_nothing = true;
+    } else if (option.starts_with("store_timeout=")) {
+      double seconds = 0;
+      if (!read_whole(option.substr(14), seconds) || !(seconds > 0) || seconds > kLongestTimeoutSeconds) {
+        return wrong("store_timeout is a number of seconds, at most a day");
+      }
+      address.store_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
     } else {
-      return wrong("its options are prefix=… and durability=none");
+      return wrong("its options are prefix=…, store_timeout=SECONDS and durability=none");
     }
   }
   return address;

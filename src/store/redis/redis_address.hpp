@@ -1,10 +1,12 @@
-// Where a store on Redis is: what redis://[user:password@]host[:port][/DB][?prefix=…&durability=none] says.
+// Where a store on Redis is: what its URL says:
+// redis://[user:password@]host[:port][/DB][?prefix=…&durability=none&store_timeout=SECONDS]
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 
 namespace argiope {
@@ -16,6 +18,7 @@ struct RedisAddress {
   std::uint32_t database = 0;
   std::string prefix = "argiope";
   bool keeps_nothing = false;  // durability=none: a server that forgets all when it ends is good enough
+  Duration store_timeout = std::chrono::seconds{30};  // how long a call waits for a server that is away
 
   // Without user and password.
   std::string shown() const;

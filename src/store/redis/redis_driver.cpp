@@ -36,7 +36,7 @@ Result<std::unique_ptr<RedisDriver>> RedisDriver::open(std::string_view url, con
     if (!promise) return std::unexpected(std::move(promise.error()));
     if (auto opened = driver->rows_.open(this_process()); !opened) return std::unexpected(std::move(opened.error()));
     driver->is_open_ = true;
-    driver->connection_.set_limit(driver->owns() ? options.store_timeout : options.busy_limit);
+    driver->connection_.set_limit(driver->connection_.address().store_timeout);
     driver->begin(false);
     driver->commit();
     if (driver->owns()) {
@@ -47,6 +47,17 @@ Result<std::unique_ptr<RedisDriver>> RedisDriver::open(std::string_view url, con
     return std::unexpected(std::move(failed.error));
   }
   return driver;
+}
+
+bool redis_has_owner(std::string_view url) {
+  auto address = parse_redis_url(url);
+  if (!address) return false;
+  try {
+    RedisConnection connection(std::move(*address), Duration::zero());
+    return RedisRows(connection, StoreAccess::read).has_owner();
+  } catch (const DatabaseFailed&) {
+    return false;
+  }
 }
 
 RedisDriver::~RedisDriver() {
@@ -109,7 +120,7 @@ std::optional<Duration> RedisDriver::idle_interval() const noexcept {
   return owns() ? std::optional(kRenewInterval) : std::nullopt;
 }
 
-void RedisDriver::idle() {
+void RedisDriver::idle() noexcept {
   try {
     rows_.renew();
   } catch (const DatabaseFailed& failed) {

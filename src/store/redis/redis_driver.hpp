@@ -41,7 +41,7 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   SqliteLog* log() noexcept override { return nullptr; }
   bool ends_all(const Error& error) const noexcept override;
   std::optional<Duration> idle_interval() const noexcept override;
-  void idle() override;
+  void idle() noexcept override;
 
   JobCounters& counters() override { return now_.jobs; }
   void mark() override;
@@ -84,5 +84,8 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   RedisKeys keys_{rows_, now_.last_request};
   StoreDriver driver_{{*this, queues_, jobs_, jobs_, jobs_, schedules_, keys_}, jobs_, *this};
 };
+
+// As has_owner(): false too where the server does not say.
+bool redis_has_owner(std::string_view url);
 
 }  // namespace argiope

@@ -10,6 +10,7 @@
 #include <ranges>
 
 #include "base/internal/printable.hpp"
+#include "store/redis/redis_keys.hpp"
 #include "store/redis/redis_scripts.hpp"
 #include "store/sqlite/internal/group_commit.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
@@ -25,11 +26,19 @@ constexpr std::array<const char*, kRedisTables> kRedisTableNames = {
     "uniques",  "failures", "schedules", "places", "schedule_names", "runs",     "outputs", "requests", "touched"};
 
 constexpr const char* kLeaseMs = "10000";  // of an owner
+constexpr std::int64_t kLeastLeaseMs = 7'000;  // it is renewed from here on
+constexpr int kMostOutdated = 1'000;           // in a row: rows that do not fit to each other
 // One who holds the lock and is gone keeps others from it for so long.
 constexpr const char* kLockMs = "5000";
 constexpr Duration kLockPause = 500us;
 // Lua can take some 8,000 values from a table at once. Even, for pairs.
 constexpr std::size_t kMostArguments = 4'000;
+
+// How long a lease goes on, in milliseconds by the server's clock.
+std::int64_t left_of(RedisValue until, RedisValue time) {
+  const auto number = [](RedisValue value) { return static_cast<std::int64_t>(redis_keys::number_in(value.text())); };
+  return number(until) - number(time[0]) * 1'000 - number(time[1]) / 1'000;
+}
 
 }  // namespace
 
@@ -76,6 +85,14 @@ Result<void> RedisRows::open(const std::string& holder) {
   return {};
 }
 
+bool RedisRows::has_owner() {
+  RedisCommands commands;
+  commands.add("HGET", key(RedisTable::meta), "until");
+  commands.add("TIME");
+  const RedisReplies replies = connection_.ask(commands);
+  return left_of(replies[0], replies[1]) > 0;
+}
+
 void RedisRows::renew() {
   if (!owns() || is_over_) return;
   RedisCommands commands;
@@ -104,15 +121,19 @@ bool RedisRows::begin(bool to_write) {
   if (is_over_ && to_write) end("this process does not own it any more");
   writes_ = to_write;
   std::optional<std::string> version;
-  if (to_write && (!owns() || is_outdated_)) {
+  if (to_write && (!owns() || outdated_ > 0)) {
     version = lock();
   } else if (to_write && is_known_) {
     return false;
   } else {
     RedisCommands commands;
-    commands.add("HGET", key(RedisTable::meta), "version");
+    commands.add("HMGET", key(RedisTable::meta), "version", "until");
+    commands.add("TIME");
     const RedisReplies replies = connection_.ask(commands);
-    if (!replies[0].is_null()) version = replies[0].text();
+    const RedisValue meta = replies[0];
+    if (!meta[0].is_null()) version = meta[0].text();
+    // Commits renew the lease by themselves.
+    if (owns() && !is_over_ && left_of(meta[1], replies[1]) < kLeastLeaseMs) renew();
   }
   if (!version) end("its keys are gone from the server");
   const bool is_new = !is_known_ || *version != version_;
@@ -123,7 +144,7 @@ bool RedisRows::begin(bool to_write) {
 
 void RedisRows::outdated() {
   is_known_ = false;
-  is_outdated_ = true;
+  if (++outdated_ > kMostOutdated) throw DatabaseFailed{{Errc::corrupt, "redis: a row names a queue that is not there"}};
   throw TransactionOutdated{};
 }
 
@@ -162,6 +183,7 @@ std::string RedisRows::sent(const RedisCommands& commands) {
 void RedisRows::commit() {
   if (!writes_ || !has_written()) {
     unlock();
+    outdated_ = 0;
     forget();
     return;
   }
@@ -189,7 +211,8 @@ void RedisRows::commit() {
   if (answer != "done") end("a key is of another kind than a store's: " + printable(answer));
   version_ = id;
   last_batch_ = id;
-  is_locked_ = is_outdated_ = false;
+  is_locked_ = false;
+  outdated_ = 0;
   forget();
 }
 

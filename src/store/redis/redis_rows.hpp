@@ -62,6 +62,8 @@ class RedisRows {
   // --- whose store it is
   // Makes the store where there is none. Errors: as a Result's: busy with the holder's name; newer_version; not_found.
   Result<void> open(const std::string& holder);
+  // By the server's clock.
+  bool has_owner();
   void renew();
   void release() noexcept;
   // Whether another has become the owner, or what the server had acknowledged is gone: nothing more can be written.
@@ -152,7 +154,7 @@ class RedisRows {
   std::string version_;                // the id of the batch that was the last one for what is known
   bool is_known_ = false;
   bool is_locked_ = false;
-  bool is_outdated_ = false;
+  int outdated_ = 0;  // transactions, one after the other
   bool is_over_ = false;
   bool writes_ = false;
 
