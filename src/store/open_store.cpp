@@ -1,41 +1,63 @@
-// Opening a store by its URL: which drivers there are.
+// Which driver a store has, by the URL that names it.
 #include <fmt/format.h>
 
 #include <string_view>
 
 #include "argiope/store/store.hpp"
 #include "base/internal/printable.hpp"
+#include "store/internal/store_url.hpp"
 #include "store/jobs/internal/store_driver.hpp"
+#include "store/postgresql/internal/postgres_driver.hpp"
+#include "store/postgresql/internal/postgres_place.hpp"
 #include "store/redis/redis_driver.hpp"
 #include "store/sqlite/internal/sqlite_file.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::string_view kSqlite = "sqlite:";
-
-bool is_on_redis(std::string_view where) { return where.starts_with("redis://") || where.starts_with("rediss://"); }
+constexpr std::string_view kSqliteScheme = "sqlite:";
 
 }  // namespace
 
+std::optional<std::string> why_no_store(std::string_view where) {
+  if (where == "memory:" || (where.starts_with(kSqliteScheme) && where.size() > kSqliteScheme.size())) return std::nullopt;
+  if (is_redis(where)) {
+    const auto address = parse_redis_url(where);
+    return address ? std::nullopt : std::optional(address.error().message);
+  }
+  if (!is_postgresql(where)) {
+    return R"("sqlite:FILE", "postgresql://USER@HOST/DATABASE", "redis://HOST/DB" or "memory:" (nothing is kept))";
+  }
+  const auto place = parse_postgres_place(where);
+  return place ? std::nullopt : std::optional(place.error().message);
+}
+
+std::string shown_store(const std::string& where) { 
+  return is_postgresql(where) ? without_password(where) : is_redis(where) ? redis_url_without_password(where) : where;
+}
+
 Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options) {
   if (where == "memory:") return make_memory_store();
-  if (where.starts_with(kSqlite) && where.size() > kSqlite.size()) {
-    return open_sqlite_store(where.substr(kSqlite.size()), options);
+  if (is_postgresql(where)) {
+    auto driver = open_postgres_driver(where, options);
+    if (!driver) return std::unexpected(std::move(driver.error()));
+    return make_store(std::move(*driver));
   }
-  if (is_on_redis(where)) {
+  if (is_redis(where)) {
     auto driver = RedisDriver::open(where, options);
     if (!driver) return std::unexpected(std::move(driver.error()));
     return make_store(std::move(*driver));
   }
-  return fail(Errc::invalid_input,
-              fmt::format("store {}: give \"sqlite:FILE\", \"redis://HOST/DB\" or \"memory:\" (nothing is kept)",
-                          in_quotes(where)));
+  if (const auto why = why_no_store(where)) {
+    return fail(Errc::invalid_input, fmt::format("store {}: give {}", in_quotes(shown_store(where)), *why));
+  }
+  return open_sqlite_store(where.substr(kSqliteScheme.size()), options);
 }
 
 bool has_owner(const std::string& where) {
-  if (is_on_redis(where)) return redis_has_owner(where);
-  return where.starts_with(kSqlite) && is_locked(where.substr(kSqlite.size()));
+  if (is_postgresql(where)) return has_postgres_owner(where);
+  if (is_redis(where)) return has_redis_owner(where);
+  return where.starts_with(kSqliteScheme) && is_locked(where.substr(kSqliteScheme.size()));
 }
 
 }  // namespace argiope

@@ -27,7 +27,6 @@ class RedisStoreTest : public OnVirtualLoop {
   void SetUp() override {
     if (!RedisServer::is_installed()) GTEST_SKIP() << RedisServer::kNotThere;
     server_ = RedisServer::shared();
-    server_->ask("PING");
     where_ = server_->new_store();
     prefix_ = "{" + where_.substr(where_.rfind('=') + 1) + ":0}:";
   }
@@ -35,7 +34,6 @@ class RedisStoreTest : public OnVirtualLoop {
   void use_own_server() {
     own_server_ = std::make_unique<RedisServer>("appendonly yes\nappendfsync always\n");
     server_ = own_server_.get();
-    server_->ask("PING");
     where_ = server_->url("prefix=p");
     prefix_ = "{p:0}:";
   }
@@ -335,7 +333,6 @@ TEST_F(RedisStoreTest, RefusesAServerThatKeepsNothingUnlessThatIsAskedFor) {
 
 TEST_F(RedisStoreTest, OpensWhereConfigIsForbidden) {
   own_server_ = std::make_unique<RedisServer>("appendonly yes\nrename-command CONFIG \"\"\n");
-  own_server_->ask("PING");
   where_ = own_server_->url("prefix=p");
   auto store = open();
   EXPECT_EQ(put(*store).value(), 1u);
@@ -343,7 +340,6 @@ TEST_F(RedisStoreTest, OpensWhereConfigIsForbidden) {
 
 TEST_F(RedisStoreTest, TellsNoPassword) {
   own_server_ = std::make_unique<RedisServer>("appendonly yes\nuser a on >s3cret ~* +@all\nuser default on nopass ~* +@all\n");
-  own_server_->ask("PING");
   where_ = own_server_->url("prefix=p", "a:s3cret@");
   auto store = open();
   EXPECT_EQ(put(*store).value(), 1u);

@@ -32,7 +32,10 @@ class RedisServer {
     return server.get();
   }
   // `options`: as its configuration file has them.
-  explicit RedisServer(std::string options = "appendonly no\n") : options_(std::move(options)) { start(); }
+  explicit RedisServer(std::string options = "appendonly no\n") : options_(std::move(options)) {
+    start();
+    ask("PING");
+  }
   ~RedisServer() { stop(); }
   RedisServer(const RedisServer&) = delete;
 

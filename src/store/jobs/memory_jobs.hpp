@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "store/jobs/memory_queues.hpp"
-#include "store/jobs/store_driver.hpp"
+#include "store/jobs/internal/store_driver.hpp"
 
 namespace argiope {
 

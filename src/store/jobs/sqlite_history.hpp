@@ -7,7 +7,7 @@
 
 #include "store/jobs/sqlite_leases.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
+#include "store/jobs/internal/store_driver.hpp"
 
 namespace argiope {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
+#include "store/jobs/internal/store_driver.hpp"
 
 namespace argiope {
 

@@ -10,6 +10,7 @@
 namespace argiope {
 namespace {
 
+constexpr std::string_view kPlain = "redis://", kTls = "rediss://";
 constexpr std::size_t kMostPrefixBytes = 100;
 constexpr double kLongestTimeoutSeconds = 86'400;
 
@@ -52,9 +53,17 @@ std::string RedisAddress::shown() const {
   return fmt::format("redis {}:{} database {}", host, port, database);
 }
 
+bool is_redis(std::string_view where) noexcept { return where.starts_with(kPlain) || where.starts_with(kTls); }
+
+// A password with a raw "/" in it would end the place early, so all before the last "@" goes.
+std::string redis_url_without_password(std::string_view where) {
+  const std::size_t scheme = where.find("//") + 2, at = where.rfind('@');
+  if (at == std::string_view::npos || at < scheme) return std::string(where);
+  return std::string(where.substr(0, scheme)).append(where.substr(at + 1));
+}
+
 // The text as it was given is in no error: a password may be anywhere in it.
 Result<RedisAddress> parse_redis_url(std::string_view url) {
-  constexpr std::string_view kPlain = "redis://", kTls = "rediss://";
   const auto wrong = [](std::string_view what) {
     return fail(Errc::invalid_input,
                 fmt::format("store redis://…: {}; give redis://[user:password@]host[:port][/DB][?prefix=…]", what));

@@ -24,6 +24,10 @@ struct RedisAddress {
   std::string shown() const;
 };
 
+// Whether it has the scheme of such a URL, or that of one with TLS.
+bool is_redis(std::string_view where) noexcept;
+// Such a URL without user and password.
+std::string redis_url_without_password(std::string_view where);
 // Bytes may be written as %XX, as those of a socket's path must be: redis://%2Frun%2Fredis.sock/0.
 // Errors: invalid_input, which repeats no password; unsupported for rediss://.
 Result<RedisAddress> parse_redis_url(std::string_view url);

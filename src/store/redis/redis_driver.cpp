@@ -49,7 +49,7 @@ Result<std::unique_ptr<RedisDriver>> RedisDriver::open(std::string_view url, con
   return driver;
 }
 
-bool redis_has_owner(std::string_view url) {
+bool has_redis_owner(std::string_view url) {
   auto address = parse_redis_url(url);
   if (!address) return false;
   try {

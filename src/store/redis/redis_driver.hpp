@@ -86,6 +86,6 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
 };
 
 // As has_owner(): false too where the server does not say.
-bool redis_has_owner(std::string_view url);
+bool has_redis_owner(std::string_view url);
 
 }  // namespace argiope
