@@ -20,7 +20,8 @@ constexpr std::string_view kSqliteScheme = "sqlite:";
 }  // namespace
 
 std::optional<std::string> why_no_store(std::string_view where) {
-  if (where == "memory:" || (where.starts_with(kSqliteScheme) && where.size() > kSqliteScheme.size())) return std::nullopt;
+  if (where == "memory:" || (where.starts_with(kSqliteScheme) && where.size() > kSqliteScheme.size()))
+    return std::nullopt;
   if (is_redis(where)) {
     const auto address = parse_redis_url(where);
     return address ? std::nullopt : std::optional(address.error().message);
@@ -32,7 +33,7 @@ std::optional<std::string> why_no_store(std::string_view where) {
   return place ? std::nullopt : std::optional(place.error().message);
 }
 
-std::string shown_store(const std::string& where) { 
+std::string shown_store(const std::string& where) {
   return is_postgresql(where) ? without_password(where) : is_redis(where) ? redis_url_without_password(where) : where;
 }
 

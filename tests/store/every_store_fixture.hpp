@@ -36,7 +36,7 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
     PostgresServer* const server = kind == "postgresql" ? PostgresServer::shared() : nullptr;
     RedisServer* const redis = kind == "redis" ? RedisServer::shared() : nullptr;
     if ((kind == "postgresql" && server == nullptr) || (kind == "redis" && redis == nullptr)) return;
-    auto opened = open_store(kind == "memory"        ? "memory:"
+    auto opened = open_store(kind == "memory"       ? "memory:"
                              : kind == "postgresql" ? server->new_store()
                              : kind == "redis"      ? redis->new_store()
                                                     : "sqlite:" + folder_.file("jobs.db"),
@@ -48,7 +48,8 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
     if (store_ != nullptr) EXPECT_TRUE(store_->close());
   }
   void SetUp() override {
-    if (store_ == nullptr) GTEST_SKIP() << "the server of this store is not there: apt-get install postgresql redis-server";
+    if (store_ == nullptr)
+      GTEST_SKIP() << "the server of this store is not there: apt-get install postgresql redis-server";
   }
 
   template <class T>

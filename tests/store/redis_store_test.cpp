@@ -10,6 +10,7 @@
 
 #include "argiope/store/store.hpp"
 #include "store/redis/redis_address.hpp"
+#include "store/socket_proxy.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/redis_server.hpp"
 
@@ -28,7 +29,7 @@ class RedisStoreTest : public OnVirtualLoop {
     if (!RedisServer::is_installed()) GTEST_SKIP() << RedisServer::kNotThere;
     server_ = RedisServer::shared();
     where_ = server_->new_store();
-    prefix_ = "{" + where_.substr(where_.rfind('=') + 1) + ":0}:";
+    prefix_ = "{" + where_.substr(where_.rfind('=') + 1) + ":0}:";  // as new_store() has it
   }
   // One of its own, which keeps what it acknowledges.
   void use_own_server() {
@@ -235,6 +236,27 @@ TEST_F(RedisStoreTest, GoesOnAfterARestartOfTheServer) {
   EXPECT_EQ(kept(), 5u);
 }
 
+TEST_F(RedisStoreTest, DoesABatchOnceWhoseAnswerOrRequestIsLost) {
+  SocketProxy proxy(server_->folder(), RedisServer::kSocket);
+  where_ = RedisServer::url_at(proxy.folder(), where_.substr(where_.find('?') + 1));
+  auto owner = open();
+  auto beside = open(StoreAccess::share);
+  for (JobId id = 1; id <= 12; ++id) {
+    id % 3 == 0 ? proxy.lose_next_request() : proxy.lose_next_answer();
+    ASSERT_EQ(put(id % 2 == 0 ? *owner : *beside).value(), id);
+    EXPECT_TRUE(proxy.has_lost());
+  }
+  EXPECT_EQ(kept(), 12u);
+  for (JobId id = 1; id <= 12; ++id) {
+    proxy.lose_next_answer();
+    ASSERT_TRUE(lease(*owner, id, id));
+    proxy.lose_next_answer();
+    EXPECT_TRUE(settle(*owner, id, id));
+  }
+  EXPECT_EQ(kept(), 0u);
+  EXPECT_EQ(ask(owner->counts())->at(0).ended, 12u);
+}
+
 TEST_F(RedisStoreTest, SaysThatTheServerHasBeenEmptied) {
   use_own_server();
   auto store = open();
@@ -339,7 +361,8 @@ TEST_F(RedisStoreTest, OpensWhereConfigIsForbidden) {
 }
 
 TEST_F(RedisStoreTest, TellsNoPassword) {
-  own_server_ = std::make_unique<RedisServer>("appendonly yes\nuser a on >s3cret ~* +@all\nuser default on nopass ~* +@all\n");
+  own_server_ =
+      std::make_unique<RedisServer>("appendonly yes\nuser a on >s3cret ~* +@all\nuser default on nopass ~* +@all\n");
   where_ = own_server_->url("prefix=p", "a:s3cret@");
   auto store = open();
   EXPECT_EQ(put(*store).value(), 1u);
@@ -353,7 +376,8 @@ TEST_F(RedisStoreTest, TellsNoPassword) {
 // --- where it is -----------------------------------------------------------------------------------------------------
 
 TEST(RedisAddress, IsReadFromAUrl) {
-  const auto full = parse_redis_url("redis://me:p%40ss@[::1]:7000/3?prefix=jobs&durability=none&store_timeout=1.5").value();
+  const auto full =
+      parse_redis_url("redis://me:p%40ss@[::1]:7000/3?prefix=jobs&durability=none&store_timeout=1.5").value();
   EXPECT_EQ(full.host, "::1");
   EXPECT_EQ(full.port, 7000);
   EXPECT_EQ(full.user, "me");

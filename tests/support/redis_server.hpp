@@ -61,9 +61,15 @@ class RedisServer {
   void pause() const { ::kill(process_, SIGSTOP); }
   void go_on() const { ::kill(process_, SIGCONT); }
 
+  static constexpr const char* kSocket = "/redis.sock";
+  std::string folder() const { return socket_.substr(0, socket_.rfind('/')); }
   std::string url(const std::string& options, const std::string& credentials = {}) const {
+    return url_at(folder(), options, credentials);
+  }
+  static std::string url_at(const std::string& folder, const std::string& options,
+                            const std::string& credentials = {}) {
     std::string host;
-    for (const char c : socket_) host += c == '/' ? "%2F" : std::string(1, c);
+    for (const char c : folder + kSocket) host += c == '/' ? "%2F" : std::string(1, c);
     return "redis://" + credentials + host + "/0?" + options;
   }
   // Of a store that nobody has used yet.
@@ -82,7 +88,7 @@ class RedisServer {
  private:
   const std::string options_;
   const TemporaryFolder folder_;
-  const std::string socket_ = folder_.file("redis.sock");
+  const std::string socket_ = folder_.file(kSocket + 1);
   pid_t process_ = 0;
   int stores_ = 0;
 };

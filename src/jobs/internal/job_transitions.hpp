@@ -15,6 +15,8 @@
 
 namespace argiope {
 
+NeededRows needed_by(std::span<const JobId> ids);  // declared before its use: an id says nothing of this namespace
+
 // The writes of Store, within a transaction of the driver that keeps the rows. Throws RequestRefused where the whole
 // call is refused; then nothing of it is done. Costs nothing to make.
 //
@@ -127,7 +129,6 @@ NeededRows needed_by(std::span<const Settlement> settlements);
 NeededRows needed_by(std::span<const Change> changes);
 NeededRows needed_by(std::span<const FireRequest> steps);
 NeededRows needed_by(std::span<const RequestKey> keys);
-NeededRows needed_by(std::span<const JobId> ids);
 
 // As an owner's window has it. Of a job that waits.
 WaitingJob waiting(const JobRow& row);

@@ -123,8 +123,7 @@ bool RedisConnection::connect(std::string& cause) {
 bool RedisConnection::greet(std::string& cause) {
   RedisCommands hello;
   if (!address_.password.empty()) {
-    address_.user.empty() ? hello.add("AUTH", address_.password)
-                          : hello.add("AUTH", address_.user, address_.password);
+    address_.user.empty() ? hello.add("AUTH", address_.password) : hello.add("AUTH", address_.user, address_.password);
   }
   hello.add("SELECT", std::to_string(address_.database));
   for (const std::string& script : scripts_) hello.add("SCRIPT", "LOAD", script);

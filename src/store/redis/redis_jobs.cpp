@@ -28,10 +28,8 @@ OrderPlace place_of(const JobRow& row) {
   const auto order = [&](std::string_view shelf) { return fmt::format("{}:{}", shelf, row.queue); };
   switch (row.state) {
     case RowState::ready: return {order("ready"), redis_keys::of({row.rank, row.id})};
-    case RowState::set_aside:
-      return {order("aside"), redis_keys::of_key(row.key) + redis_keys::of({row.rank, row.id})};
-    case RowState::delayed:
-      return {order("delayed"), redis_keys::pair(static_cast<std::uint64_t>(row.due_ms), row.id)};
+    case RowState::set_aside: return {order("aside"), redis_keys::of_key(row.key) + redis_keys::of({row.rank, row.id})};
+    case RowState::delayed: return {order("delayed"), redis_keys::pair(static_cast<std::uint64_t>(row.due_ms), row.id)};
     case RowState::waiting: return {};
     case RowState::done:
     case RowState::cancelled:

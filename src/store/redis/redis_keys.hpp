@@ -40,9 +40,7 @@ inline std::string of(Rank rank) {
   const std::int64_t place = std::int64_t{std::numeric_limits<std::int32_t>::max()} - rank.priority;
   return fmt::format("{:010}:{}", place, digits(rank.id));
 }
-inline std::string of(DueRank rank) {
-  return pair(static_cast<std::uint64_t>(job_rules::to_ms(rank.due_at)), rank.id);
-}
+inline std::string of(DueRank rank) { return pair(static_cast<std::uint64_t>(job_rules::to_ms(rank.due_at)), rank.id); }
 
 // A key of jobs set aside, before their ranks: ended by two zero bytes, which are in no key that is written so.
 inline std::string of_key(std::string_view key) {

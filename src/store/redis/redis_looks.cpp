@@ -20,9 +20,7 @@ void RedisJobs::want_texts(const Job& job) {
 
 JobRecord RedisJobs::record_of(const Job& job, bool with_payloads) {
   const JobRow& row = job.row;
-  const auto text = [&](RedisTable table, bool is_there) {
-    return is_there ? text_of(table, row.id) : std::string();
-  };
+  const auto text = [&](RedisTable table, bool is_there) { return is_there ? text_of(table, row.id) : std::string(); };
   const Lease lease = lease_of(row.id).value_or(Lease{});
   return {.id = row.id,
           .name = job.name,
@@ -98,13 +96,16 @@ JobSlice RedisJobs::list(const JobFilter& filter) {
     const std::vector<std::string> members = rows_.range("ids", range);
     for (const std::string& member : members) want(redis_keys::number_in(member));
     rows_.fetch();
-    goes_on = std::ranges::all_of(members, [&](const auto& member) { return look_at(redis_keys::number_in(member)); }) &&
-              members.size() == kAtOnce;
+    goes_on =
+        std::ranges::all_of(members, [&](const auto& member) { return look_at(redis_keys::number_in(member)); }) &&
+        members.size() == kAtOnce;
     if (!members.empty()) (filter.newest_first ? range.before : range.after) = members.back();
   }
   for (const Job& job : wanted) {
-    if (filter.payloads) want_texts(job);
-    else if (job.has_error) rows_.want(RedisTable::errors, std::to_string(job.row.id));
+    if (filter.payloads)
+      want_texts(job);
+    else if (job.has_error)
+      rows_.want(RedisTable::errors, std::to_string(job.row.id));
   }
   rows_.fetch();
   for (const Job& job : wanted) slice.jobs.push_back(record_of(job, filter.payloads));

@@ -56,8 +56,8 @@ Result<RedisPromise> promise_of(RedisConnection& connection) {
   int major = 0;
   std::from_chars(promise.version.data(), promise.version.data() + promise.version.size(), major);
   if (major < kOldestServer) {
-    return fail(Errc::unsupported, fmt::format("{}: its version is {}; a store needs 7.0 or later", shown,
-                                               in_quotes(promise.version)));
+    return fail(Errc::unsupported,
+                fmt::format("{}: its version is {}; a store needs 7.0 or later", shown, in_quotes(promise.version)));
   }
   auto settings = settings_of(connection);
   if (!settings) {
@@ -67,10 +67,11 @@ Result<RedisPromise> promise_of(RedisConnection& connection) {
   auto& of = *settings;
   if (of["appendonly"] == "yes") {
     const std::string& sync = of["appendfsync"];
-    promise.durability = fmt::format("appendonly yes, appendfsync {}: {}", sync,
-                                     sync == "always"     ? "each write is on the disk before it is acknowledged"
-                                     : sync == "everysec" ? "a crash of the machine may lose the last second"
-                                                          : "a crash of the machine may lose what the system had not written");
+    promise.durability =
+        fmt::format("appendonly yes, appendfsync {}: {}", sync,
+                    sync == "always"     ? "each write is on the disk before it is acknowledged"
+                    : sync == "everysec" ? "a crash of the machine may lose the last second"
+                                         : "a crash of the machine may lose what the system had not written");
   } else if (!of["save"].empty()) {
     promise.durability =
         fmt::format("appendonly no, save {}: an end of the server may lose all since its last snapshot", of["save"]);
@@ -79,15 +80,17 @@ Result<RedisPromise> promise_of(RedisConnection& connection) {
     promise.durability = "none: appendonly no, save \"\": all is lost when the server ends";
     if (!connection.address().keeps_nothing) {
       return fail(Errc::refused,
-                  shown + ": the server keeps nothing when it ends (appendonly no, no save); set appendonly yes, or say "
-                          "durability=none in the store's URL");
+                  shown +
+                      ": the server keeps nothing when it ends (appendonly no, no save); set appendonly yes, or say "
+                      "durability=none in the store's URL");
     }
   }
   const std::string& policy = of["maxmemory-policy"];
   if (of["maxmemory"] != "0" && policy != "noeviction") {
-    promise.warning = fmt::format("maxmemory-policy is {}: the server may delete jobs when its memory is full; set "
-                                  "noeviction",
-                                  policy);
+    promise.warning = fmt::format(
+        "maxmemory-policy is {}: the server may delete jobs when its memory is full; set "
+        "noeviction",
+        policy);
   }
   return promise;
 }

@@ -22,10 +22,11 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::array<const char*, kRedisTables> kRedisTableNames = {
-    "meta",     "queues",   "counts",    "jobs",   "leases",         "payloads", "results", "errors",   "attempts", "names",
-    "uniques",  "failures", "schedules", "places", "schedule_names", "runs",     "outputs", "requests", "touched"};
+    "meta",           "queues",   "counts",  "jobs",     "leases",   "payloads",  "results",
+    "errors",         "attempts", "names",   "uniques",  "failures", "schedules", "places",
+    "schedule_names", "runs",     "outputs", "requests", "touched"};
 
-constexpr const char* kLeaseMs = "10000";  // of an owner
+constexpr const char* kLeaseMs = "10000";      // of an owner
 constexpr std::int64_t kLeastLeaseMs = 7'000;  // it is renewed from here on
 constexpr int kMostOutdated = 1'000;           // in a row: rows that do not fit to each other
 // One who holds the lock and is gone keeps others from it for so long.
@@ -62,13 +63,13 @@ Result<void> RedisRows::open(const std::string& holder) {
   const std::string shown = connection_.address().shown();
   const auto check_format = [&](std::string_view format) -> Result<void> {
     if (format == "1") return {};
-    return fail(Errc::newer_version, fmt::format("{}: keys {}* are of format {}, which this argiope does not know", shown,
-                                                 keys_, in_quotes(format)));
+    return fail(Errc::newer_version, fmt::format("{}: keys {}* are of format {}, which this argiope does not know",
+                                                 shown, keys_, in_quotes(format)));
   };
   if (access_ == StoreAccess::read) {
     if (!replies[0].is_null()) return check_format(replies[0].text());
-    return fail(Errc::not_found, fmt::format("{}: there is no store with prefix {}", shown,
-                                             in_quotes(connection_.address().prefix)));
+    return fail(Errc::not_found,
+                fmt::format("{}: there is no store with prefix {}", shown, in_quotes(connection_.address().prefix)));
   }
   const RedisValue opened = replies[4];
   if (opened[0].text() == "format") return check_format(opened[1].text());
@@ -144,7 +145,8 @@ bool RedisRows::begin(bool to_write) {
 
 void RedisRows::outdated() {
   is_known_ = false;
-  if (++outdated_ > kMostOutdated) throw DatabaseFailed{{Errc::corrupt, "redis: a row names a queue that is not there"}};
+  if (++outdated_ > kMostOutdated)
+    throw DatabaseFailed{{Errc::corrupt, "redis: a row names a queue that is not there"}};
   throw TransactionOutdated{};
 }
 
@@ -176,9 +178,7 @@ void RedisRows::unlock() noexcept {
   }
 }
 
-std::string RedisRows::sent(const RedisCommands& commands) {
-  return std::string(connection_.ask(commands)[0].text());
-}
+std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
 
 void RedisRows::commit() {
   if (!writes_ || !has_written()) {
@@ -225,9 +225,9 @@ void RedisRows::roll_back() noexcept {
 void RedisRows::end(std::string_view why) {
   const bool ends_all = owns();
   is_over_ = is_over_ || ends_all;
-  throw DatabaseFailed{{Errc::io, fmt::format("{}: {}{}", connection_.address().shown(), why,
-                                              ends_all ? "; nothing more is written. Start again to use what is there"
-                                                       : "")}};
+  throw DatabaseFailed{
+      {Errc::io, fmt::format("{}: {}{}", connection_.address().shown(), why,
+                             ends_all ? "; nothing more is written. Start again to use what is there" : "")}};
 }
 
 void RedisRows::forget() noexcept {
@@ -300,9 +300,9 @@ RedisCommands RedisRows::batch(std::string_view id) {
   }
   commands.argument(std::to_string(keys.size()));
   for (const std::string& name : keys) commands.argument(name);
-  for (const std::string_view text : {std::string_view(client_), std::string_view(epoch_), std::string_view(last_batch_),
-                                      id, std::string_view(version_), std::string_view(kLeaseMs),
-                                      std::string_view(hashes)}) {
+  for (const std::string_view text :
+       {std::string_view(client_), std::string_view(epoch_), std::string_view(last_batch_), id,
+        std::string_view(version_), std::string_view(kLeaseMs), std::string_view(hashes)}) {
     commands.argument(text);
   }
   for (const std::string_view argument : arguments) commands.argument(argument);
@@ -407,7 +407,8 @@ std::vector<std::pair<std::string, std::string>> RedisRows::all(RedisTable table
   commands.add("HGETALL", key(table));
   const RedisReplies replies = connection_.ask(commands);
   std::map<std::string, std::string> found;
-  for (std::size_t i = 0; i + 1 < replies[0].size(); i += 2) found.emplace(replies[0][i].text(), replies[0][i + 1].text());
+  for (std::size_t i = 0; i + 1 < replies[0].size(); i += 2)
+    found.emplace(replies[0][i].text(), replies[0][i + 1].text());
   for (const auto& [field, cell] : cells(table)) {
     if (!cell.is_written) continue;
     if (cell.value) {

@@ -150,8 +150,8 @@ class RedisRows {
   std::string client_, epoch_;
   std::string commit_script_, renew_script_, unlock_script_;  // by their digests
   std::uint64_t batches_ = 0;
-  std::string last_batch_;             // of the owner
-  std::string version_;                // the id of the batch that was the last one for what is known
+  std::string last_batch_;  // of the owner
+  std::string version_;     // the id of the batch that was the last one for what is known
   bool is_known_ = false;
   bool is_locked_ = false;
   int outdated_ = 0;  // transactions, one after the other

@@ -43,8 +43,8 @@ std::optional<StoredSchedule> RedisSchedules::place_of(ScheduleId id) {
 
 void RedisSchedules::write_place(const StoredSchedule& schedule) {
   RowText<true> io;
-  StoredSchedule written{.id = schedule.id, .version = schedule.version, .place = schedule.place,
-                         .active = schedule.active};
+  StoredSchedule written{
+      .id = schedule.id, .version = schedule.version, .place = schedule.place, .active = schedule.active};
   fields_of(io, written);
   rows_.set(places, std::to_string(schedule.id), io.take());
   rows_.tell_schedule(schedule.id);
@@ -72,8 +72,7 @@ std::optional<StoredSchedule> RedisSchedules::find(std::string_view name) {
 }
 
 std::vector<StoredSchedule> RedisSchedules::list(const ScheduleFilter& filter) {
-  const auto members =
-      rows_.range("schedule_ids", {.after = redis_keys::digits(filter.after), .limit = filter.limit});
+  const auto members = rows_.range("schedule_ids", {.after = redis_keys::digits(filter.after), .limit = filter.limit});
   for (const std::string& member : members) {
     const std::string field = std::to_string(redis_keys::number_in(member));
     rows_.want(places, field);
