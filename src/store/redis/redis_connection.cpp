@@ -1,10 +1,12 @@
 #include "store/redis/redis_connection.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "base/internal/printable.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
@@ -19,6 +21,29 @@ constexpr Duration kConnectTimeout = 5s;
 // A server that is stopped or cut off says nothing; one that syncs its disk may take seconds.
 constexpr Duration kReplyTimeout = 10s;
 constexpr Duration kFirstPause = 1ms, kLongestPause = 250ms;
+
+// hiredis writes so that a server which has gone kills the process by a signal; here it is an error like others.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    if (sigismember(&before_, SIGPIPE) == 1) return;
+    const int error = errno;
+    constexpr timespec kNow{};
+    while (sigtimedwait(&pipe_, nullptr, &kNow) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+};
 
 timeval timeval_of(Duration duration) {
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
@@ -69,6 +94,7 @@ RedisReplies RedisConnection::ask(const RedisCommands& commands) {
 
 RedisConnection::Trouble RedisConnection::try_once(const RedisCommands& commands, RedisReplies& replies,
                                                    std::string& cause) {
+  const WithoutSigpipe without_sigpipe;
   if (context_ == nullptr && !connect(cause)) return Trouble::passes;
   const auto broken = [&] {
     cause = printable(context_->errstr);
