@@ -12,9 +12,9 @@
 #include "argiope/base/random.hpp"
 #include "argiope/store/store.hpp"
 #include "store/reference_store.hpp"
-#include "support/postgres_server.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/postgres_server.hpp"
 #include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -27,7 +27,8 @@ class PostgresServer {
     }();
     return server.get();
   }
-  static constexpr const char* kNotThere = "no PostgreSQL is installed, or it does not start: apt-get install postgresql";
+  static constexpr const char* kNotThere =
+      "no PostgreSQL is installed, or it does not start: apt-get install postgresql";
 
   // Where the programs of the newest version are; empty: none is installed.
   static std::string installed_programs() {

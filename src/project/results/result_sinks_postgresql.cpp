@@ -93,7 +93,8 @@ class TableConnection {
 
   Result<void> copy(const std::string& lines) {
     {
-      const PostgresResult begun(PQexec(link_.get(), fmt::format("copy argiope_batch ({}) from stdin", kColumns).c_str()));
+      const PostgresResult begun(
+          PQexec(link_.get(), fmt::format("copy argiope_batch ({}) from stdin", kColumns).c_str()));
       if (PQresultStatus(begun.get()) != PGRES_COPY_IN) return trouble(PQerrorMessage(link_.get()));
     }
     for (std::size_t at = 0; at < lines.size(); at += kCopyPieceBytes) {

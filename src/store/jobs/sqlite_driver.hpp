@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/sqlite_counters.hpp"
 #include "store/jobs/sqlite_history.hpp"
 #include "store/jobs/sqlite_jobs.hpp"
@@ -20,7 +21,6 @@
 #include "store/jobs/sqlite_queues.hpp"
 #include "store/jobs/sqlite_schedules.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/internal/store_driver.hpp"
 #include "store/sqlite/internal/group_commit.hpp"
 #include "store/sqlite/internal/lock_wait.hpp"
 #include "store/sqlite/internal/sqlite.hpp"

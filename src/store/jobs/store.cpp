@@ -363,7 +363,8 @@ Coro<Result<ChangedElsewhere>> Store::changed_elsewhere() {
   const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
   if (place_->access != StoreAccess::own || place_->in_thread == nullptr) return ask(place_, kReads, changes);
   // The changes that it tells are deleted, so it writes, but only where others have left something.
-  return ask(place_, {.kind = CallKind::write}, changes, [driver = place_->in_thread] { return driver->others_changed_jobs(); });
+  return ask(place_, {.kind = CallKind::write}, changes,
+             [driver = place_->in_thread] { return driver->others_changed_jobs(); });
 }
 
 Coro<Result<void>> Store::remember(std::string name, std::int64_t value) {

@@ -105,7 +105,8 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   ChangedElsewhere changed_elsewhere() override {
     ChangedElsewhere changed;
     if (!work_.owns() || !work_.writes() || !work_.others_wrote()) return changed;
-    const PostgresRows rows = work_.look("SELECT DISTINCT is_schedule, id FROM touched WHERE partition = 0 ORDER BY id");
+    const PostgresRows rows =
+        work_.look("SELECT DISTINCT is_schedule, id FROM touched WHERE partition = 0 ORDER BY id");
     for (int i = 0; i < rows.size(); ++i) {
       const auto id = static_cast<std::uint64_t>(rows.number(i, 1));
       rows.number(i, 0) != 0 ? changed.schedules.push_back(id) : changed.jobs.push_back(id);
@@ -116,8 +117,9 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
     return changed;
   }
   void remember(const std::string& name, std::int64_t value) override {
-    work_.later("INSERT INTO remembered VALUES (0, $1, $2) ON CONFLICT (partition, name) DO UPDATE SET value = excluded.value",
-                PostgresValues(name, value));
+    work_.later(
+        "INSERT INTO remembered VALUES (0, $1, $2) ON CONFLICT (partition, name) DO UPDATE SET value = excluded.value",
+        PostgresValues(name, value));
   }
   std::optional<std::int64_t> recall(const std::string& name) override {
     const PostgresRows rows =

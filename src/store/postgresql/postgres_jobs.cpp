@@ -16,8 +16,10 @@ using namespace job_rules;
 namespace {
 
 constexpr std::string_view kRows =
-    "SELECT j.job_id, j.queue_id, j.state, j.rank, j.priority, j.due_at, j.attempts, j.expiries, j.pending, j.if_failed, "
-    "j.flags, j.fence, j.ended_at, j.key, j.unique_name, j.schedule_id, j.run, j.tally, j.name, j.error, l.token FROM jobs j "
+    "SELECT j.job_id, j.queue_id, j.state, j.rank, j.priority, j.due_at, j.attempts, j.expiries, j.pending, "
+    "j.if_failed, "
+    "j.flags, j.fence, j.ended_at, j.key, j.unique_name, j.schedule_id, j.run, j.tally, j.name, j.error, l.token FROM "
+    "jobs j "
     "LEFT JOIN leases l USING (partition, job_id) WHERE partition = 0 AND ";
 
 PostgresColumn column_of(const std::vector<JobId>& ids) {
@@ -91,7 +93,8 @@ void PostgresJobs::take_brought(const NeededRows& needed, PostgresWork::Answers&
     }
   }
   // Those that the transaction has told already are as it has left them.
-  const auto take_names = [&]<class Key>(PostgresOverlay<Key, JobId>& known, const std::vector<Key>& wanted, auto key_of) {
+  const auto take_names = [&]<class Key>(PostgresOverlay<Key, JobId>& known, const std::vector<Key>& wanted,
+                                         auto key_of) {
     const PostgresRows& rows = answers.at(at++);
     take_rows(rows);
     std::set<Key> news;
@@ -271,10 +274,11 @@ std::optional<ErasedJob> PostgresJobs::erase_done(JobId id, std::uint64_t token)
 }
 
 std::vector<JobId> PostgresJobs::erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
-  const PostgresRows rows = work_.look(
-      std::string(kRows) +
-          "j.queue_id = $1 AND j.state = $2 AND j.state >= 4 AND j.ended_at < $3 ORDER BY j.ended_at, j.job_id LIMIT $4",
-      PostgresValues(queue, row_state(state), to_ms(before), std::min<std::size_t>(limit, kMostJobId)));
+  const PostgresRows rows =
+      work_.look(std::string(kRows) +
+                     "j.queue_id = $1 AND j.state = $2 AND j.state >= 4 AND j.ended_at < $3 ORDER BY j.ended_at, "
+                     "j.job_id LIMIT $4",
+                 PostgresValues(queue, row_state(state), to_ms(before), std::min<std::size_t>(limit, kMostJobId)));
   take_rows(rows);
   std::vector<JobId> erased;
   for (int i = 0; i < rows.size(); ++i) {
@@ -318,8 +322,9 @@ std::vector<JobId> PostgresJobs::take_dependants(JobId waited_for) {
     const PostgresColumn ids = column_of({waited_for});
     PostgresWork::Answers answers = work_.read(
         {{"SELECT job_id FROM dependencies WHERE partition = 0 AND waits_for = ANY($1::bigint[])", PostgresValues(ids)},
-         {std::string(kRows) + "j.job_id IN (SELECT d.job_id FROM dependencies d WHERE d.partition = 0 AND d.waits_for = "
-                               "ANY($1::bigint[]))",
+         {std::string(kRows) +
+              "j.job_id IN (SELECT d.job_id FROM dependencies d WHERE d.partition = 0 AND d.waits_for = "
+              "ANY($1::bigint[]))",
           PostgresValues(ids)}});
     for (int i = 0; i < answers[0].size(); ++i) {
       const Pair link(waited_for, answers[0].number(i, 0));
@@ -328,7 +333,8 @@ std::vector<JobId> PostgresJobs::take_dependants(JobId waited_for) {
     take_rows(answers[1]);
   }
   std::vector<JobId> taken;
-  for (auto at = links_.all().lower_bound({waited_for, 0}); at != links_.all().end() && at->first.first == waited_for; ++at) {
+  for (auto at = links_.all().lower_bound({waited_for, 0}); at != links_.all().end() && at->first.first == waited_for;
+       ++at) {
     if (at->second.is_there) taken.push_back(at->first.second);
   }
   for (const JobId id : taken) links_[{waited_for, id}].is_there = false;
@@ -361,7 +367,8 @@ std::vector<std::optional<JobRecord>> PostgresJobs::lease(std::span<const LeaseR
       "SELECT {}, CASE WHEN total <= {} OR total = bytes THEN result END, CASE WHEN total <= {} OR total = bytes THEN "
       "payload END, bytes FROM (SELECT j.*, w.n, b.bytes, sum(b.bytes) OVER (ORDER BY w.n)::bigint AS total FROM "
       "unnest($1::bigint[]) WITH ORDINALITY AS w(id, n) JOIN jobs j ON j.partition = 0 AND j.job_id = w.id CROSS JOIN "
-      "LATERAL (SELECT (octet_length(j.payload) + octet_length(j.result))::bigint AS bytes) b WHERE j.state < 3 AND (SELECT "
+      "LATERAL (SELECT (octet_length(j.payload) + octet_length(j.result))::bigint AS bytes) b WHERE j.state < 3 AND "
+      "(SELECT "
       "l.token FROM leases l WHERE l.partition = 0 AND l.job_id = j.job_id) IS NULL) j ORDER BY n",
       kPostgresRecord, kMostLeasedBytes, kMostLeasedBytes);
   const PostgresRows rows = ids.empty() ? PostgresRows(nullptr) : work_.look(kRecords, PostgresValues(ids));
@@ -448,9 +455,9 @@ std::string PostgresJobs::error_of(JobId id) { return known(id).error; }
 std::vector<Attempt> PostgresJobs::attempts(JobId id) {
   std::vector<Attempt> attempts;
   if (id > kMostJobId) return attempts;
-  const PostgresRows rows =
-      work_.look("SELECT number, ended_at, outcome, error, worker FROM attempts WHERE partition = 0 AND job_id = $1 ORDER BY n",
-                 PostgresValues(id));
+  const PostgresRows rows = work_.look(
+      "SELECT number, ended_at, outcome, error, worker FROM attempts WHERE partition = 0 AND job_id = $1 ORDER BY n",
+      PostgresValues(id));
   for (int i = 0; i < rows.size(); ++i) {
     attempts.push_back({static_cast<std::uint32_t>(rows.number(i, 0)), from_ms(rows.number(i, 1)),
                         std::string(rows.text(i, 2)), std::string(rows.text(i, 3)), std::string(rows.text(i, 4))});
@@ -468,190 +475,6 @@ std::string_view PostgresJobs::failure_of(JobId id) {
 void PostgresJobs::set_failure(JobId id, std::string_view how) {
   if (how.empty() && failure_of(id).empty()) return;
   failures_[id % kFailuresRemembered] = {id, std::string(how), true};
-}
-
-// --- what has changed ------------------------------------------------------------------------------------------------
-
-// Rows go before others take their names.
-void PostgresJobs::write() {
-  write_gone();
-  write_changed();
-  write_new();
-  write_texts();
-  write_links();
-  write_failures();
-  jobs_.each([](JobId, Job& job) {
-    job.was_there = job.is_there;
-    job.is_new = job.has_changed = job.has_work = job.had_attempts = false;
-    job.result.reset();
-    job.attempts.clear();
-    job.payload.clear();
-  });
-  links_.each([](const Pair&, Link& link) { link.was_there = link.is_there; });
-  failures_.each([](std::uint64_t, Failure& failure) { failure.has_changed = false; });
-}
-
-void PostgresJobs::write_gone() {
-  PostgresColumn ids, with_attempts;
-  for (const auto& [id, job] : jobs_.all()) {
-    if (job.was_there && (!job.is_there || job.is_new)) ids.add(id);
-    if (job.had_attempts) with_attempts.add(id);
-  }
-  if (!with_attempts.empty())
-    work_.write("DELETE FROM attempts WHERE partition = 0 AND job_id = ANY($1::bigint[])", PostgresValues(with_attempts));
-  if (!ids.empty()) work_.write("DELETE FROM jobs WHERE partition = 0 AND job_id = ANY($1::bigint[])", PostgresValues(ids));
-}
-
-void PostgresJobs::write_changed() {
-  PostgresColumn ids, states, ranks, priorities, dues, attempts, expiries, pendings, flags, fences, ends, keys, uniques,
-      schedules, runs, tallies, errors;
-  for (const auto& [id, job] : jobs_.all()) {
-    if (!job.is_there || !job.has_changed || job.is_new) continue;
-    const JobRow& row = job.row;
-    ids.add(id);
-    states.add(row.state);
-    ranks.add(row.rank);
-    priorities.add(row.priority);
-    dues.add(row.due_ms);
-    attempts.add(row.attempts);
-    expiries.add(row.expiries);
-    pendings.add(row.pending);
-    flags.add(row.flags);
-    fences.add(row.fence);
-    ends.add(row.ended_ms);
-    keys.add(row.key);
-    uniques.add(row.unique);
-    schedules.add(row.schedule);
-    runs.add(row.run);
-    tallies.add(row.tally);
-    errors.add(job.error);
-  }
-  if (ids.empty()) return;
-  work_.write(
-      "UPDATE jobs j SET state = n.a, rank = n.b, priority = n.c, due_at = n.d, attempts = n.e, expiries = n.f, pending = n.g, "
-      "flags = n.h, fence = n.i, ended_at = n.j, key = n.k, unique_name = n.l, schedule_id = n.m, run = n.n, tally = n.o, "
-      "error = n.p FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], "
-      "$7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bytea[], $13::bytea[], $14::bigint[], "
-      "$15::bigint[], $16::bigint[], $17::bytea[]) AS n(id, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) WHERE j.partition "
-      "= 0 AND j.job_id = n.id",
-      PostgresValues(ids, states, ranks, priorities, dues, attempts, expiries, pendings, flags, fences, ends, keys, uniques,
-                     schedules, runs, tallies, errors));
-}
-
-void PostgresJobs::write_new() {
-  std::array<PostgresColumn, 26> columns;
-  for (const auto& [id, job] : jobs_.all()) {
-    if (!job.is_there || !job.is_new) continue;
-    std::size_t at = 0;
-    const auto add = [&](const auto&... values) { (columns[at++].add(values), ...); };
-    const JobRow& row = job.row;
-    add(id, row.queue, row.state, row.rank, row.priority, row.due_ms, row.attempts, job.max_attempts, row.expiries,
-        row.pending, row.cancelled_with_others ? 0 : 1, row.flags, row.fence, job.created_ms, row.ended_ms);
-    add(std::string_view(row.key), std::string_view(row.unique), std::string_view(job.name), std::string_view(job.function),
-        std::string_view(job.error), std::string_view(job.result ? *job.result : std::string_view()),
-        std::string_view(job.payload));
-    add(row.schedule, row.run, row.tally, job.lease_ms);
-  }
-  if (columns[0].empty()) return;
-  static const std::string kInsert = [] {
-    std::string arrays;
-    for (int i = 1; i <= 26; ++i)
-      arrays += fmt::format("{}${}::{}", i == 1 ? "" : ", ", i, i >= 16 && i <= 22 ? "bytea[]" : "bigint[]");
-    return "INSERT INTO jobs SELECT 0, n.* FROM unnest(" + arrays + ") AS n";
-  }();
-  work_.write(kInsert, PostgresValues(columns));
-}
-
-void PostgresJobs::write_texts() {
-  PostgresColumn ids, results, work_ids, functions, payloads, times;
-  PostgresColumn jobs, numbers, ends, outcomes, errors, workers, with_attempts;
-  for (const auto& [id, job] : jobs_.all()) {
-    if (!job.is_there) continue;
-    if (job.result && !job.is_new) {
-      ids.add(id);
-      results.add(*job.result);
-    }
-    if (job.has_work && !job.is_new) {
-      work_ids.add(id);
-      functions.add(job.function);
-      payloads.add(job.payload);
-      times.add(job.lease_ms);
-    }
-    for (const Attempt& attempt : job.attempts) {
-      jobs.add(id);
-      numbers.add(attempt.number);
-      ends.add(to_ms(attempt.ended_at));
-      outcomes.add(attempt.outcome);
-      errors.add(attempt.error);
-      workers.add(attempt.worker);
-    }
-    if (!job.attempts.empty()) with_attempts.add(id);
-  }
-  if (!ids.empty()) {
-    work_.write(
-        "UPDATE jobs j SET result = n.r FROM unnest($1::bigint[], $2::bytea[]) AS n(id, r) WHERE j.partition = 0 AND j.job_id "
-        "= n.id",
-        PostgresValues(ids, results));
-  }
-  if (!work_ids.empty()) {
-    work_.write(
-        "UPDATE jobs j SET function = n.f, payload = n.p, lease_time = n.t FROM unnest($1::bigint[], $2::bytea[], $3::bytea[], "
-        "$4::bigint[]) AS n(id, f, p, t) WHERE j.partition = 0 AND j.job_id = n.id",
-        PostgresValues(work_ids, functions, payloads, times));
-  }
-  if (jobs.empty()) return;
-  work_.write(
-      "INSERT INTO attempts (partition, job_id, number, ended_at, outcome, error, worker) SELECT 0, a, b, c, d, e, f FROM "
-      "unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bytea[]) WITH ORDINALITY AS n(a, b, c, "
-      "d, e, f, o) ORDER BY o",
-      PostgresValues(jobs, numbers, ends, outcomes, errors, workers));
-  work_.write(
-      fmt::format("DELETE FROM attempts a USING (SELECT job_id, n, row_number() OVER (PARTITION BY job_id ORDER BY n DESC) AS "
-                  "place FROM attempts WHERE partition = 0 AND job_id = ANY($1::bigint[])) AS o WHERE o.place > {} AND "
-                  "a.partition = 0 AND a.job_id = o.job_id AND a.n = o.n",
-                  kMostAttemptsKept),
-      PostgresValues(with_attempts));
-}
-
-void PostgresJobs::write_links() {
-  PostgresColumn gone_from, gone_to, from, to;
-  for (const auto& [link, state] : links_.all()) {
-    if (state.is_there == state.was_there) continue;
-    (state.is_there ? from : gone_from).add(link.first);
-    (state.is_there ? to : gone_to).add(link.second);
-  }
-  if (!gone_from.empty()) {
-    work_.write(
-        "DELETE FROM dependencies WHERE partition = 0 AND (waits_for, job_id) IN (SELECT a, b FROM unnest($1::bigint[], "
-        "$2::bigint[]) AS n(a, b))",
-        PostgresValues(gone_from, gone_to));
-  }
-  if (!from.empty()) {
-    work_.write("INSERT INTO dependencies SELECT 0, a, b FROM unnest($1::bigint[], $2::bigint[]) AS n(a, b)",
-                PostgresValues(from, to));
-  }
-}
-
-void PostgresJobs::write_failures() {
-  PostgresColumn gone, slots, ids, hows;
-  for (const auto& [slot, failure] : failures_.all()) {
-    if (!failure.has_changed) continue;
-    if (failure.how.empty()) {
-      gone.add(slot);
-      continue;
-    }
-    slots.add(slot);
-    ids.add(failure.id);
-    hows.add(failure.how);
-  }
-  if (!gone.empty())
-    work_.write("DELETE FROM failed_jobs WHERE partition = 0 AND slot = ANY($1::bigint[])", PostgresValues(gone));
-  if (!slots.empty()) {
-    work_.write(
-        "INSERT INTO failed_jobs SELECT 0, a, b, c FROM unnest($1::bigint[], $2::bigint[], $3::bytea[]) AS n(a, b, c) ON "
-        "CONFLICT (partition, slot) DO UPDATE SET job_id = excluded.job_id, how = excluded.how",
-        PostgresValues(slots, ids, hows));
-  }
 }
 
 }  // namespace argiope

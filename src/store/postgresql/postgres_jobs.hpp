@@ -53,10 +53,18 @@ class PostgresJobs final : public JobRows, public LeaseRows, public JobHistory {
   void set_failure(JobId id, std::string_view how) override;
 
   void write();
-  void mark() { each_overlay([](auto& overlay) { overlay.mark(); }); }
-  void keep() noexcept { each_overlay([](auto& overlay) { overlay.keep(); }); }
-  void take_back() { each_overlay([](auto& overlay) { overlay.take_back(); }); }
-  void clear() noexcept { each_overlay([](auto& overlay) { overlay.clear(); }); }
+  void mark() {
+    each_overlay([](auto& overlay) { overlay.mark(); });
+  }
+  void keep() noexcept {
+    each_overlay([](auto& overlay) { overlay.keep(); });
+  }
+  void take_back() {
+    each_overlay([](auto& overlay) { overlay.take_back(); });
+  }
+  void clear() noexcept {
+    each_overlay([](auto& overlay) { overlay.clear(); });
+  }
 
  private:
   // As the transaction leaves it. Texts that nobody reads here are there only where they are to be written.
@@ -108,8 +116,8 @@ class PostgresJobs final : public JobRows, public LeaseRows, public JobHistory {
   PostgresOverlay<JobId, Job> jobs_;
   PostgresOverlay<std::string, JobId> names_;
   PostgresOverlay<Unique, JobId> uniques_;
-  PostgresOverlay<Pair, Link> links_;     // waited for, job
-  PostgresOverlay<JobId, bool> linked_;   // all links are known by which these wait for others
+  PostgresOverlay<Pair, Link> links_;    // waited for, job
+  PostgresOverlay<JobId, bool> linked_;  // all links are known by which these wait for others
   struct Failure {
     JobId id = 0;
     std::string how;

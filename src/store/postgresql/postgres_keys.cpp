@@ -12,8 +12,9 @@ void PostgresKeys::ask_for(const NeededRows& needed, std::vector<PostgresWork::S
   if (needed.requests.empty()) return;
   PostgresColumn keys;
   for (const std::string& key : needed.requests) keys.add(key);
-  reads.push_back({"SELECT request_key, digest, reply FROM requests WHERE partition = 0 AND request_key = ANY($1::bytea[])",
-                   PostgresValues(keys)});
+  reads.push_back(
+      {"SELECT request_key, digest, reply FROM requests WHERE partition = 0 AND request_key = ANY($1::bytea[])",
+       PostgresValues(keys)});
 }
 
 void PostgresKeys::take_brought(const NeededRows& needed, PostgresWork::Answers& answers, std::size_t& at) {

@@ -81,7 +81,8 @@ void PostgresLeases::write() {
   if (!ids.empty()) {
     work_.write(
         "INSERT INTO leases SELECT 0, i, t, u, w, r FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[], "
-        "$5::bigint[]) AS n(i, t, u, w, r) ON CONFLICT (partition, job_id) DO UPDATE SET token = excluded.token, until = "
+        "$5::bigint[]) AS n(i, t, u, w, r) ON CONFLICT (partition, job_id) DO UPDATE SET token = excluded.token, until "
+        "= "
         "excluded.until, worker = excluded.worker, remote = excluded.remote",
         PostgresValues(ids, tokens, untils, workers, remotes));
   }
@@ -89,7 +90,8 @@ void PostgresLeases::write() {
 }
 
 void PostgresLeases::committed() {
-  for (auto& [id, lease] : std::exchange(written_, {})) lease ? (void)leases_.insert_or_assign(id, std::move(*lease)) : (void)leases_.erase(id);
+  for (auto& [id, lease] : std::exchange(written_, {}))
+    lease ? (void)leases_.insert_or_assign(id, std::move(*lease)) : (void)leases_.erase(id);
 }
 
 }  // namespace argiope

@@ -1,12 +1,11 @@
 // PostgresLeases: which jobs run, as the owner has it in memory; and what the present transaction changes of that.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "store/postgresql/postgres_work.hpp"
 

@@ -19,9 +19,13 @@ std::int64_t in_ms(Duration limit) { return std::chrono::duration_cast<std::chro
 }  // namespace
 
 std::string postgres_words(const char* said) {
-  std::string words = said == nullptr ? "" : said;
-  while (words.ends_with('\n')) words.pop_back();
-  for (char& c : words) c = c == '\n' ? ' ' : c;
+  std::string words;
+  for (const char* c = said == nullptr ? "" : said; *c != '\0'; ++c) {
+    const bool is_blank = *c == '\n' || *c == '\t' || *c == ' ';
+    if (!is_blank) words += *c;
+    if (is_blank && !words.empty() && !words.ends_with(' ')) words += ' ';
+  }
+  while (words.ends_with(' ')) words.pop_back();
   return words.empty() ? "the connection was lost" : words;
 }
 

@@ -15,7 +15,8 @@ using namespace job_rules;
 
 namespace {
 
-constexpr std::string_view kWaiting = "SELECT job_id, key, rank, due_at, attempts, expiries FROM jobs j WHERE partition = 0 AND ";
+constexpr std::string_view kWaiting =
+    "SELECT job_id, key, rank, due_at, attempts, expiries FROM jobs j WHERE partition = 0 AND ";
 constexpr std::string_view kIsNotLeased =
     " AND (SELECT l.token FROM leases l WHERE l.partition = 0 AND l.job_id = j.job_id) IS NULL";
 
@@ -24,7 +25,8 @@ std::vector<WaitingJob> read_waiting_jobs(const PostgresRows& rows, QueueId queu
   for (int i = 0; i < rows.size(); ++i) {
     found.push_back({static_cast<JobId>(rows.number(i, 0)), queue, std::string(rows.text(i, 1)),
                      static_cast<std::int32_t>(rows.number(i, 2)), from_ms(rows.number(i, 3)),
-                     static_cast<std::uint32_t>(rows.number(i, 4)), static_cast<std::uint32_t>(rows.number(i, 5)), shelf});
+                     static_cast<std::uint32_t>(rows.number(i, 4)), static_cast<std::uint32_t>(rows.number(i, 5)),
+                     shelf});
   }
   return found;
 }
@@ -42,11 +44,14 @@ std::string_view condition_of(JobState state) {
   return "j.state = 6";
 }
 
-std::int64_t bounded(std::uint64_t number) { return static_cast<std::int64_t>(std::min<std::uint64_t>(number, kMostJobId + 1)); }
+std::int64_t bounded(std::uint64_t number) {
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(number, kMostJobId + 1));
+}
 
 }  // namespace
 
-JobRecord read_postgres_record(const PostgresRows& rows, int row, const std::vector<StoredQueue>& queues, bool with_lease) {
+JobRecord read_postgres_record(const PostgresRows& rows, int row, const std::vector<StoredQueue>& queues,
+                               bool with_lease) {
   const auto number = [&](int column) { return rows.number(row, column); };
   const auto text = [&](int column) { return std::string(rows.text(row, column)); };
   JobRecord record;
@@ -70,8 +75,7 @@ JobRecord read_postgres_record(const PostgresRows& rows, int row, const std::vec
   record.schedule = static_cast<ScheduleId>(number(17));
   record.run = static_cast<std::uint64_t>(number(18));
   const bool runs = with_lease && !rows.is_null(row, kPostgresTokenColumn);
-  record.tally =
-      job_tally::tally_of(static_cast<std::uint64_t>(number(19)), record.attempts, record.expiries, runs);
+  record.tally = job_tally::tally_of(static_cast<std::uint64_t>(number(19)), record.attempts, record.expiries, runs);
   record.lease_time = std::chrono::milliseconds{number(kPostgresLeaseTimeColumn)};
   record.result = text(kPostgresResultColumn);
   record.payload = text(kPostgresPayloadColumn);
@@ -87,24 +91,25 @@ JobRecord read_postgres_record(const PostgresRows& rows, int row, const std::vec
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 // Two queries, because "of the same rank, or below it" as one would not be read from the index in order.
-std::vector<WaitingJob> PostgresLooks::load_ranked(QueueId queue, const std::string* key, Rank after, std::size_t limit) {
-  const std::string from = std::string(kWaiting) + (key == nullptr ? "state = 0" : "state = 1 AND key = $5") + " AND queue_id = $1" +
-                           std::string(kIsNotLeased);
-  const std::string sql =
-      fmt::format("({0} AND rank = $2 AND job_id > $3 ORDER BY job_id LIMIT $4) UNION ALL ({0} AND rank < $2 ORDER BY rank "
-                  "DESC, job_id LIMIT $4) LIMIT $4",
-                  from);
-  return read_waiting_jobs(key == nullptr ? work_.look(sql, PostgresValues(queue, after.priority, bounded(after.id), bounded(limit)))
-                                          : work_.look(sql, PostgresValues(queue, after.priority, bounded(after.id),
-                                                                           bounded(limit), *key)),
-                           queue, key == nullptr ? Shelf::ready : Shelf::set_aside);
+std::vector<WaitingJob> PostgresLooks::load_ranked(QueueId queue, const std::string* key, Rank after,
+                                                   std::size_t limit) {
+  const std::string from = std::string(kWaiting) + (key == nullptr ? "state = 0" : "state = 1 AND key = $5") +
+                           " AND queue_id = $1" + std::string(kIsNotLeased);
+  const std::string sql = fmt::format(
+      "({0} AND rank = $2 AND job_id > $3 ORDER BY job_id LIMIT $4) UNION ALL ({0} AND rank < $2 ORDER BY rank "
+      "DESC, job_id LIMIT $4) LIMIT $4",
+      from);
+  return read_waiting_jobs(
+      key == nullptr ? work_.look(sql, PostgresValues(queue, after.priority, bounded(after.id), bounded(limit)))
+                     : work_.look(sql, PostgresValues(queue, after.priority, bounded(after.id), bounded(limit), *key)),
+      queue, key == nullptr ? Shelf::ready : Shelf::set_aside);
 }
 
 std::uint64_t PostgresLooks::count_ranked(QueueId queue, const std::string* key, Rank before, std::uint64_t most) {
   const std::string sql = "SELECT count(*) FROM (" + std::string(kWaiting) +
                           (key == nullptr ? "state = 0" : "state = 1 AND key = $5") +
-                          " AND queue_id = $1 AND rank >= $2 AND (rank > $2 OR job_id < $3)" + std::string(kIsNotLeased) +
-                          " ORDER BY rank DESC, job_id LIMIT $4) AS before";
+                          " AND queue_id = $1 AND rank >= $2 AND (rank > $2 OR job_id < $3)" +
+                          std::string(kIsNotLeased) + " ORDER BY rank DESC, job_id LIMIT $4) AS before";
   const PostgresRows rows =
       key == nullptr ? work_.look(sql, PostgresValues(queue, before.priority, bounded(before.id), bounded(most)))
                      : work_.look(sql, PostgresValues(queue, before.priority, bounded(before.id), bounded(most), *key));
@@ -115,9 +120,12 @@ std::uint64_t PostgresLooks::count_ranked(QueueId queue, const std::string* key,
 std::vector<std::string> PostgresLooks::keys_set_aside(QueueId queue, const std::optional<std::string>& after,
                                                        std::size_t limit) {
   static const std::string kKeys = fmt::format(
-      "WITH RECURSIVE keys AS ((SELECT key FROM jobs j WHERE partition = 0 AND queue_id = $1 AND state = 1 AND ($3::bigint = 0 OR key "
-      "> $2){0} ORDER BY key LIMIT 1) UNION ALL SELECT (SELECT j.key FROM jobs j WHERE j.partition = 0 AND j.queue_id = $1 "
-      "AND j.state = 1 AND j.key > keys.key{0} ORDER BY j.key LIMIT 1) FROM keys WHERE keys.key IS NOT NULL) SELECT key FROM "
+      "WITH RECURSIVE keys AS ((SELECT key FROM jobs j WHERE partition = 0 AND queue_id = $1 AND state = 1 AND "
+      "($3::bigint = 0 OR key "
+      "> $2){0} ORDER BY key LIMIT 1) UNION ALL SELECT (SELECT j.key FROM jobs j WHERE j.partition = 0 AND j.queue_id "
+      "= $1 "
+      "AND j.state = 1 AND j.key > keys.key{0} ORDER BY j.key LIMIT 1) FROM keys WHERE keys.key IS NOT NULL) SELECT "
+      "key FROM "
       "keys WHERE key IS NOT NULL LIMIT $4",
       kIsNotLeased);
   const PostgresRows rows = work_.look(kKeys, PostgresValues(queue, after.value_or(""), after ? 1 : 0, bounded(limit)));
@@ -140,7 +148,8 @@ std::vector<WaitingJob> PostgresLooks::load_delayed(QueueId queue, DueRank after
 std::optional<JobRecord> PostgresLooks::record(JobId id) {
   if (id > kMostJobId) return std::nullopt;
   static const std::string kRecord = fmt::format(
-      "SELECT {}, j.result, j.payload, l.token, l.until, l.worker FROM jobs j LEFT JOIN leases l USING (partition, job_id) "
+      "SELECT {}, j.result, j.payload, l.token, l.until, l.worker FROM jobs j LEFT JOIN leases l USING (partition, "
+      "job_id) "
       "WHERE partition = 0 AND job_id = $1",
       kPostgresRecord);
   const PostgresRows rows = work_.look(kRecord, PostgresValues(id));
@@ -160,7 +169,8 @@ JobSlice PostgresLooks::list(const JobFilter& filter) {
   JobRange range = all;
   if (filter.most_looked < kMostJobId) {
     const std::string sql = fmt::format(
-        "SELECT job_id FROM jobs WHERE partition = 0 AND job_id >= $1 AND job_id <= $2 ORDER BY job_id {} OFFSET $3 LIMIT 1",
+        "SELECT job_id FROM jobs WHERE partition = 0 AND job_id >= $1 AND job_id <= $2 ORDER BY job_id {} OFFSET $3 "
+        "LIMIT 1",
         down ? "DESC" : "ASC");
     const PostgresRows last = work_.look(sql, PostgresValues(all.first, all.last, filter.most_looked - 1));
     if (last.size() == 1) (down ? range.first : range.last) = static_cast<JobId>(last.number(0, 0));
@@ -169,15 +179,17 @@ JobSlice PostgresLooks::list(const JobFilter& filter) {
   const std::string sql = fmt::format(
       "SELECT {0}, j.r, j.p, j.token, j.until, j.worker FROM (SELECT j.*, l.token, l.until, l.worker, {1}, "
       "sum(octet_length({2}) + octet_length({3})) OVER (ORDER BY j.job_id {4} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 "
-      "PRECEDING) AS before FROM jobs j LEFT JOIN leases l USING (partition, job_id) WHERE partition = 0 AND job_id >= $1 AND "
-      "job_id <= $2 AND ($4::bigint = 0 OR j.queue_id = $4) AND ($7::bigint = 0 OR j.key = $8) AND $3::bigint IS NOT NULL AND {5} ORDER BY job_id {4} LIMIT "
+      "PRECEDING) AS before FROM jobs j LEFT JOIN leases l USING (partition, job_id) WHERE partition = 0 AND job_id >= "
+      "$1 AND "
+      "job_id <= $2 AND ($4::bigint = 0 OR j.queue_id = $4) AND ($7::bigint = 0 OR j.key = $8) AND $3::bigint IS NOT "
+      "NULL AND {5} ORDER BY job_id {4} LIMIT "
       "$5) j WHERE coalesce(before, 0) < $6 ORDER BY job_id {4}",
       kPostgresRecord, texts, filter.payloads ? "j.result" : "''::bytea", filter.payloads ? "j.payload" : "''::bytea",
       down ? "DESC" : "ASC", filter.state ? condition_of(*filter.state) : "true");
   const std::int64_t due_by = filter.due_by ? to_ms(*filter.due_by) : std::numeric_limits<std::int64_t>::min();
   const PostgresRows rows =
-      work_.look(sql, PostgresValues(range.first, range.last, due_by, queue, bounded(filter.limit), bounded(filter.most_bytes),
-                                     filter.key ? 1 : 0, filter.key.value_or("")));
+      work_.look(sql, PostgresValues(range.first, range.last, due_by, queue, bounded(filter.limit),
+                                     bounded(filter.most_bytes), filter.key ? 1 : 0, filter.key.value_or("")));
   std::size_t bytes = 0;
   for (int i = 0; i < rows.size(); ++i) {
     slice.jobs.push_back(read_postgres_record(rows, i, queues_.all(), true));

@@ -47,8 +47,8 @@ class PostgresQueues final : public QueueRows {
 
   PostgresWork& work_;
   QueueList list_;
-  std::vector<Counts> stored_;                      // by QueueId - 1
-  std::vector<Counts> changes_, marked_;            // of the present transaction
+  std::vector<Counts> stored_;            // by QueueId - 1
+  std::vector<Counts> changes_, marked_;  // of the present transaction
   std::vector<Counts> written_;
 };
 

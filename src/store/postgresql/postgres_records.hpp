@@ -12,7 +12,8 @@ namespace argiope {
 // those of its lease `l`.
 inline constexpr const char* kPostgresRecord =
     "j.job_id, j.queue_id, j.state, j.name, j.key, j.unique_name, j.priority, j.due_at, j.function, j.attempts, "
-    "j.max_attempts, j.expiries, j.pending, j.if_failed, j.created_at, j.ended_at, j.error, j.schedule_id, j.run, j.tally, "
+    "j.max_attempts, j.expiries, j.pending, j.if_failed, j.created_at, j.ended_at, j.error, j.schedule_id, j.run, "
+    "j.tally, "
     "j.lease_time, j.flags";
 inline constexpr int kPostgresQueueColumn = 1;
 inline constexpr int kPostgresLeaseTimeColumn = 20;
@@ -20,6 +21,7 @@ inline constexpr int kPostgresFlagsColumn = 21;
 inline constexpr int kPostgresResultColumn = 22;
 inline constexpr int kPostgresPayloadColumn = 23;
 inline constexpr int kPostgresTokenColumn = 24;  // token, until, worker
-JobRecord read_postgres_record(const PostgresRows& rows, int row, const std::vector<StoredQueue>& queues, bool with_lease);
+JobRecord read_postgres_record(const PostgresRows& rows, int row, const std::vector<StoredQueue>& queues,
+                               bool with_lease);
 
 }  // namespace argiope

@@ -16,10 +16,12 @@ namespace {
 
 constexpr ScheduleId kMostStoredScheduleId = (ScheduleId{1} << 48) - 1;
 constexpr std::string_view kSchedules =
-    "SELECT schedule_id, version, next, last, fired, missed, entries, paused, active, name, trigger, definition FROM places JOIN "
+    "SELECT schedule_id, version, next, last, fired, missed, entries, paused, active, name, trigger, definition FROM "
+    "places JOIN "
     "schedules USING (partition, schedule_id) WHERE partition = 0 AND ";
 constexpr std::string_view kRuns =
-    "SELECT number, planned, last_planned, count, fired_at, ended_at, outcome, job_id, error FROM schedule_runs WHERE partition "
+    "SELECT number, planned, last_planned, count, fired_at, ended_at, outcome, job_id, error FROM schedule_runs WHERE "
+    "partition "
     "= 0 AND schedule_id = $1 AND ";
 constexpr const char* kPlaces =
     "SELECT schedule_id, version, entries FROM places WHERE partition = 0 AND schedule_id = ANY($1::bigint[])";
@@ -100,7 +102,8 @@ std::vector<PutScheduleReply> PostgresSchedules::put(const std::vector<PutSchedu
   std::map<std::string, std::pair<ScheduleId, std::uint64_t>> there;
   if (!wanted.empty()) {
     const PostgresRows rows = work_.look(
-        "SELECT name, schedule_id, version FROM schedules JOIN places USING (partition, schedule_id) WHERE partition = 0 AND "
+        "SELECT name, schedule_id, version FROM schedules JOIN places USING (partition, schedule_id) WHERE partition = "
+        "0 AND "
         "name = ANY($1::bytea[])",
         PostgresValues(names));
     for (int i = 0; i < rows.size(); ++i) {
@@ -130,8 +133,10 @@ PutScheduleReply PostgresSchedules::put_one(const PutSchedule& wanted,
       "excluded.trigger, definition = excluded.definition",
       PostgresValues(id, wanted.name, wanted.trigger, wanted.definition));
   work_.later(
-      "INSERT INTO places AS p VALUES (0, $1, 1, $2, $3, $4, $5, 0, $6, 0) ON CONFLICT (partition, schedule_id) DO UPDATE SET "
-      "version = p.version + 1, next = excluded.next, last = excluded.last, fired = excluded.fired, missed = excluded.missed, "
+      "INSERT INTO places AS p VALUES (0, $1, 1, $2, $3, $4, $5, 0, $6, 0) ON CONFLICT (partition, schedule_id) DO "
+      "UPDATE SET "
+      "version = p.version + 1, next = excluded.next, last = excluded.last, fired = excluded.fired, missed = "
+      "excluded.missed, "
       "paused = excluded.paused",
       PostgresValues(id, to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.paused));
   places_.clear();
@@ -142,7 +147,8 @@ PutScheduleReply PostgresSchedules::put_one(const PutSchedule& wanted,
 bool PostgresSchedules::erase(ScheduleId id) {
   if (id > kMostStoredScheduleId) return false;
   const bool was_there =
-      work_.look("SELECT schedule_id FROM places WHERE partition = 0 AND schedule_id = $1", PostgresValues(id)).size() == 1;
+      work_.look("SELECT schedule_id FROM places WHERE partition = 0 AND schedule_id = $1", PostgresValues(id))
+          .size() == 1;
   if (!was_there) return false;
   for (const char* table : {"places", "schedules", "schedule_runs", "schedule_outputs"}) {
     work_.later(fmt::format("DELETE FROM {} WHERE partition = 0 AND schedule_id = $1", table), PostgresValues(id));
@@ -156,9 +162,10 @@ bool PostgresSchedules::erase(ScheduleId id) {
 
 std::vector<StoredSchedule> PostgresSchedules::list(const ScheduleFilter& filter) {
   const PostgresRows rows = work_.look(
-      (filter.texts ? std::string(kSchedules)
-                    : "SELECT schedule_id, version, next, last, fired, missed, entries, paused, active FROM places WHERE "
-                      "partition = 0 AND ") +
+      (filter.texts
+           ? std::string(kSchedules)
+           : "SELECT schedule_id, version, next, last, fired, missed, entries, paused, active FROM places WHERE "
+             "partition = 0 AND ") +
           "schedule_id > $1 ORDER BY schedule_id LIMIT $2",
       PostgresValues(std::min(filter.after, kMostStoredScheduleId), filter.limit));
   std::vector<StoredSchedule> found;
@@ -181,7 +188,8 @@ std::optional<ScheduleView> PostgresSchedules::look(const ScheduleLook& look) {
   auto there = get(look.id);
   if (!there) return std::nullopt;
   ScheduleView view{.schedule = std::move(*there)};
-  const PostgresRows last = work_.look(std::string(kRuns) + "true ORDER BY number DESC LIMIT 1", PostgresValues(look.id));
+  const PostgresRows last =
+      work_.look(std::string(kRuns) + "true ORDER BY number DESC LIMIT 1", PostgresValues(look.id));
   if (last.size() == 1) view.last_entry = read_stored_run(last, 0);
   const PostgresRows active =
       work_.look(std::string(kRuns) + "outcome = 0 ORDER BY number DESC OFFSET $2 LIMIT $3",
@@ -213,7 +221,8 @@ std::vector<ScheduleRun> PostgresSchedules::runs(ScheduleId id, std::size_t limi
 std::optional<ScheduleOutput> PostgresSchedules::output(ScheduleId id) {
   if (id > kMostStoredScheduleId) return std::nullopt;
   const PostgresRows rows = work_.look(
-      "SELECT number, job_id, ended_at, outcome, error, output FROM schedule_outputs WHERE partition = 0 AND schedule_id = $1",
+      "SELECT number, job_id, ended_at, outcome, error, output FROM schedule_outputs WHERE partition = 0 AND "
+      "schedule_id = $1",
       PostgresValues(id));
   if (rows.size() == 0) return std::nullopt;
   return ScheduleOutput{.run = static_cast<std::uint64_t>(rows.number(0, 0)),
@@ -232,24 +241,28 @@ bool PostgresSchedules::advance(const FireRequest& step, std::uint64_t entries, 
   const SchedulePlace& place = step.place;
   places_[step.id] = {true, before.version + 1, place.entries};
   work_.later(
-      "UPDATE places SET version = version + 1, next = $2, last = $3, fired = $4, missed = $5, entries = $6, paused = $7, active "
+      "UPDATE places SET version = version + 1, next = $2, last = $3, fired = $4, missed = $5, entries = $6, paused = "
+      "$7, active "
       "= active + $8 WHERE partition = 0 AND schedule_id = $1",
-      PostgresValues(step.id, to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.entries, place.paused,
-                     started));
+      PostgresValues(step.id, to_ms(place.next), to_ms(place.last), place.fired, place.missed, place.entries,
+                     place.paused, started));
   work_.touch(true, step.id);
   return true;
 }
 
 void PostgresSchedules::take_off_started(ScheduleId id, std::uint32_t count) {
-  work_.later("UPDATE places SET active = active - $2 WHERE partition = 0 AND schedule_id = $1", PostgresValues(id, count));
+  work_.later("UPDATE places SET active = active - $2 WHERE partition = 0 AND schedule_id = $1",
+              PostgresValues(id, count));
 }
 
 void PostgresSchedules::write_run(ScheduleId id, const ScheduleRun& wanted) {
   const ScheduleRun run = stored(wanted);
   runs_[{id, run.number}] = run;
   work_.later(
-      "INSERT INTO schedule_runs VALUES (0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (partition, schedule_id, number) "
-      "DO UPDATE SET planned = excluded.planned, last_planned = excluded.last_planned, count = excluded.count, fired_at = "
+      "INSERT INTO schedule_runs VALUES (0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (partition, "
+      "schedule_id, number) "
+      "DO UPDATE SET planned = excluded.planned, last_planned = excluded.last_planned, count = excluded.count, "
+      "fired_at = "
       "excluded.fired_at, ended_at = excluded.ended_at, outcome = excluded.outcome, job_id = excluded.job_id, error = "
       "excluded.error",
       PostgresValues(id, run.number, to_ms(run.planned), to_ms(run.last_planned), run.count, to_ms(run.fired_at),
@@ -269,18 +282,22 @@ void PostgresSchedules::write_runs(const FireRequest& step, const std::vector<Sc
 void PostgresSchedules::end_run(const EndedRun& run, WallTime at, std::string_view error, std::string_view result) {
   const std::int64_t at_ms = to_ms(at);
   const std::string cut(cut_error(error));
-  work_.later("UPDATE places SET active = active - 1 WHERE partition = 0 AND schedule_id = $1", PostgresValues(run.schedule));
+  work_.later("UPDATE places SET active = active - 1 WHERE partition = 0 AND schedule_id = $1",
+              PostgresValues(run.schedule));
   work_.later(
-      "UPDATE schedule_runs SET outcome = $3, ended_at = $4, error = $5 WHERE partition = 0 AND schedule_id = $1 AND number = $2",
+      "UPDATE schedule_runs SET outcome = $3, ended_at = $4, error = $5 WHERE partition = 0 AND schedule_id = $1 AND "
+      "number = $2",
       PostgresValues(run.schedule, run.number, run.outcome, at_ms, cut));
   work_.later(
-      fmt::format("DELETE FROM schedule_runs r USING places p WHERE p.partition = 0 AND p.schedule_id = $1 AND r.partition = 0 "
-                  "AND r.schedule_id = $1 AND r.number = $2 AND r.number + {} <= p.entries",
-                  kRunsKept),
+      fmt::format(
+          "DELETE FROM schedule_runs r USING places p WHERE p.partition = 0 AND p.schedule_id = $1 AND r.partition = 0 "
+          "AND r.schedule_id = $1 AND r.number = $2 AND r.number + {} <= p.entries",
+          kRunsKept),
       PostgresValues(run.schedule, run.number));
   if (!result.empty()) {
     work_.later(
-        "INSERT INTO schedule_outputs SELECT 0, $1::bigint, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::bytea, $7::bytea WHERE EXISTS (SELECT FROM places WHERE partition = 0 "
+        "INSERT INTO schedule_outputs SELECT 0, $1::bigint, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::bytea, "
+        "$7::bytea WHERE EXISTS (SELECT FROM places WHERE partition = 0 "
         "AND schedule_id = $1) ON CONFLICT (partition, schedule_id) DO UPDATE SET number = excluded.number, job_id = "
         "excluded.job_id, ended_at = excluded.ended_at, outcome = excluded.outcome, error = excluded.error, output = "
         "excluded.output",

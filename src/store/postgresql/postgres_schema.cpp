@@ -172,13 +172,13 @@ constexpr const char* kMigrations[] = {kFirst};
 std::int64_t newest_postgres_version() { return std::ssize(kMigrations); }
 
 std::string postgres_migration(const std::string& schema, std::int64_t version) {
-  std::string statements =
-      fmt::format("BEGIN; SELECT pg_advisory_xact_lock({}); CREATE SCHEMA IF NOT EXISTS {}; SET LOCAL search_path TO {};",
-                  kMigrationLock, quoted_identifier(schema), quoted_identifier(schema));
+  std::string statements = fmt::format(
+      "BEGIN; SELECT pg_advisory_xact_lock({}); CREATE SCHEMA IF NOT EXISTS {}; SET LOCAL search_path TO {};",
+      kMigrationLock, quoted_identifier(schema), quoted_identifier(schema));
   for (std::int64_t from = version; from < newest_postgres_version(); ++from) statements += kMigrations[from];
-  statements += fmt::format(
-      "INSERT INTO meta VALUES ('version', {0}) ON CONFLICT (name) DO UPDATE SET value = {0}; COMMIT",
-      newest_postgres_version());
+  statements +=
+      fmt::format("INSERT INTO meta VALUES ('version', {0}) ON CONFLICT (name) DO UPDATE SET value = {0}; COMMIT",
+                  newest_postgres_version());
   return statements;
 }
 

@@ -62,10 +62,9 @@ Result<void> PostgresSession::connect() {
 void PostgresSession::disconnect() noexcept { link_.disconnect(); }
 
 void PostgresSession::lost() {
-  PostgresLost lost{link_.has_given_up() ? "given up"
-                    : PQstatus(link_.get()) == CONNECTION_BAD
-                        ? postgres_words(PQerrorMessage(link_.get()))
-                        : std::string("the server did not answer in time")};
+  PostgresLost lost{link_.has_given_up()                      ? "given up"
+                    : PQstatus(link_.get()) == CONNECTION_BAD ? postgres_words(PQerrorMessage(link_.get()))
+                                                              : std::string("the server did not answer in time")};
   disconnect();
   throw lost;
 }

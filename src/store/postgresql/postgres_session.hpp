@@ -31,8 +31,7 @@ class PostgresColumn {
  public:
   void add(std::string_view bytes);
   template <class Number>
-    requires(std::is_integral_v<Number> || std::is_enum_v<Number>)
-  void add(Number number) {
+  requires(std::is_integral_v<Number> || std::is_enum_v<Number>) void add(Number number) {
     add_number(static_cast<std::int64_t>(number));
   }
   bool empty() const noexcept { return count_ == 0; }
@@ -62,8 +61,7 @@ class PostgresValues {
     for (const PostgresColumn& column : columns) add(column);
   }
   template <class Number>
-    requires(std::is_integral_v<Number> || std::is_enum_v<Number>)
-  void add(Number number) {
+  requires(std::is_integral_v<Number> || std::is_enum_v<Number>) void add(Number number) {
     add_number(static_cast<std::int64_t>(number));
   }
   void add_number(std::int64_t number);

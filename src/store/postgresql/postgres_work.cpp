@@ -21,7 +21,8 @@ constexpr Duration kLongestWaitForOwner = 15s;
 constexpr int kOldestServer = 130000;
 constexpr const char* kHead =
     "SELECT version, epoch, last_id, last_chosen_id, last_token, last_schedule, last_request, "
-    "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint FROM partitions WHERE partition = 0";
+    "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint FROM partitions WHERE partition "
+    "= 0";
 constexpr const char* kOutdated = "AR001";
 
 std::string this_node() {
@@ -32,7 +33,8 @@ std::string this_node() {
 
 // What passes by itself: the server starts, ends or is in recovery, has no room or no connection left, was too slow.
 bool may_pass(const std::string& code) {
-  return code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" || code == "55P03";
+  return code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" ||
+         code == "55P03";
 }
 
 }  // namespace
@@ -47,7 +49,8 @@ PostgresWork::PostgresWork(PostgresPlace place, const StoreOptions& options, Hoo
 PostgresWork::~PostgresWork() {
   if (epoch_ == 0 || is_lost_ || !session_.is_connected()) return;
   try {
-    session_.send("UPDATE partitions SET node = NULL, until = NULL WHERE partition = 0 AND epoch = $1", PostgresValues(epoch_));
+    session_.send("UPDATE partitions SET node = NULL, until = NULL WHERE partition = 0 AND epoch = $1",
+                  PostgresValues(epoch_));
     (void)session_.sync();
   } catch (const PostgresLost&) {
   } catch (const PostgresRefused&) {
@@ -83,8 +86,8 @@ Result<void> PostgresWork::open() {
 
 Result<void> PostgresWork::connect_first() {
   if (auto done = session_.connect(); !done) {
-    return fail(Errc::network,
-                fmt::format("{}: {}; the password comes from PGPASSWORD, ~/.pgpass or the URL", name_, done.error().message));
+    return fail(Errc::network, fmt::format("{}: {}; the password comes from PGPASSWORD, ~/.pgpass or the URL", name_,
+                                           done.error().message));
   }
   set_up();
   session_.send("SELECT current_setting('server_version_num')::bigint");
@@ -99,7 +102,8 @@ void PostgresWork::set_up() {
   session_.run(fmt::format(
       "SET search_path TO {}; SET statement_timeout = {}; SET lock_timeout = {}; "
       "SET idle_in_transaction_session_timeout = '60s'; SET enable_seqscan = off; SET enable_bitmapscan = off; "
-      "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan{}",
+      "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = "
+      "force_generic_plan{}",
       quoted_identifier(place_.schema), timeout_ms, timeout_ms,
       options_.sync == SyncMode::full ? "" : "; SET synchronous_commit = off"));
 }
@@ -117,8 +121,9 @@ Result<void> PostgresWork::bring_up_to_date() {
     if (version > newest_postgres_version())
       return fail(Errc::newer_version, fmt::format("{}: made by a newer argiope", name_));
     if (access() == StoreAccess::read) {
-      return version == 0 ? fail(Errc::not_found, fmt::format("{}: there is no store in schema {}", name_, place_.schema))
-                          : fail(Errc::older_version, fmt::format("{}: made by an older argiope", name_));
+      return version == 0
+                 ? fail(Errc::not_found, fmt::format("{}: there is no store in schema {}", name_, place_.schema))
+                 : fail(Errc::older_version, fmt::format("{}: made by an older argiope", name_));
     }
     try {
       session_.run(postgres_migration(place_.schema, version));
@@ -136,10 +141,12 @@ Result<void> PostgresWork::take_over() {
   for (Duration waited{};; waited += kPause) {
     session_.run("BEGIN");
     session_.send(
-        "SELECT epoch, (node IS NOT NULL AND until > clock_timestamp())::int::bigint, convert_to(coalesce(node, ''), 'UTF8'), "
+        "SELECT epoch, (node IS NOT NULL AND until > clock_timestamp())::int::bigint, convert_to(coalesce(node, ''), "
+        "'UTF8'), "
         "convert_to(to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', 'UTF8'), "
         "convert_to(coalesce(until::text, ''), 'UTF8'), "
-        "EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = p.pid)::int::bigint FROM partitions p WHERE partition = 0 "
+        "EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = p.pid)::int::bigint FROM partitions p WHERE partition = "
+        "0 "
         "FOR UPDATE");
     const Answers answers = session_.sync();
     const PostgresRows& found = answers.at(0);
@@ -159,7 +166,8 @@ Result<void> PostgresWork::take_over() {
     wake_.wait_for(lock, kPause);
   }
   session_.send(
-      "UPDATE partitions SET node = convert_from($1, 'UTF8'), pid = pg_backend_pid(), epoch = $2, since = clock_timestamp(), "
+      "UPDATE partitions SET node = convert_from($1, 'UTF8'), pid = pg_backend_pid(), epoch = $2, since = "
+      "clock_timestamp(), "
       "until = clock_timestamp() + interval '10 s', version = version + 1 WHERE partition = 0",
       PostgresValues(this_node(), epoch_));
   session_.send("DELETE FROM touched WHERE partition = 0");
@@ -226,7 +234,8 @@ void PostgresWork::connect() {
       set_up();
       if (owns()) session_.run("LISTEN " + channel_);
       if (owns()) {
-        session_.send("UPDATE partitions SET pid = pg_backend_pid() WHERE partition = 0 AND epoch = $1", PostgresValues(epoch_));
+        session_.send("UPDATE partitions SET pid = pg_backend_pid() WHERE partition = 0 AND epoch = $1",
+                      PostgresValues(epoch_));
         (void)session_.sync();
       }
     } catch (const PostgresLost& lost) {
@@ -361,8 +370,10 @@ void PostgresWork::flush() {
     kinds.add(is_schedule);
     ids.add(id);
   }
-  write("INSERT INTO touched (partition, is_schedule, id) SELECT 0, k, i FROM unnest($1::bigint[], $2::bigint[]) AS t(k, i)",
-        PostgresValues(kinds, ids));
+  write(
+      "INSERT INTO touched (partition, is_schedule, id) SELECT 0, k, i FROM unnest($1::bigint[], $2::bigint[]) AS t(k, "
+      "i)",
+      PostgresValues(kinds, ids));
   write("SELECT pg_notify(convert_from($1, 'UTF8'), '')", PostgresValues(channel_));
 }
 
@@ -486,7 +497,8 @@ void PostgresWork::idle() noexcept {
       news_ = true;
     }
     session_.send(
-        "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 AND "
+        "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 "
+        "AND "
         "epoch = $1 RETURNING version",
         PostgresValues(epoch_));
     const Answers answers = session_.sync();

@@ -167,8 +167,8 @@ class PostgresWork {
   std::int64_t next_version_ = 0;
   std::optional<std::int64_t> doubtful_;  // whether that was committed is not known
   bool is_open_ = false, writing_ = false;
-  bool started_ = false;       // the server knows of the transaction
-  bool is_head_due_ = false;   // it is the first answer
+  bool started_ = false;      // the server knows of the transaction
+  bool is_head_due_ = false;  // it is the first answer
   bool has_begun_writes_ = false;
   bool is_optimistic_ = false;  // others may write meanwhile
   bool is_lost_ = false;

@@ -11,10 +11,10 @@
 namespace argiope {
 
 struct PostgresPlace {
-  std::string connection;         // for libpq: the URL without what is ours alone
-  std::string schema = "argiope";  // where the tables are
+  std::string connection;                             // for libpq: the URL without what is ours alone
+  std::string schema = "argiope";                     // where the tables are
   Duration store_timeout = std::chrono::seconds{30};  // how long a call waits for a server that is away
-  std::string shown;              // for people: without the password
+  std::string shown;                                  // for people: without the password
 };
 
 // Whether it has the scheme of such a URL.
