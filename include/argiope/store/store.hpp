@@ -253,8 +253,8 @@ struct StoreOptions {
   Duration busy_warning = std::chrono::seconds{3};
 };
 
-// Opens or creates what `where` names: "sqlite:FILE", "postgresql://USER@HOST/DATABASE?schema=NAME", "redis://HOST/DB" or
-// "memory:".
+// Opens or creates what `where` names: "sqlite:FILE", "postgresql://USER@HOST/DATABASE?schema=NAME",
+// "redis://HOST/DB?prefix=NAME" or "memory:".
 // Errors: invalid_input for another scheme, naming those there are; else as open_url_store. busy also where the file
 //         was made by an older Argiope that is still at work on it: it is brought up to date only when that one has
 //         ended. network where a server cannot be reached, or does not let this user in.

@@ -33,7 +33,7 @@ std::optional<std::string> redis_unescaped(std::string_view text) {
 }
 
 template <class Number>
-bool read_whole(std::string_view text, Number& number) {
+bool read_number(std::string_view text, Number& number) {
   const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
   return read.ec == std::errc{} && read.ptr == text.data() + text.size();
 }
@@ -84,7 +84,7 @@ Result<RedisAddress> parse_redis_url(std::string_view url) {
   if (const auto before = take_until(place, place.find('/'))) {
     database = std::exchange(place, *before);
   }
-  if (!database.empty() && !read_whole(database, address.database)) return wrong("the database is a number");
+  if (!database.empty() && !read_number(database, address.database)) return wrong("the database is a number");
   if (auto who = take_until(place, place.rfind('@'))) {
     std::string_view password = *who;
     const auto user = take_until(password, password.find(':'));
@@ -97,7 +97,7 @@ Result<RedisAddress> parse_redis_url(std::string_view url) {
   std::string_view host = place;
   if (const std::size_t colon = place.rfind(':'); colon != std::string_view::npos && !place.ends_with(']')) {
     host = place.substr(0, colon);
-    if (!read_whole(place.substr(colon + 1), address.port) || address.port == 0) return wrong("the port is a number");
+    if (!read_number(place.substr(colon + 1), address.port) || address.port == 0) return wrong("the port is a number");
   }
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const auto plain_host = redis_unescaped(host);
@@ -120,7 +120,7 @@ Result<RedisAddress> parse_redis_url(std::string_view url) {
       address.keeps_nothing = true;
     } else if (option.starts_with("store_timeout=")) {
       double seconds = 0;
-      if (!read_whole(option.substr(14), seconds) || !(seconds > 0) || seconds > kLongestTimeoutSeconds) {
+      if (!read_number(option.substr(14), seconds) || !(seconds > 0) || seconds > kLongestTimeoutSeconds) {
         return wrong("store_timeout is a number of seconds, at most a day");
       }
       address.store_timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));

@@ -14,8 +14,6 @@ using namespace job_rules;
 
 namespace {
 
-using enum RedisTable;
-
 struct OrderPlace {
   std::string order, member;
 };
@@ -38,35 +36,31 @@ OrderPlace place_of(const JobRow& row) {
   return {order(to_string(state_of(row.state))), redis_keys::pair(static_cast<std::uint64_t>(row.ended_ms), row.id)};
 }
 
-void fields_of(auto& io, Attempt& attempt) {
-  io(attempt.number, attempt.ended_at, attempt.outcome, attempt.error, attempt.worker);
-}
-
 }  // namespace
 
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 void RedisJobs::want(JobId id) {
   const std::string field = std::to_string(id);
-  rows_.want(jobs, field);
-  rows_.want(leases, field);
+  rows_.want(RedisTable::jobs, field);
+  rows_.want(RedisTable::leases, field);
 }
 
 void RedisJobs::bring(const NeededRows& needed) {
   const auto want_needed = [&](JobId id) {
     want(id);
-    rows_.want(failures, failure_slot(id));
+    rows_.want(RedisTable::failures, failure_slot(id));
   };
   for (const JobId id : needed.ids) want_needed(id);
   for (const JobId id : needed.ends) want(id);
-  for (const std::string& name : needed.names) rows_.want(names, name);
+  for (const std::string& name : needed.names) rows_.want(RedisTable::names, name);
   for (const auto& [queue, unique] : needed.uniques) {
-    if (const QueueId id = queues_.find(queue); id != 0) rows_.want(uniques, unique_field(id, unique));
+    if (const QueueId id = queues_.find(queue); id != 0) rows_.want(RedisTable::uniques, unique_field(id, unique));
   }
-  for (const std::string& key : needed.requests) rows_.want(requests, key);
+  for (const std::string& key : needed.requests) rows_.want(RedisTable::requests, key);
   for (const ScheduleId id : needed.schedules) {
-    rows_.want(schedules, std::to_string(id));
-    rows_.want(places, std::to_string(id));
+    rows_.want(RedisTable::schedules, std::to_string(id));
+    rows_.want(RedisTable::places, std::to_string(id));
   }
   rows_.fetch();
   for (const std::string& name : needed.names) {
@@ -80,7 +74,7 @@ void RedisJobs::bring(const NeededRows& needed) {
 }
 
 std::optional<RedisJobs::Lease> RedisJobs::lease_of(JobId id) {
-  const std::string* const text = rows_.get(leases, std::to_string(id));
+  const std::string* const text = rows_.get(RedisTable::leases, std::to_string(id));
   if (text == nullptr) return std::nullopt;
   Lease lease;
   RowText<false> io(*text);
@@ -91,7 +85,7 @@ std::optional<RedisJobs::Lease> RedisJobs::lease_of(JobId id) {
 std::optional<RedisJobs::Job> RedisJobs::read(JobId id) {
   want(id);
   rows_.fetch();
-  const std::string* const text = rows_.get(jobs, std::to_string(id));
+  const std::string* const text = rows_.get(RedisTable::jobs, std::to_string(id));
   if (text == nullptr) return std::nullopt;
   Job job;
   RowText<false> io(*text);
@@ -110,7 +104,7 @@ RedisJobs::Job RedisJobs::must_read(JobId id) {
 void RedisJobs::write(Job& job) {
   RowText<true> io;
   io(job);
-  rows_.set(jobs, std::to_string(job.row.id), io.take());
+  rows_.set(RedisTable::jobs, std::to_string(job.row.id), io.take());
 }
 
 // In the order that it belongs to, and among the counted.
@@ -135,11 +129,11 @@ void RedisJobs::insert(const JobRow& row, const NewJob& wanted, WallTime now) {
           .lease_ms = lease_ms(wanted.lease_time),
           .created_at = now};
   const std::string field = std::to_string(row.id);
-  write_text(job, payloads, wanted.payload);
+  write_text(job, RedisTable::payloads, wanted.payload);
   write(job);
   rows_.add("ids", redis_keys::digits(row.id));
-  if (!job.name.empty()) rows_.set(names, job.name, field);
-  if (row.holds_unique()) rows_.set(uniques, unique_field(row.queue, row.unique), field);
+  if (!job.name.empty()) rows_.set(RedisTable::names, job.name, field);
+  if (row.holds_unique()) rows_.set(RedisTable::uniques, unique_field(row.queue, row.unique), field);
   place(row, true);
   rows_.tell(row.id);
 }
@@ -151,11 +145,12 @@ void RedisJobs::save(const JobRow& before, const JobRow& after) {
   job.row = after;
   place(job.row, true);
   write(job);
-  if (before.runs() && !after.runs()) rows_.erase(leases, std::to_string(after.id));
+  if (before.runs() && !after.runs()) rows_.erase(RedisTable::leases, std::to_string(after.id));
   const bool keeps_unique = before.holds_unique() && after.holds_unique() && before.unique == after.unique;
-  if (before.holds_unique() && !keeps_unique) rows_.erase(uniques, unique_field(before.queue, before.unique));
+  if (before.holds_unique() && !keeps_unique)
+    rows_.erase(RedisTable::uniques, unique_field(before.queue, before.unique));
   if (after.holds_unique() && !keeps_unique) {
-    rows_.set(uniques, unique_field(after.queue, after.unique), std::to_string(after.id));
+    rows_.set(RedisTable::uniques, unique_field(after.queue, after.unique), std::to_string(after.id));
   }
   rows_.tell(after.id);
 }
@@ -164,7 +159,7 @@ void RedisJobs::write_work(JobId id, const NewJob& wanted) {
   Job job = must_read(id);
   job.function = wanted.function;
   job.lease_ms = lease_ms(wanted.lease_time);
-  write_text(job, payloads, wanted.payload);
+  write_text(job, RedisTable::payloads, wanted.payload);
   write(job);
 }
 
@@ -172,15 +167,15 @@ void RedisJobs::erase(const JobRow& row) {
   const Job job = must_read(row.id);
   const std::string field = std::to_string(row.id);
   place(job.row, false);
-  rows_.erase(jobs, field);
+  rows_.erase(RedisTable::jobs, field);
   rows_.remove("ids", redis_keys::digits(row.id));
-  if (job.row.runs()) rows_.erase(leases, field);
-  if (job.payload_bytes > 0) rows_.erase(payloads, field);
-  if (job.result_bytes > 0) rows_.erase(results, field);
-  if (job.has_error) rows_.erase(errors, field);
+  if (job.row.runs()) rows_.erase(RedisTable::leases, field);
+  if (job.payload_bytes > 0) rows_.erase(RedisTable::payloads, field);
+  if (job.result_bytes > 0) rows_.erase(RedisTable::results, field);
+  if (job.has_error) rows_.erase(RedisTable::errors, field);
   if (job.has_attempts) rows_.erase(RedisTable::attempts, field);
-  if (!job.name.empty()) rows_.erase(names, job.name);
-  if (job.row.holds_unique()) rows_.erase(uniques, unique_field(job.row.queue, job.row.unique));
+  if (!job.name.empty()) rows_.erase(RedisTable::names, job.name);
+  if (job.row.holds_unique()) rows_.erase(RedisTable::uniques, unique_field(job.row.queue, job.row.unique));
   rows_.tell(row.id);
 }
 
@@ -205,12 +200,12 @@ std::vector<JobId> RedisJobs::erase_ended(QueueId queue, JobState state, WallTim
 }
 
 JobId RedisJobs::find_name(const std::string& name) {
-  const std::string* const id = name.empty() ? nullptr : rows_.get(names, name);
+  const std::string* const id = name.empty() ? nullptr : rows_.get(RedisTable::names, name);
   return id == nullptr ? 0 : redis_keys::number_in(*id);
 }
 
 JobId RedisJobs::find_unique(QueueId queue, const std::string& unique) {
-  const std::string* const id = rows_.get(uniques, unique_field(queue, unique));
+  const std::string* const id = rows_.get(RedisTable::uniques, unique_field(queue, unique));
   return id == nullptr ? 0 : redis_keys::number_in(*id);
 }
 
@@ -264,7 +259,7 @@ void RedisJobs::write_lease(JobId id, const LeaseRequest& request, WallTime unti
               .epoch = rows_.epoch()};
   RowText<true> io;
   io(lease);
-  rows_.set(leases, std::to_string(id), io.take());
+  rows_.set(RedisTable::leases, std::to_string(id), io.take());
 }
 
 std::vector<std::optional<JobRecord>> RedisJobs::lease(std::span<const LeaseRequest> requests) {
@@ -298,7 +293,7 @@ std::vector<std::optional<JobRecord>> RedisJobs::lease(std::span<const LeaseRequ
 }
 
 void RedisJobs::renew(std::span<const LeaseRequest> requests) {
-  for (const LeaseRequest& request : requests) rows_.want(leases, std::to_string(request.id));
+  for (const LeaseRequest& request : requests) rows_.want(RedisTable::leases, std::to_string(request.id));
   rows_.fetch();
   for (const LeaseRequest& request : requests) {
     const auto lease = lease_of(request.id);
@@ -308,7 +303,7 @@ void RedisJobs::renew(std::span<const LeaseRequest> requests) {
 
 std::vector<OldLease> RedisJobs::old_leases() {
   std::vector<OldLease> old;
-  for (const auto& [id, text] : rows_.all(leases)) {
+  for (const auto& [id, text] : rows_.all(RedisTable::leases)) {
     Lease lease;
     RowText<false> io(text);
     io(lease);
@@ -324,17 +319,17 @@ std::vector<OldLease> RedisJobs::old_leases() {
 // Payload, result or error; an empty one has no field.
 void RedisJobs::write_text(Job& job, RedisTable table, const std::string& text) {
   const std::string field = std::to_string(job.row.id);
-  const bool was_there = table == payloads  ? job.payload_bytes > 0
-                         : table == results ? job.result_bytes > 0
-                                            : job.has_error;
+  const bool was_there = table == RedisTable::payloads  ? job.payload_bytes > 0
+                         : table == RedisTable::results ? job.result_bytes > 0
+                                                        : job.has_error;
   if (!text.empty()) {
     rows_.set(table, field, text);
   } else if (was_there) {
     rows_.erase(table, field);
   }
-  if (table == payloads) job.payload_bytes = text.size();
-  if (table == results) job.result_bytes = text.size();
-  if (table == errors) job.has_error = !text.empty();
+  if (table == RedisTable::payloads) job.payload_bytes = text.size();
+  if (table == RedisTable::results) job.result_bytes = text.size();
+  if (table == RedisTable::errors) job.has_error = !text.empty();
 }
 
 std::string RedisJobs::text_of(RedisTable table, JobId id) {
@@ -351,32 +346,34 @@ void RedisJobs::write_attempt(JobId id, const Attempt& attempt, const std::strin
   for (Attempt& one : kept) fields_of(io, one);
   rows_.set(RedisTable::attempts, std::to_string(id), io.take());
   job.has_attempts = true;
-  write_text(job, errors, attempt.error);
-  if (result != nullptr) write_text(job, results, *result);
+  write_text(job, RedisTable::errors, attempt.error);
+  if (result != nullptr) write_text(job, RedisTable::results, *result);
   write(job);
 }
 
 void RedisJobs::write_end(JobId id, const std::string& error, const std::string* result) {
   Job job = must_read(id);
-  write_text(job, errors, error);
-  if (result != nullptr) write_text(job, results, *result);
+  write_text(job, RedisTable::errors, error);
+  if (result != nullptr) write_text(job, RedisTable::results, *result);
   job.row.schedule = job.row.run = 0;
   write(job);
 }
 
 void RedisJobs::write_result(JobId id, const std::string& result) {
   Job job = must_read(id);
-  write_text(job, results, result);
+  write_text(job, RedisTable::results, result);
   write(job);
 }
 
 void RedisJobs::write_error(JobId id, const std::string& error) {
   Job job = must_read(id);
-  write_text(job, errors, error);
+  write_text(job, RedisTable::errors, error);
   write(job);
 }
 
-std::string RedisJobs::error_of(JobId id) { return must_read(id).has_error ? text_of(errors, id) : std::string(); }
+std::string RedisJobs::error_of(JobId id) {
+  return must_read(id).has_error ? text_of(RedisTable::errors, id) : std::string();
+}
 
 std::vector<Attempt> RedisJobs::attempts(JobId id) {
   std::vector<Attempt> found;
@@ -388,7 +385,7 @@ std::vector<Attempt> RedisJobs::attempts(JobId id) {
 }
 
 std::string_view RedisJobs::failure_of(JobId id) {
-  const std::string* const text = rows_.get(failures, failure_slot(id));
+  const std::string* const text = rows_.get(RedisTable::failures, failure_slot(id));
   if (text == nullptr) return {};
   JobId whose = 0;
   std::string how;
@@ -399,9 +396,9 @@ std::string_view RedisJobs::failure_of(JobId id) {
 
 void RedisJobs::set_failure(JobId id, std::string_view how) {
   if (!how.empty()) {
-    rows_.set(failures, failure_slot(id), row_text(id, std::string(how)));
+    rows_.set(RedisTable::failures, failure_slot(id), row_text(id, std::string(how)));
   } else if (!failure_of(id).empty()) {
-    rows_.erase(failures, failure_slot(id));
+    rows_.erase(RedisTable::failures, failure_slot(id));
   }
 }
 

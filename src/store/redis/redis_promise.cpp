@@ -13,7 +13,7 @@
 namespace argiope {
 namespace {
 
-constexpr int kOldestServer = 7;
+constexpr int kOldestRedis = 7;
 
 // The value of a line "name:value" of INFO.
 std::string_view told_in(std::string_view info, std::string_view name) {
@@ -55,7 +55,7 @@ Result<RedisPromise> promise_of(RedisConnection& connection) {
   }
   int major = 0;
   std::from_chars(promise.version.data(), promise.version.data() + promise.version.size(), major);
-  if (major < kOldestServer) {
+  if (major < kOldestRedis) {
     return fail(Errc::unsupported,
                 fmt::format("{}: its version is {}; a store needs 7.0 or later", shown, in_quotes(promise.version)));
   }

@@ -1,8 +1,9 @@
-// RedisRows: the hashes and sorted sets of a store as the present transaction has them. What has been read or written is
-// known until its end; what is written goes to the server with the commit, in one script that does all of it or nothing.
+// RedisRows: the hashes and sorted sets of a store as the present transaction has them. What has been read or written
+// is known until its end; what is written goes to the server with the commit, in one script that does all of it or
+// nothing.
 //
-// A transaction rests on nobody else having written meanwhile: the script compares the id of the last batch with the one
-// that was read before, and the owner's epoch with its own. Who shares a store with its owner, and an owner whose
+// A transaction rests on nobody else having written meanwhile: the script compares the id of the last batch with the
+// one that was read before, and the owner's epoch with its own. Who shares a store with its owner, and an owner whose
 // transaction was outdated, hold a lock for the time of one transaction, for which others wait: so each gets its turn.
 #pragma once
 

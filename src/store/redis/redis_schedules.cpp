@@ -13,27 +13,14 @@ namespace argiope {
 
 namespace {
 
-using enum RedisTable;
-
 std::string run_field(ScheduleId id, std::uint64_t number) { return fmt::format("{}:{}", id, number); }
-
-void fields_of(auto& io, StoredSchedule& stored) {
-  SchedulePlace& place = stored.place;
-  io(stored.version, place.next, place.last, place.fired, place.missed, place.entries, place.paused, stored.active);
-}
-void fields_of(auto& io, ScheduleRun& run) {
-  io(run.number, run.planned, run.last_planned, run.count, run.fired_at, run.ended_at, run.outcome, run.job, run.error);
-}
-void fields_of(auto& io, ScheduleOutput& output) {
-  io(output.run, output.job, output.ended_at, output.outcome, output.error, output.output);
-}
 
 }  // namespace
 
 // --- rows ------------------------------------------------------------------------------------------------------------
 
 std::optional<StoredSchedule> RedisSchedules::place_of(ScheduleId id) {
-  const std::string* const text = rows_.get(places, std::to_string(id));
+  const std::string* const text = rows_.get(RedisTable::places, std::to_string(id));
   if (text == nullptr) return std::nullopt;
   StoredSchedule schedule{.id = id};
   RowText<false> io(*text);
@@ -46,20 +33,20 @@ void RedisSchedules::write_place(const StoredSchedule& schedule) {
   StoredSchedule written{
       .id = schedule.id, .version = schedule.version, .place = schedule.place, .active = schedule.active};
   fields_of(io, written);
-  rows_.set(places, std::to_string(schedule.id), io.take());
+  rows_.set(RedisTable::places, std::to_string(schedule.id), io.take());
   rows_.tell_schedule(schedule.id);
 }
 
 void RedisSchedules::read_texts(StoredSchedule& schedule) {
-  const std::string* const text = rows_.get(schedules, std::to_string(schedule.id));
+  const std::string* const text = rows_.get(RedisTable::schedules, std::to_string(schedule.id));
   if (text == nullptr) return;  // erased by others since its place was read
   RowText<false> io(*text);
   io(schedule.name, schedule.trigger, schedule.definition);
 }
 
 std::optional<StoredSchedule> RedisSchedules::get(ScheduleId id) {
-  rows_.want(places, std::to_string(id));
-  rows_.want(schedules, std::to_string(id));
+  rows_.want(RedisTable::places, std::to_string(id));
+  rows_.want(RedisTable::schedules, std::to_string(id));
   rows_.fetch();
   auto schedule = place_of(id);
   if (schedule) read_texts(*schedule);
@@ -67,7 +54,7 @@ std::optional<StoredSchedule> RedisSchedules::get(ScheduleId id) {
 }
 
 std::optional<StoredSchedule> RedisSchedules::find(std::string_view name) {
-  const std::string* const id = rows_.get(schedule_names, name);
+  const std::string* const id = rows_.get(RedisTable::schedule_names, name);
   return id == nullptr ? std::nullopt : get(redis_keys::number_in(*id));
 }
 
@@ -75,8 +62,8 @@ std::vector<StoredSchedule> RedisSchedules::list(const ScheduleFilter& filter) {
   const auto members = rows_.range("schedule_ids", {.after = redis_keys::digits(filter.after), .limit = filter.limit});
   for (const std::string& member : members) {
     const std::string field = std::to_string(redis_keys::number_in(member));
-    rows_.want(places, field);
-    if (filter.texts) rows_.want(schedules, field);
+    rows_.want(RedisTable::places, field);
+    if (filter.texts) rows_.want(RedisTable::schedules, field);
   }
   rows_.fetch();
   std::vector<StoredSchedule> found;
@@ -90,10 +77,11 @@ std::vector<StoredSchedule> RedisSchedules::list(const ScheduleFilter& filter) {
 }
 
 std::vector<PutScheduleReply> RedisSchedules::put(const std::vector<PutSchedule>& wanted) {
-  for (const PutSchedule& schedule : wanted) rows_.want(schedule_names, schedule.name);
+  for (const PutSchedule& schedule : wanted) rows_.want(RedisTable::schedule_names, schedule.name);
   rows_.fetch();
   for (const PutSchedule& schedule : wanted) {
-    if (const std::string* const id = rows_.get(schedule_names, schedule.name)) rows_.want(places, *id);
+    if (const std::string* const id = rows_.get(RedisTable::schedule_names, schedule.name))
+      rows_.want(RedisTable::places, *id);
   }
   rows_.fetch();
   std::vector<PutScheduleReply> replies;
@@ -103,7 +91,7 @@ std::vector<PutScheduleReply> RedisSchedules::put(const std::vector<PutSchedule>
 
 PutScheduleReply RedisSchedules::put(const PutSchedule& wanted) {
   using enum PutScheduleOutcome;
-  const std::string* const known = rows_.get(schedule_names, wanted.name);
+  const std::string* const known = rows_.get(RedisTable::schedule_names, wanted.name);
   std::optional<StoredSchedule> old;
   if (known != nullptr) old = place_of(redis_keys::number_in(*known));
   const auto outcome = schedule_rules::outcome_of(wanted, old ? std::optional(old->version) : std::nullopt);
@@ -117,8 +105,8 @@ PutScheduleReply RedisSchedules::put(const PutSchedule& wanted) {
   schedule.place = schedule_rules::stored(wanted.place);
   schedule.place.entries = entries;
   const std::string id = std::to_string(schedule.id);
-  rows_.set(schedules, id, row_text(wanted.name, wanted.trigger, wanted.definition));
-  rows_.set(schedule_names, wanted.name, id);
+  rows_.set(RedisTable::schedules, id, row_text(wanted.name, wanted.trigger, wanted.definition));
+  rows_.set(RedisTable::schedule_names, wanted.name, id);
   rows_.add("schedule_ids", redis_keys::digits(schedule.id));
   write_place(schedule);
   return {outcome, schedule.id, schedule.version};
@@ -133,10 +121,10 @@ bool RedisSchedules::erase(ScheduleId id) {
   for (std::uint64_t kept = std::min(entries, kRunsKept); kept > 0; --kept) {
     rows_.erase(RedisTable::runs, run_field(id, entries - kept + 1));
   }
-  rows_.erase(schedules, field);
-  rows_.erase(places, field);
-  rows_.erase(outputs, field);
-  rows_.erase(schedule_names, schedule->name);
+  rows_.erase(RedisTable::schedules, field);
+  rows_.erase(RedisTable::places, field);
+  rows_.erase(RedisTable::outputs, field);
+  rows_.erase(RedisTable::schedule_names, schedule->name);
   rows_.remove("schedule_ids", redis_keys::digits(id));
   rows_.tell_schedule(id);
   return true;
@@ -211,7 +199,7 @@ std::vector<ScheduleRun> RedisSchedules::runs(ScheduleId id, std::size_t limit) 
 }
 
 std::optional<ScheduleOutput> RedisSchedules::output(ScheduleId id) {
-  const std::string* const text = rows_.get(outputs, std::to_string(id));
+  const std::string* const text = rows_.get(RedisTable::outputs, std::to_string(id));
   if (text == nullptr) return std::nullopt;
   ScheduleOutput output;
   RowText<false> io(*text);
@@ -265,7 +253,7 @@ void RedisSchedules::end_run(const EndedRun& ended, WallTime at, std::string_vie
     ScheduleOutput output{ended.number, ended.job, at, ended.outcome, cut, std::string(result)};
     RowText<true> io;
     fields_of(io, output);
-    rows_.set(outputs, std::to_string(ended.schedule), io.take());
+    rows_.set(RedisTable::outputs, std::to_string(ended.schedule), io.take());
   }
   --schedule->active;
   write_place(*schedule);
@@ -297,7 +285,7 @@ std::string order_of(std::uint64_t number, std::string_view key) { return redis_
 }  // namespace
 
 std::optional<KeptRequest> RedisKeys::find(const std::string& key) {
-  const std::string* const text = rows_.get(requests, key);
+  const std::string* const text = rows_.get(RedisTable::requests, key);
   if (text == nullptr) return std::nullopt;
   StoredRequest request;
   RowText<false> io(*text);
@@ -309,7 +297,7 @@ void RedisKeys::write(const RequestKey& key, WallTime at, const std::string& rep
   StoredRequest request{++last_, at, key.digest, reply};
   RowText<true> io;
   io(request);
-  rows_.set(requests, key.key, io.take());
+  rows_.set(RedisTable::requests, key.key, io.take());
   rows_.add("request_order", order_of(request.number, key.key));
 }
 
@@ -319,18 +307,18 @@ std::size_t RedisKeys::prune(WallTime before, std::size_t most, std::size_t limi
   const auto key_of = [](const std::string& member) {
     return std::string_view(member).substr(redis_keys::kDigits + 1);
   };
-  for (const std::string& member : oldest) rows_.want(requests, key_of(member));
+  for (const std::string& member : oldest) rows_.want(RedisTable::requests, key_of(member));
   rows_.fetch();
   std::size_t count = 0;
   for (; count < oldest.size(); ++count, --left) {
     const std::string_view key = key_of(oldest[count]);
-    if (const std::string* const text = rows_.get(requests, key)) {
+    if (const std::string* const text = rows_.get(RedisTable::requests, key)) {
       StoredRequest request;
       RowText<false> io(*text);
       io(request);
       if (request.at >= schedule_rules::stored(before) && left <= most) break;
     }
-    rows_.erase(requests, key);
+    rows_.erase(RedisTable::requests, key);
     rows_.remove("request_order", oldest[count]);
   }
   return count;

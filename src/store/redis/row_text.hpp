@@ -84,6 +84,21 @@ class RowText {
   std::string_view rest_;
 };
 
+void fields_of(auto& io, Attempt& attempt) {
+  io(attempt.number, attempt.ended_at, attempt.outcome, attempt.error, attempt.worker);
+}
+// Where it stands; its texts are a row of their own.
+void fields_of(auto& io, StoredSchedule& stored) {
+  SchedulePlace& place = stored.place;
+  io(stored.version, place.next, place.last, place.fired, place.missed, place.entries, place.paused, stored.active);
+}
+void fields_of(auto& io, ScheduleRun& run) {
+  io(run.number, run.planned, run.last_planned, run.count, run.fired_at, run.ended_at, run.outcome, run.job, run.error);
+}
+void fields_of(auto& io, ScheduleOutput& output) {
+  io(output.run, output.job, output.ended_at, output.outcome, output.error, output.output);
+}
+
 template <class... Values>
 std::string row_text(Values... values) {
   RowText<true> io;
