@@ -234,7 +234,9 @@ void RedisSchedules::write_runs(const FireRequest& step, const std::vector<Sched
   for (const ScheduleRun& entry : runs) {
     write_run(step.id, schedule_rules::stored(entry));
     if (!pushes_out(entry)) continue;
-    const auto old = older_go_on ? run(step.id, pushed_out(entry)) : std::nullopt;
+    // A step may write more entries than are kept.
+    const bool may_go_on = older_go_on || pushed_out(entry) >= runs.front().number;
+    const auto old = may_go_on ? run(step.id, pushed_out(entry)) : std::nullopt;
     if (!old || old->outcome != RunOutcome::running) erase_run(step.id, pushed_out(entry));
   }
 }
