@@ -13,6 +13,7 @@
 #include "store/reference_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/postgres_server.hpp"
+#include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -33,9 +34,11 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
       return;
     }
     PostgresServer* const server = kind == "postgresql" ? PostgresServer::shared() : nullptr;
-    if (kind == "postgresql" && server == nullptr) return;
+    RedisServer* const redis = kind == "redis" ? RedisServer::shared() : nullptr;
+    if ((kind == "postgresql" && server == nullptr) || (kind == "redis" && redis == nullptr)) return;
     auto opened = open_store(kind == "memory"       ? "memory:"
                              : kind == "postgresql" ? server->new_store()
+                             : kind == "redis"      ? redis->new_store()
                                                     : "sqlite:" + folder_.file("jobs.db"),
                              {.sync = SyncMode::off});
     if (!opened) throw std::runtime_error(opened.error().message);
@@ -45,7 +48,8 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
     if (store_ != nullptr) EXPECT_TRUE(store_->close());
   }
   void SetUp() override {
-    if (store_ == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
+    if (store_ == nullptr)
+      GTEST_SKIP() << "the server of this store is not there: apt-get install postgresql redis-server";
   }
 
   template <class T>
@@ -70,7 +74,7 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
   std::uint64_t token_ = 0;  // of the last lease
 };
 
-inline const auto kEveryStore = testing::Values("memory", "sqlite", "reference", "directory", "postgresql");
+inline const auto kEveryStore = testing::Values("memory", "sqlite", "reference", "directory", "postgresql", "redis");
 inline std::string name_of_store(const testing::TestParamInfo<const char*>& info) { return info.param; }
 
 }  // namespace argiope

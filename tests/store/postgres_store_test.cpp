@@ -9,7 +9,7 @@
 
 #include "argiope/store/store.hpp"
 #include "store/internal/store_url.hpp"
-#include "store/postgres_proxy.hpp"
+#include "store/socket_proxy.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/postgres_server.hpp"
 
@@ -232,7 +232,7 @@ TEST_F(PostgresStoreTest, GoesOnWhenItsConnectionIsCut) {
 }
 
 TEST_F(PostgresStoreTest, NeitherLosesNorDoublesWhatWasBeingCommitted) {
-  PostgresProxy proxy(server_->path());
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
   auto store = open_at(PostgresServer::store_at(proxy.folder(), schema_));
   ASSERT_NE(store, nullptr);
   std::uint64_t token = 0;

@@ -15,6 +15,7 @@
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/postgres_server.hpp"
+#include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -194,8 +195,8 @@ class Pair {
     fs::copy_file(empty, file_, fs::copy_options::overwrite_existing);
     open();
   }
-  Pair(EventLoop& loop, const TemporaryFolder& folder, PostgresServer& server)
-      : loop_(loop), folder_(folder), url_(server.new_store()) {
+  Pair(EventLoop& loop, const TemporaryFolder& folder, const std::function<std::string()>& new_store)
+      : loop_(loop), folder_(folder), url_(new_store()) {
     open();
   }
   ~Pair() {
@@ -710,7 +711,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
 
   std::string differs(const std::vector<SequenceCall>& calls, std::vector<std::string>* log = nullptr) {
     try {
-      if (server_ != nullptr) return Pair(loop_, folder_, *server_).run(calls, log);
+      if (new_store_ != nullptr) return Pair(loop_, folder_, new_store_).run(calls, log);
       return Pair(loop_, folder_, empty_).run(calls, log);
     } catch (const std::exception& error) {
       return error.what();
@@ -749,7 +750,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
   static constexpr std::uint64_t kShares = 4;
   TemporaryFolder folder_;
   const std::string empty_ = folder_.file("empty.db");
-  PostgresServer* server_ = nullptr;  // null: files are compared
+  std::function<std::string()> new_store_;  // of a server; null: files are compared
 };
 
 #if defined(__has_feature)
@@ -763,15 +764,23 @@ constexpr std::uint64_t kSequences = 400;
 constexpr std::uint64_t kSequences = 4'000;
 #endif
 // A round trip takes as long as ten calls of a file.
-constexpr std::uint64_t kPostgresSequences = 100;
+constexpr std::uint64_t kPostgresSequences = 100, kRedisSequences = 200;
 INSTANTIATE_TEST_SUITE_P(Shares, StoreSequences, testing::Range(std::uint64_t{0}, std::uint64_t{4}));
 
 TEST_P(StoreSequences, TheFileAgreesWithTheReference) { compare(from_environment("ARGIOPE_SEQUENCES", kSequences)); }
 
 TEST_P(StoreSequences, PostgresAgreesWithTheReference) {
-  server_ = PostgresServer::shared();
-  if (server_ == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
+  PostgresServer* const server = PostgresServer::shared();
+  if (server == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
+  new_store_ = [server] { return server->new_store(); };
   compare(from_environment("ARGIOPE_POSTGRES_SEQUENCES", kPostgresSequences));
+}
+
+TEST_P(StoreSequences, RedisAgreesWithTheReference) {
+  RedisServer* const server = RedisServer::shared();
+  if (server == nullptr) GTEST_SKIP() << RedisServer::kNotThere;
+  new_store_ = [server] { return server->new_store(); };
+  compare(from_environment("ARGIOPE_REDIS_SEQUENCES", kRedisSequences));
 }
 
 }  // namespace

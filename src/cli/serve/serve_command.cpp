@@ -53,7 +53,7 @@ struct ServeArguments {
 // clang-format off
 void add_options(CLI::App& command, ServeArguments& serve) {
   command.add_option("FILE", serve.file, "A configuration: [serve], [[queue]], [[schedule]], [[notify]], [[project]], [projects] (docs/configuration.md)");
-  command.add_option("--store", serve.store, "The jobs: sqlite:FILE, postgresql://… or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
+  command.add_option("--store", serve.store, "The jobs: sqlite:FILE, postgresql://…, redis://… or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
   command.add_option("--pages", serve.pages, "The database of projects (default: none; pages.db where the configuration has a [[project]])")->type_name("FILE");
   command.add_option("--sandbox", serve.sandbox, "How projects' scripts are confined: strict (no network, nothing to write), basic (bounds), none")
       ->check(CLI::IsMember({"strict", "basic", "none"}))->capture_default_str();

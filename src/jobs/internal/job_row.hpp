@@ -101,6 +101,7 @@ struct JobCounters {
 // among them: they come with take_dependants().
 struct NeededRows {
   std::vector<JobId> ids;
+  std::vector<JobId> ends;  // jobs that are done: a driver may know all it needs of their leases; not in empty()
   std::vector<std::string> names;
   std::vector<std::pair<std::string, std::string>> uniques;  // queue, unique name
   std::vector<ScheduleId> schedules;

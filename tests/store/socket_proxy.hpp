@@ -1,4 +1,4 @@
-// A proxy in front of a server of PostgreSQL, at a socket of its own, which loses what the test says.
+// A proxy in front of a server at a socket, at a socket of its own, which loses what the test says.
 #pragma once
 
 #include <poll.h>
@@ -17,24 +17,25 @@
 
 namespace argiope {
 
-class PostgresProxy {
+class SocketProxy {
  public:
-  // `server`: the folder of the server's socket.
-  explicit PostgresProxy(const std::string& server) : server_(server + kSocket) {
-    const sockaddr_un address = address_of(folder() + kSocket);
+  // `server`: the folder of the server's socket, which has the name `socket` there, and here.
+  SocketProxy(const std::string& server, const std::string& socket)
+      : server_(server + socket), socket_(folder() + socket) {
+    const sockaddr_un address = address_of(socket_);
     if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         ::listen(listener_, 16) != 0)
       throw std::runtime_error("no socket for a proxy");
     accepting_ = std::thread([this] { accept_all(); });
   }
-  ~PostgresProxy() {
+  ~SocketProxy() {
     is_over_ = true;
     ::shutdown(listener_, SHUT_RDWR);
     accepting_.join();
     for (std::thread& one : connections_) one.join();
     ::close(listener_);
   }
-  PostgresProxy(const PostgresProxy&) = delete;
+  SocketProxy(const SocketProxy&) = delete;
   std::string folder() const { return std::filesystem::path(folder_.file("x")).parent_path().string(); }
 
   // What the client says next reaches the server whole, and the connection ends without an answer.
@@ -44,7 +45,6 @@ class PostgresProxy {
   bool has_lost() const { return !lose_answer_ && !lose_request_; }
 
  private:
-  static constexpr const char* kSocket = "/.s.PGSQL.5432";
   static sockaddr_un address_of(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -99,8 +99,8 @@ class PostgresProxy {
     ::close(client);
   }
 
-  const std::string server_;
   const TemporaryFolder folder_;
+  const std::string server_, socket_;
   const int listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::atomic<bool> is_over_ = false, lose_answer_ = false, lose_request_ = false;
   std::thread accepting_;
