@@ -20,8 +20,8 @@ constexpr std::string_view kSqliteScheme = "sqlite:";
 }  // namespace
 
 std::optional<std::string> why_no_store(std::string_view where) {
-  if (where == "memory:" || (where.starts_with(kSqliteScheme) && where.size() > kSqliteScheme.size()))
-    return std::nullopt;
+  const std::string_view file = where.starts_with(kSqliteScheme) ? where.substr(kSqliteScheme.size()) : "";
+  if (where == "memory:" || (!file.empty() && file != ":memory:")) return std::nullopt;
   if (is_redis(where)) {
     const auto address = parse_redis_url(where);
     return address ? std::nullopt : std::optional(address.error().message);
