@@ -50,7 +50,7 @@ Result<void> check(const ChromiumOptions& options);
 // protocol over a pipe. Each page has a profile of its own, which is forgotten with it.
 //
 // The browser reaches no network: each request of a page is answered with what PageParts gives, or refused (pictures
-// that PageView does not ask for, media, fonts, frames, WebSocket, WebRTC, downloads, service workers). Where the
+// that RenderOptions does not ask for, media, fonts, frames, WebSocket, WebRTC, downloads, service workers). Where the
 // system lets us, it also runs without network interfaces.
 //
 // It ends with this object and with this process, however that ends. One that crashes or does not answer is replaced;
@@ -70,7 +70,7 @@ class ChromiumRenderer final : public PageRenderer {
 
   Coro<Result<void>> open() override;
   Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
-                                    PageView view = {}) override;
+                                    RenderOptions wishes = {}) override;
   Coro<void> close() override;
 
   // Browsers that were started, those that were replaced included.
