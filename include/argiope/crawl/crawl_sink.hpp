@@ -14,6 +14,7 @@
 
 namespace argiope {
 
+struct FetchedPage;
 struct PageReferences;
 
 // The kind of thing that the crawl asked for.
@@ -40,7 +41,11 @@ struct Exchange {
       false;  // the body is cut short, or the page could not be rendered, and the URL is asked again or given up
   // The page as JavaScript has made it, with its type and body in UTF-8; null where nothing was rendered.
   const HttpResponse* rendered = nullptr;
-  // For the project's own sinks: where the response's body, as it came, names URLs. Null where the crawl has not
+  // For the project's own sinks: the response as it came, and the page as JavaScript has made it, which they may keep
+  // without a copy. Null where they are no page of a visit.
+  FetchedPage* fetched = nullptr;
+  FetchedPage* rendered_page = nullptr;
+  // For them, too: where the response's body, as it came, names URLs. Null where the crawl has not
   // looked.
   const PageReferences* references = nullptr;
 

@@ -17,6 +17,8 @@
 
 namespace argiope {
 
+class PageView;
+
 struct PageLink {
   std::string url;  // absolute, without fragment
   LinkKind kind{};
@@ -29,6 +31,8 @@ struct Page {
   const Url& url;
   const HttpResponse& response;  // status; headers, all of them in `fields`; body, decoded, in the charset it came in
   std::uint32_t depth = 0;       // links followed from a seed
+  // For the crawl's own use: the page as all others read it, so that it is read once. Null: it is read by itself.
+  PageView* view = nullptr;
 
   int status() const noexcept { return response.status; }
   std::string_view body() const noexcept { return response.body; }
@@ -38,7 +42,7 @@ struct Page {
   std::string text() const;
   // Where its Refresh field leads, and all links of an HTML page in their order, those that the crawl does not follow
   // too.
-  // Cost: a pass over the page each time it is called.
+  // Cost: of a page that a crawl hands over the pass that the crawl makes anyway; else one each time it is called.
   std::vector<PageLink> links() const;
 };
 

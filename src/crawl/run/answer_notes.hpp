@@ -14,7 +14,7 @@ namespace argiope {
 
 class Crawler::Shard::AnswerNotes : private Part {
  public:
-  AnswerNotes(Core& core, Discovery& discovery, PageReader& reader);
+  AnswerNotes(Core& core, Discovery& discovery);
 
   void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
   // Of what is only checked: whether the run wants to know what is in its body.
@@ -33,7 +33,6 @@ class Crawler::Shard::AnswerNotes : private Part {
                      UrlBatch& batch);
 
   Discovery& discovery_;
-  PageReader& reader_;
   Url noted_;     // the link being noted
   Url stripped_;  // that, without parameters
 };

@@ -8,7 +8,6 @@
 
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
-#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/answer_notes.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/page_reader.hpp"
@@ -96,10 +95,11 @@ bool Crawler::Shard::Settler::keep_last_answer(const Visit& visit, UrlOutcome& o
 
 void Crawler::Shard::Settler::on_response(Visit& visit, VisitStep step, std::string handler_error, TimePoint now) {
   const UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   const bool reads_list = shared_.reads_sitemaps && sitemaps_.is_sitemap(visit);
   count_oddities(response);
-  if (is_redirect(response.status) || visit.is_led_away() || is_style_sheet(response)) recall_way(task_of(visit));
+  if (is_redirect(response.status) || visit.is_led_away() || is_style_sheet(response.headers.content_type))
+    recall_way(task_of(visit));
   UrlBatch batch;
   UrlOutcome outcome = outcome_of(visit);
   ++outcome.attempts;
@@ -177,9 +177,8 @@ void Crawler::Shard::Settler::note_unwanted(const HttpResponse& response, UrlOut
 // for as such. False: it is none.
 bool Crawler::Shard::Settler::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
-  const bool is_page = is_html_page(response.headers.content_type, response.body) &&
-                       shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
+  const HttpResponse& response = visit.page->response;
+  const bool is_page = visit.page->view.is_html() && shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
   if (!is_page) return false;
   if (visit.before && visit.before->state == UrlState::done && visit.before->reason != UrlReason::sitemap) {
     batch.outcomes.front() = as_it_was(*visit.before);
@@ -201,10 +200,10 @@ bool Crawler::Shard::Settler::is_page_after_all(Visit& visit, UrlBatch& batch, T
 void Crawler::Shard::Settler::on_redirect(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   UrlOutcome& outcome = batch.outcomes.front();
-  auto target = Url::parse(visit.response.headers.location, &visit.request.url);
-  if (visit.response.headers.location.empty() || !target) {
-    outcome.error =
-        fmt::format("redirect to {}, which is no URL", in_quotes(without_credentials(visit.response.headers.location)));
+  auto target = Url::parse(visit.page->response.headers.location, &visit.request.url);
+  if (visit.page->response.headers.location.empty() || !target) {
+    outcome.error = fmt::format("redirect to {}, which is no URL",
+                                in_quotes(without_credentials(visit.page->response.headers.location)));
     return;
   }
   target->strip_fragment();
@@ -241,7 +240,7 @@ void Crawler::Shard::Settler::recall_way(UrlTask& task) {
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.
 bool Crawler::Shard::Settler::goes_back(const Visit& visit, const Url& target, UrlBatch& batch) {
   const UrlTask& from = task_of(visit);
-  const bool new_cookies = visit.response.new_cookies;
+  const bool new_cookies = visit.page->response.new_cookies;
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(target.href());
   task.id = shared_.session.comes_back(from.fingerprint, from.id, task.fingerprint, new_cookies);
