@@ -32,7 +32,7 @@ class CountingSink final : public CrawlSink {
 };
 
 struct AllTakers : Simulation {
-  explicit AllTakers(std::uint32_t features) : Simulation({.hosts = 2, .pages = 25, .features = features}) {
+  explicit AllTakers(WebFeatures features) : Simulation({.hosts = 2, .pages = 25, .features = features}) {
     options.check_links = options.check_assets = options.check_fragments = true;
     options.keep_links = options.keep_facts = options.feeds = true;
     options.requisites = Requisites::all;
@@ -83,7 +83,7 @@ TEST(PageTakers, HaveThePageReadOnceTogether) {
 }
 
 TEST(PageTakers, HavePagesOfAllCharsetsReadOnce) {
-  AllTakers sim(*parse_web_features("charsets"));
+  AllTakers sim(*parse_web_features("encodings"));
   expect_once(sim);
 }
 

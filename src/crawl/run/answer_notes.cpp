@@ -41,7 +41,9 @@ bool is_checked_mention(const SurveyedLink& link) noexcept { return link.kind ==
 
 Crawler::Shard::AnswerNotes::AnswerNotes(Core& core, Discovery& discovery) : Part(core), discovery_(discovery) {}
 
-void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
+void Crawler::Shard::AnswerNotes::take(Visit& visit, VisitOutcome& outcome) {
+  if (!shared_.keeps_notes || outcome.is_list || outcome.keeps_last) return;
+  UrlBatch& batch = outcome.batch;
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.page->response;
   if (response.status == 304) return;  // what is known of it stays
@@ -65,7 +67,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
     batch.kept_links.push_back({task.id, {}});
   if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
   facts.url_id = task.id;
-  facts.took = now - response.sent_at;
+  facts.took = outcome.now - response.sent_at;
   facts.wire_bytes = static_cast<std::int64_t>(response.wire_bytes);
   batch.facts.push_back(std::move(facts));
 }

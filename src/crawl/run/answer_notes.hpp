@@ -16,7 +16,8 @@ class Crawler::Shard::AnswerNotes : private Part {
  public:
   AnswerNotes(Core& core, Discovery& discovery);
 
-  void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
+  // Where anything is kept of answers.
+  void take(Visit& visit, VisitOutcome& outcome);
   // Of what is only checked: whether the run wants to know what is in its body.
   bool is_worth_reading(const Visit& visit);
 

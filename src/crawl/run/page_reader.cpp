@@ -33,7 +33,15 @@ void Crawler::Shard::PageReader::begin(Visit& visit) {
                 .pool = &buffers_});
 }
 
-void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
+void Crawler::Shard::PageReader::take(Visit& visit, VisitOutcome& outcome) {
+  if (outcome.is_list) return;
+  const HttpResponse& response = visit.page->response;
+  const bool is_answer_of_page = task_of(visit).purpose == Purpose::page && !response.unwanted;
+  if (is_answer_of_page && response.status == 200 && !visit.is_led_away()) follow_links(visit, outcome.batch);
+  find_requisites(visit, outcome.batch);
+}
+
+void Crawler::Shard::PageReader::follow_links(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.page->response;
   PageView& page = visit.page->view;

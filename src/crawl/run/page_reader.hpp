@@ -17,14 +17,14 @@ class Crawler::Shard::PageReader : private Part {
 
   // The page is there: how it is read from here on.
   void begin(Visit& visit);
-  // Follows the links of a page.
-  void on_page(Visit& visit, UrlBatch& batch);
+  // Follows the links of a page, and finds what the answer is shown with, if that is saved.
+  void take(Visit& visit, VisitOutcome& outcome);
   // Before it is shown to the sinks: its references, if they are those of the body as it came. Null: not looked for.
   const PageReferences* scan_early(Visit& visit);
-  // Finds what the answer is shown with, if that is saved.
-  void find_requisites(Visit& visit, UrlBatch& batch);
 
  private:
+  void follow_links(Visit& visit, UrlBatch& batch);
+  void find_requisites(Visit& visit, UrlBatch& batch);
   // The files it is shown with may be looked for in it.
   bool has_requisites(const Visit& visit) const;
   bool follow_link(const UrlTask& from, const Url& url, UrlBatch& batch);

@@ -96,11 +96,11 @@ bool Crawler::Shard::Settler::keep_last_answer(const Visit& visit, UrlOutcome& o
 void Crawler::Shard::Settler::on_response(Visit& visit, VisitStep step, std::string handler_error, TimePoint now) {
   const UrlTask& task = task_of(visit);
   const HttpResponse& response = visit.page->response;
-  const bool reads_list = shared_.reads_sitemaps && sitemaps_.is_sitemap(visit);
+  VisitOutcome taken{.is_list = shared_.reads_sitemaps && sitemaps_.is_sitemap(visit), .now = now};
   count_oddities(response);
   if (is_redirect(response.status) || visit.is_led_away() || is_style_sheet(response.headers.content_type))
     recall_way(task_of(visit));
-  UrlBatch batch;
+  UrlBatch& batch = taken.batch;
   UrlOutcome outcome = outcome_of(visit);
   ++outcome.attempts;
   outcome.state = UrlState::done;
@@ -133,18 +133,16 @@ void Crawler::Shard::Settler::on_response(Visit& visit, VisitStep step, std::str
   if (outcome.error.empty() && !is_redirect(response.status)) outcome.error = std::move(handler_error);
   if (response.status >= 400) ShardCounters::add(counters_.errors);
   if (visit.rendered != nullptr) RenderDesk::note_rendered(visit, outcome);
-  const bool keeps_answer = outcome.state == UrlState::failed && keep_last_answer(visit, outcome);
+  taken.keeps_last = outcome.state == UrlState::failed && keep_last_answer(visit, outcome);
   batch.outcomes.push_back(std::move(outcome));
-  if (reads_list) {
+  if (taken.is_list) {
     if (!sitemaps_.on_sitemap(visit, batch) && is_page_after_all(visit, batch, now)) return;
   } else if (is_redirect(response.status) || visit.is_led_away()) {
     on_redirect(visit, batch);
     sitemaps_.pass_on_sitemap(visit, task, batch);
-  } else if (response.status == 200 && task.purpose == Purpose::page && !response.unwanted) {
-    reader_.on_page(visit, batch);
   }
-  if (!reads_list) reader_.find_requisites(visit, batch);
-  if (shared_.keeps_notes && !reads_list && !keeps_answer) notes_.note_answer(visit, batch, now);
+  reader_.take(visit, taken);
+  notes_.take(visit, taken);
   if (visit.before) note_change(visit, batch);
   settle(visit, std::move(batch), now);
 }

@@ -76,6 +76,9 @@ class Crawler::Shard {
  private:
   // One fetch under way, and its memory, which the next one uses again.
   struct Visit {
+    // A page that a sink has kept outlives the reader's buffers.
+    ~Visit() { page->view.end(); }
+
     Frontier::Ticket ticket{};
     HttpRequest request;
     std::shared_ptr<FetchedPage> page = std::make_shared<FetchedPage>();  // the response, and what is read of it
@@ -98,6 +101,13 @@ class Crawler::Shard {
     }
     // The script of its page has gone to another.
     bool is_led_away() const noexcept { return rendered != nullptr && !rendered->led_to.empty(); }
+  };
+  // What comes of an answer: those who take it (take()) add to it, one after the other, and it is stored as one.
+  struct VisitOutcome {
+    UrlBatch batch;           // the first outcome in it is the visit's own
+    bool is_list = false;     // the answer is a sitemap or feed, and no page
+    bool keeps_last = false;  // it has failed, and what is known of the last whole answer stays
+    TimePoint now{};
   };
   // All parts have it in common.
   struct Core {
