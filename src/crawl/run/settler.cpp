@@ -175,7 +175,6 @@ void Crawler::Shard::Settler::note_unwanted(const HttpResponse& response, UrlOut
 // for as such. False: it is none.
 bool Crawler::Shard::Settler::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.page->response;
   const bool is_page = visit.page->view.is_html() && shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
   if (!is_page) return false;
   if (visit.before && visit.before->state == UrlState::done && visit.before->reason != UrlReason::sitemap) {
