@@ -63,7 +63,8 @@ struct RenderedPage {
   std::vector<std::string> own_urls;
   // All that the page's host would be sent now, those that scripts have set included.
   std::vector<Cookie> cookies;
-  // RenderOptions::script's result as JSON: at most kMostScriptResult bytes; of strangers as all of the page. Empty: none.
+  // The result of RenderOptions::script as JSON: at most kMostScriptResult bytes; of strangers as all of the page.
+  // Empty: none.
   std::string script_result;
 };
 

@@ -109,7 +109,7 @@ const PageWords& PageView::words() {
 const Result<Document>& PageView::document() {
   if (document_) return *document_;
   ++made_.trees;
-  // What is too large is refused as it came.
+  // A page that is too large is refused as it came.
   if (body_.size() > DocumentLimits{}.most_bytes) return document_.emplace(Document::parse(body_, content_type_));
   return document_.emplace(Document::parse_text(std::string(text()), content_type_, charset().name));
 }

@@ -102,7 +102,7 @@ class Crawler::Shard {
     // The script of its page has gone to another.
     bool is_led_away() const noexcept { return rendered != nullptr && !rendered->led_to.empty(); }
   };
-  // What comes of an answer: those who take it (take()) add to it, one after the other, and it is stored as one.
+  // The outcome of an answer: those who take it (take()) add to it, one after the other, and it is stored as one.
   struct VisitOutcome {
     UrlBatch batch;           // the first outcome in it is the visit's own
     bool is_list = false;     // the answer is a sitemap or feed, and no page

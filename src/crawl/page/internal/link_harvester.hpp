@@ -101,8 +101,8 @@ class LinkHarvester {
       }
     }
   }
-  // What the page's first `link rel=canonical` says, without fragment; else what `header` does, a reference as it is
-  // written. False: there is none.
+  // The URL that the page's first `link rel=canonical` names, without fragment; else the one that `header` does, a
+  // reference as it is written. False: there is none.
   bool find_canonical(PageView& page, std::string_view header, Url& canonical) const;
 
  private:

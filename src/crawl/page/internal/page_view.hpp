@@ -48,7 +48,7 @@ class PageBufferPool {
 
 bool is_style_sheet(std::string_view content_type) noexcept;
 
-// What is looked for in a page.
+// How a page is read, and which parts of it are found in one pass.
 struct PageReading {
   // The name that a meta element may address instead of "robots".
   std::string_view agent{};
@@ -78,7 +78,7 @@ class PageView {
   void begin(const Url& url, std::string_view body, std::string_view content_type);
   // Before the first scan(); else what was asked for before counts.
   void read_as(const PageReading& reading) noexcept { reading_ = reading; }
-  // What was found in passes over it is not needed any more.
+  // The parts that were found in passes over it are not needed any more.
   void end();
 
   const Url& url() const noexcept { return *url_; }
