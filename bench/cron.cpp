@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "argiope/time/trigger.hpp"
 #include "bench/report.hpp"
 

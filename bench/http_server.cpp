@@ -3,6 +3,8 @@
 // Usage: bench_http_server [--requests N] [--rounds N] [--only NAME] | --serve NAME
 // Prints requests/s, and the server's processor time a request, which other work on the machine changes less. --serve
 // is for other programs: one server, whose port goes to the standard output in two bytes, until it is killed.
+#include "argiope/web/http_server.hpp"
+
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -29,7 +31,6 @@
 #include <vector>
 
 #include "argiope/async.hpp"
-#include "argiope/web/http_router.hpp"
 #include "bench/report.hpp"
 
 namespace {

@@ -27,10 +27,9 @@
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/async/descriptor.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
 #include "bench/report.hpp"
 

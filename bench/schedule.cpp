@@ -20,7 +20,6 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/engine/engine.hpp"
 #include "bench/must.hpp"
 

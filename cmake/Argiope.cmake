@@ -102,30 +102,36 @@ function(argiope_install_library)
   set_target_properties(argiope_all PROPERTIES EXPORT_NAME argiope)
   target_link_libraries(argiope_all INTERFACE argiope_project argiope_crawl argiope_calls)
   install(TARGETS argiope_all EXPORT argiopeTargets)
-  foreach(header cron time_zone timestamp trigger)
-    argiope_moved_header(schedule/${header}.hpp time/${header}.hpp)
-  endforeach()
-  argiope_moved_header(schedule/schedule.hpp jobs/schedule.hpp)
-  argiope_moved_header(store/schedule_record.hpp jobs/schedule_record.hpp)
-  argiope_moved_header(web/http_call.hpp calls/http_call.hpp)
-  argiope_moved_header(web/document.hpp document/document.hpp)
-  argiope_moved_header(web/warc.hpp warc/warc.hpp)
-  foreach(header chromium page_renderer)
-    argiope_moved_header(web/${header}.hpp render/${header}.hpp)
-  endforeach()
-  foreach(header async/awaitable crawl/host_settings engine/lease jobs/requests jobs/shelf jobs/token_level store/sync_mode
-      web/byte_rate web/http_versions web/robots_meta)
-    cmake_path(GET header PARENT_PATH module)
-    cmake_path(GET header FILENAME name)
-    argiope_moved_header(${header}.hpp ${module}/detail/${name}.hpp)
-  endforeach()
-  argiope_moved_header(broker/broker.hpp engine/engine.hpp)
-  argiope_moved_header(broker/guest.hpp engine/book.hpp)
-  foreach(header events worker)
-    argiope_moved_header(broker/${header}.hpp engine/${header}.hpp)
-  endforeach()
-  foreach(header schedule_book schedule_events scheduler)
-    argiope_moved_header(schedule/${header}.hpp engine/${header}.hpp)
+  # Each line: the header, and the old names that lead to it.
+  foreach(line
+      "async/asio_backend async/asio_op" "async/coro async/errors async/or_return"
+      "async/event_loop async/future async/runner async/signals async/sleep async/timeout" "async/group async/waiting"
+      "async/io_backend async/virtual_backend" "async/stream async/descriptor async/subprocess"
+      "async/threads async/channel async/executor async/threadsafe" "async/detail/awaitable async/awaitable"
+      "base/clock base/duration" "calls/calls calls/command calls/http_call calls/http_push web/http_call"
+      "crawl/local_crawl crawl/crawler" "crawl/page crawl/crawl_sink"
+      "crawl/sinks crawl/extraction_rules crawl/extraction_sink crawl/save_sink crawl/warc_sink"
+      "crawl/detail/crawl_report crawl/crawl_report" "crawl/detail/host_settings crawl/host_settings"
+      "crawl/detail/scope crawl/scope" "document/document web/document"
+      "engine/book broker/guest engine/schedule_book schedule/schedule_book"
+      "engine/engine broker/broker broker/events engine/events engine/schedule_events engine/scheduler
+        schedule/schedule_events schedule/scheduler"
+      "engine/worker broker/worker" "engine/detail/lease engine/lease" "jobs/job jobs/job_record"
+      "jobs/job_queue jobs/queue_config jobs/retry" "jobs/schedule jobs/schedule_record schedule/schedule store/schedule_record"
+      "jobs/detail/requests jobs/requests" "jobs/detail/shelf jobs/shelf" "jobs/detail/token_level jobs/token_level"
+      "render/page_renderer render/chromium web/chromium web/page_renderer" "store/detail/sync_mode store/sync_mode"
+      "store/detail/url_record store/url_record" "store/detail/url_store store/url_store"
+      "time/time_zone schedule/time_zone schedule/timestamp time/timestamp"
+      "time/trigger schedule/cron schedule/trigger time/cron" "warc/warc web/warc" "web/http_server web/http_router"
+      "web/http_session web/cookies web/login" "web/detail/byte_rate web/byte_rate" "web/detail/charset web/charset"
+      "web/detail/credentials web/credentials" "web/detail/dns web/dns" "web/detail/http_versions web/http_versions"
+      "web/detail/ip_address web/ip_address" "web/detail/proxy web/proxy" "web/detail/robots_meta web/robots_meta"
+      "web/detail/tls web/tls")
+    separate_arguments(names UNIX_COMMAND "${line}")
+    list(POP_FRONT names new)
+    foreach(old ${names})
+      argiope_moved_header(${old}.hpp ${new}.hpp)
+    endforeach()
   endforeach()
   include(CMakePackageConfigHelpers)
   set(destination ${CMAKE_INSTALL_LIBDIR}/cmake/argiope)

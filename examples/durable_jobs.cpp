@@ -14,8 +14,7 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/engine/engine.hpp"
 
 using namespace argiope;

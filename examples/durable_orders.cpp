@@ -4,7 +4,7 @@
 // Usage: durable_orders PORT FILE [wait]
 #include <argiope/async.hpp>
 #include <argiope/engine/engine.hpp>
-#include <argiope/web/http_router.hpp>
+#include <argiope/web/http_server.hpp>
 #include <csignal>
 #include <cstdio>
 using namespace argiope;

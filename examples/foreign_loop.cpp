@@ -9,7 +9,6 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/stream.hpp"
 #include "libuv_loop.hpp"
 

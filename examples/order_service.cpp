@@ -2,7 +2,7 @@
 // first. GET /orders/ID says how far one is. When 100 wait, the next is refused with 503; after "order_service PORT
 // wait" it waits. SIGTERM closes the shop: it takes no more orders, and has ten seconds for those it took.
 #include <argiope/async.hpp>
-#include <argiope/web/http_router.hpp>
+#include <argiope/web/http_server.hpp>
 #include <csignal>
 #include <cstdio>
 using namespace argiope;

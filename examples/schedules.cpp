@@ -14,10 +14,9 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/engine/engine.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 
 using namespace argiope;
 using namespace std::chrono_literals;

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/async/errors.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/async/io_backend.hpp"
 
 namespace argiope {

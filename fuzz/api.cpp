@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/async/runner.hpp"
-#include "argiope/async/virtual_backend.hpp"
-#include "argiope/web/http_router.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/io_backend.hpp"
+#include "argiope/web/http_server.hpp"
 #include "fuzz/require.hpp"
 
 using namespace argiope;

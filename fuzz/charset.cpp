@@ -1,6 +1,6 @@
 // Charset detection, conversion and query encoding on any bytes: the first byte of the input picks an encoding, the
 // next line is the Content-Type, the rest the page. Whatever comes in, UTF-8 of bounded length comes out.
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "argiope/web/cookies.hpp"
+#include "argiope/web/http_session.hpp"
 #include "fuzz/require.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

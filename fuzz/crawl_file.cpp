@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "argiope/crawl/scope.hpp"
+#include "argiope/crawl/detail/scope.hpp"
 #include "fuzz/require.hpp"
 
 using namespace argiope;

@@ -1,11 +1,9 @@
 // What schedules call, as JSON: any bytes. What is accepted keeps to its bounds and cannot split a request; what is
 // refused says so in one line.
-#include "argiope/calls/http_call.hpp"
-
 #include <cstdint>
 #include <string_view>
 
-#include "argiope/calls/command.hpp"
+#include "argiope/calls/calls.hpp"
 #include "argiope/web/http_client.hpp"
 #include "fuzz/require.hpp"
 

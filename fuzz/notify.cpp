@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/calls/command.hpp"
-#include "argiope/calls/http_push.hpp"
+#include "argiope/calls/calls.hpp"
 #include "fuzz/require.hpp"
 #include "serve/notify/internal/notify_rule.hpp"
 #include "serve/notify/notice.hpp"

@@ -1,6 +1,6 @@
 // What a proxy answers, by SOCKS5 or to CONNECT, and how proxies and hosts without one are spelled. The first byte says
 // which, and how large the pieces are.
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/detail/proxy.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/web/cookies.hpp"
+#include "argiope/web/http_session.hpp"
 #include "fuzz/require.hpp"
 #include "web/session/cookie_date.hpp"
 

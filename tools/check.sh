@@ -36,8 +36,9 @@ run_kills() {
   return $status
 }
 
-# Every operation of the disk fails, where `make test` takes every third.
-phase 'tests' env ARGIOPE_FAULT_STRIDE=1 make test
+# Every operation of the disk fails, where `make test` takes every third; and more seeds, pages and kills than it has time for.
+phase 'tests' env ARGIOPE_FAULT_STRIDE=1 ARGIOPE_SCOPE_SEEDS=100 ARGIOPE_EXTRACTED_PAGES=400 ARGIOPE_BROWSED_PAGES=200 \
+  ARGIOPE_SEEDS=3 ARGIOPE_KILLS=12 make test
 phase 'address and undefined behaviour' make asan
 phase 'threads' make tsan
 phase "fuzz targets, ${FUZZ_SECONDS:-60} s each" make fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-60}"

@@ -1,6 +1,6 @@
-#include "argiope/async/channel.hpp"
-
 #include <atomic>
+
+#include "argiope/async/threads.hpp"
 
 namespace argiope::detail {
 

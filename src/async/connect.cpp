@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/executor.hpp"
 #include "argiope/async/stream.hpp"
+#include "argiope/async/threads.hpp"
 #include "async/socket_address.hpp"
 #include "async/stream_state.hpp"
 

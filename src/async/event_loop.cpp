@@ -7,7 +7,7 @@
 #include <cassert>
 #include <stdexcept>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/threads.hpp"
 #include "async/descriptors.hpp"
 #include "async/internal/loop_ref.hpp"
 #include "async/loop_checks.hpp"

@@ -1,9 +1,8 @@
-#include "argiope/async/executor.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 
 #include "argiope/async/sync.hpp"
+#include "argiope/async/threads.hpp"
 
 namespace argiope {
 

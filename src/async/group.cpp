@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "argiope/async/waiting.hpp"
-
 namespace argiope {
 namespace {
 

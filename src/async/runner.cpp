@@ -1,5 +1,3 @@
-#include "argiope/async/runner.hpp"
-
 #include <signal.h>
 #include <unistd.h>
 
@@ -11,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/group.hpp"
 
 namespace argiope {
 namespace detail {

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/timeout.hpp"
 
 namespace argiope::detail {
 

@@ -1,6 +1,4 @@
 // Signals: the handler only sets a bit and wakes the loop; the work is done on the loop's own thread.
-#include "argiope/async/signals.hpp"
-
 #include <signal.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 
 namespace argiope {

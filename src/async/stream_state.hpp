@@ -9,7 +9,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "argiope/async/descriptor.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
 #include "async/internal/stream_layer.hpp"

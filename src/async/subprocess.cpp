@@ -1,5 +1,3 @@
-#include "argiope/async/subprocess.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -9,6 +7,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "argiope/async/stream.hpp"
 
 // Debian 12's header forgets to say that these are C functions.
 extern "C" {
@@ -25,7 +25,6 @@ extern "C" {
 #include <system_error>
 #include <utility>
 
-#include "argiope/async/descriptor.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
 #include "async/supervision.hpp"

@@ -1,6 +1,6 @@
-#include "argiope/async/timeout.hpp"
-
 #include <stdexcept>
+
+#include "argiope/async/event_loop.hpp"
 
 namespace argiope {
 

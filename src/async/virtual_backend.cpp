@@ -1,8 +1,7 @@
-#include "argiope/async/virtual_backend.hpp"
-
 #include <stdexcept>
 
-#include "argiope/async/errors.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/io_backend.hpp"
 
 namespace argiope {
 

@@ -1,8 +1,7 @@
-#include "argiope/async/waiting.hpp"
-
 #include <algorithm>
 #include <stdexcept>
 
+#include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
 
 namespace argiope::detail {

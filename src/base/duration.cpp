@@ -1,5 +1,3 @@
-#include "argiope/base/duration.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <chrono>
 #include <optional>
 
+#include "argiope/base/clock.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {

@@ -134,7 +134,7 @@ void OutputFile::take_place(Survives survives) {
   if (ok() && is_synced && !sync_folder_of(place_.path)) errno_ = errno;
 }
 
-Result<void> OutputFile::check(std::string_view what, const std::string& path) {
+Result<void> OutputFile::check(std::string_view what, const std::string& path, Readers readers) {
   const auto place = find_output_place(path);
   if (!place) return broken(what, path, place.error());
   if (place->descriptor >= 0) return {};
@@ -145,6 +145,9 @@ Result<void> OutputFile::check(std::string_view what, const std::string& path) {
   }
   // It is not opened: who reads a pipe would see its end.
   if (::faccessat(AT_FDCWD, place->path.c_str(), W_OK, AT_EACCESS) != 0) return broken(what, path, errno);
+  // Its owner alone may change the mode, and asking for the one that it has says so.
+  const bool is_to_be_private = readers == Readers::owner && place->is_file;
+  if (is_to_be_private && ::chmod(place->path.c_str(), place->mode) != 0) return broken(what, path, errno);
   return {};
 }
 

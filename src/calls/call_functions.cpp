@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "argiope/calls/command.hpp"
-#include "argiope/calls/http_call.hpp"
+#include "argiope/calls/calls.hpp"
 
 namespace argiope {
 

@@ -1,5 +1,3 @@
-#include "argiope/calls/command.hpp"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -10,10 +8,10 @@
 #include <optional>
 #include <system_error>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/calls/calls.hpp"
 #include "async/internal/child_process.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/wording.hpp"

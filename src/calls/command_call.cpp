@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "argiope/base/duration.hpp"
-#include "argiope/calls/command.hpp"
-#include "argiope/engine/scheduler.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/calls/calls.hpp"
+#include "argiope/engine/engine.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_members.hpp"
 #include "calls/internal/call_functions.hpp"
 

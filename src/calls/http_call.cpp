@@ -1,5 +1,3 @@
-#include "argiope/calls/http_call.hpp"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -7,7 +5,8 @@
 #include <optional>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/calls/calls.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"

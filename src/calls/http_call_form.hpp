@@ -4,7 +4,7 @@
 #include <functional>
 #include <string_view>
 
-#include "argiope/calls/http_call.hpp"
+#include "argiope/calls/calls.hpp"
 #include "base/internal/json_members.hpp"
 
 namespace argiope::detail {

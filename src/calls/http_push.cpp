@@ -1,11 +1,10 @@
-#include "argiope/calls/http_push.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
 
 #include "argiope/async/event_loop.hpp"
+#include "argiope/calls/calls.hpp"
 #include "base/internal/printable.hpp"
 #include "calls/http_call_form.hpp"
 #include "web/http/internal/http_date.hpp"

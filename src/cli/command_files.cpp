@@ -147,10 +147,18 @@ void CommandFiles::keeps_mirror(std::string option, const std::string& folder) {
   mirrors_.emplace_back(std::move(option), folder);
 }
 
-void CommandFiles::writes(std::string option, const std::string& path) {
+void CommandFiles::add_at_the_end(std::string option, const std::string& path, OutputFile::Readers readers) {
   if (is_no_file(path)) return;
-  at_the_end_.emplace_back(option, path);
+  at_the_end_.push_back({option, path, readers});
   add(std::move(option), path, Use::written);
+}
+
+void CommandFiles::writes(std::string option, const std::string& path) {
+  add_at_the_end(std::move(option), path, OutputFile::Readers::all);
+}
+
+void CommandFiles::writes_secret(std::string option, const std::string& path) {
+  add_at_the_end(std::move(option), path, OutputFile::Readers::owner);
 }
 
 void CommandFiles::writes_parts(std::string option, const std::string& path,
@@ -217,8 +225,8 @@ Result<void> CommandFiles::check() const {
     auto good = check_kept_database(option, file);
     if (!good) return option == "--db" ? std::unexpected(with_database_option(std::move(good.error()), file)) : good;
   }
-  for (const auto& [option, file] : at_the_end_) {
-    if (auto good = OutputFile::check(option, file); !good) return good;
+  for (const auto& [option, file, readers] : at_the_end_) {
+    if (auto good = OutputFile::check(option, file, readers); !good) return good;
   }
   return {};
 }

@@ -9,6 +9,7 @@
 
 #include "argiope/base/error.hpp"
 #include "base/internal/file_writing.hpp"
+#include "base/internal/output_file.hpp"
 
 namespace argiope {
 
@@ -30,6 +31,8 @@ class CommandFiles {
   void keeps_mirror(std::string option, const std::string& folder);
   // It is written when the command's work is done.
   void writes(std::string option, const std::string& path);
+  // The same, for the file's owner alone to read.
+  void writes_secret(std::string option, const std::string& path);
   // The same, and maybe others beside it: those whose names `is_part`.
   void writes_parts(std::string option, const std::string& path, std::function<bool(const std::string& name)> is_part);
 
@@ -53,6 +56,7 @@ class CommandFiles {
     std::string shown() const;
   };
 
+  void add_at_the_end(std::string option, const std::string& path, OutputFile::Readers readers);
   Entry& add(std::string option, const std::string& path, Use use);
   void add_beside(const std::string& option, const std::string& path, const std::string& file, Use use);
   void add_database(std::string option, const std::string& path, Use use);
@@ -62,9 +66,13 @@ class CommandFiles {
   static bool may_share(const Entry& one, const Entry& other);
 
   std::vector<Entry> entries_;
-  std::vector<std::pair<std::string, std::string>> mirrors_;     // option, folder
-  std::vector<std::pair<std::string, std::string>> databases_;   // option, file: those that are kept
-  std::vector<std::pair<std::string, std::string>> at_the_end_;  // option, file
+  std::vector<std::pair<std::string, std::string>> mirrors_;    // option, folder
+  std::vector<std::pair<std::string, std::string>> databases_;  // option, file: those that are kept
+  struct AtTheEnd {
+    std::string option, file;
+    OutputFile::Readers readers{};
+  };
+  std::vector<AtTheEnd> at_the_end_;
 };
 
 }  // namespace argiope

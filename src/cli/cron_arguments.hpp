@@ -6,8 +6,8 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/time/cron.hpp"
 #include "argiope/time/time_zone.hpp"
+#include "argiope/time/trigger.hpp"
 
 namespace argiope {
 

@@ -6,7 +6,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/coro.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "remote/internal/api_client.hpp"
 

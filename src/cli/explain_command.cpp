@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/crawl_queries.hpp"
 #include "cli/job/job_command.hpp"

@@ -4,7 +4,7 @@
 
 #include <iterator>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 
 namespace argiope {
 

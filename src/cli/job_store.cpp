@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "argiope/async/asio_backend.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/daemon_store.hpp"
 #include "cli/error_advice.hpp"

@@ -12,14 +12,9 @@
 #include "base/internal/output_file.hpp"
 #include "base/internal/output_place.hpp"
 #include "base/internal/printable.hpp"
+#include "store/sqlite/internal/sqlite_file.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr std::string_view kSqliteBegin("SQLite format 3\0", 16);  // https://www.sqlite.org/fileformat.html
-
-}  // namespace
-
 std::unexpected<Error> place_trouble(std::string_view what, std::string_view path, int number) {
   return fail(Errc::io, fmt::format("{} {}: {}", what, printable(path), std::strerror(number)));
 }

@@ -15,13 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/subprocess.hpp"
+#include "argiope/async/stream.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/flag_option.hpp"
 #include "cli/help/help_files.hpp"
 #include "cli/standard_output.hpp"
+#include "cli/subcommands.hpp"
 #include "cli/version.hpp"
 
 namespace {
@@ -75,32 +76,20 @@ int run_argiope(int argc, char** argv) {
   app.footer(
       "argiope COMMAND --help says more. Try: argiope site, and in another terminal argiope crawl "
       "http://127.0.0.1:8080/");
-  std::vector<std::pair<CLI::App*, std::function<int()>>> commands;
-  auto crawl = add_crawl_command(app);
-  commands.emplace_back(app.get_subcommand("crawl"), std::move(crawl));
-  auto project = add_project_command(app);
-  commands.emplace_back(app.get_subcommand("project"), std::move(project));
-  auto serve = add_serve_command(app);
-  commands.emplace_back(app.get_subcommand("serve"), std::move(serve));
-  auto beanstalkd = add_beanstalkd_command(app);
-  commands.emplace_back(app.get_subcommand("beanstalkd"), std::move(beanstalkd));
-  auto site = add_site_command(app);
-  commands.emplace_back(app.get_subcommand("site"), std::move(site));
-  auto next = add_next_command(app);
-  commands.emplace_back(app.get_subcommand("next"), std::move(next));
-  auto simulate = add_simulate_command(app);
-  commands.emplace_back(app.get_subcommand("simulate"), std::move(simulate));
+  Subcommands commands(app);
+  commands.add(add_crawl_command(app));
+  commands.add(add_project_command(app));
+  commands.add(add_serve_command(app));
+  commands.add(add_beanstalkd_command(app));
+  commands.add(add_site_command(app));
+  commands.add(add_next_command(app));
+  commands.add(add_simulate_command(app));
 
-  auto job = add_job_command(app, command);
-  commands.emplace_back(app.get_subcommand("job"), std::move(job));
-  auto schedule = add_schedule_command(app, command);
-  commands.emplace_back(app.get_subcommand("schedule"), std::move(schedule));
-  auto explain = add_explain_command(app);
-  commands.emplace_back(app.get_subcommand("explain"), std::move(explain));
-  auto token = add_token_command(app);
-  commands.emplace_back(app.get_subcommand("token"), std::move(token));
-  auto notify = add_notify_command(app);
-  commands.emplace_back(app.get_subcommand("notify"), std::move(notify));
+  commands.add(add_job_command(app, command));
+  commands.add(add_schedule_command(app, command));
+  commands.add(add_explain_command(app));
+  commands.add(add_token_command(app));
+  commands.add(add_notify_command(app));
 
   add_help_files_option(app);
   refuse_values_of_flags(app);
@@ -123,14 +112,11 @@ int run_argiope(int argc, char** argv) {
     return kExitNothing;
   }
   try {
-    for (const auto& [subcommand, run] : commands) {
-      if (subcommand->parsed()) return after_output(run());
-    }
+    return after_output(commands.run());
   } catch (const std::exception& error) {
     fmt::print(stderr, "argiope: {}\n", printable_lines(error.what()));
     return kExitNothing;
   }
-  return kExitUsage;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "argiope/time/trigger.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

@@ -64,12 +64,12 @@ CLI::Validator any_number(double least, double most) {
       fmt::format("FLOAT in [{} - {}]", least, most));
 }
 
-CLI::Validator whole_bytes() {
+CLI::Validator whole_bytes(std::uint64_t least_kb) {
   return CLI::Validator(
-      [](std::string& text) {
+      [least_kb](std::string& text) {
         const auto bytes = bytes_of(text);
-        if (!bytes || *bytes == 0)
-          return fmt::format("{}: more than 0 bytes, as in 1000000, 500M or 1G", in_quotes(text));
+        if (!bytes || *bytes < least_kb * 1024)
+          return fmt::format("{}: at least {}K bytes, as in 1000000, 500M or 1G", in_quotes(text), least_kb);
         text = std::to_string(*bytes);
         return std::string();
       },

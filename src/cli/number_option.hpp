@@ -23,8 +23,9 @@ CLI::Validator any_number(double least, double most);
 // "--ok-status 0,1": exit statuses of a command that are no failure.
 CLI::Option* add_ok_status(CLI::App& command, std::vector<int>& statuses);
 
-// More than 0 bytes, with a unit of 1,024 or without: "500M" becomes its bytes, so this is a transform().
-CLI::Validator whole_bytes();
+// At least so many bytes, a number of KiB; with a unit of 1,024 or without: "500M" becomes its bytes, so this is a
+// transform().
+CLI::Validator whole_bytes(std::uint64_t least_kb);
 
 // Bytes of "20000", "500K" or "10M"; none of what is neither, below 0 or too large.
 std::optional<std::uint64_t> bytes_of(std::string text);

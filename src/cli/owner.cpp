@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "argiope/async/subprocess.hpp"
+#include "argiope/async/stream.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/did_you_mean.hpp"
 #include "cli/error_advice.hpp"

@@ -2,11 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <cstdlib>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 
 namespace argiope {
 namespace {
@@ -45,17 +43,6 @@ CLI::Option* add_span(CLI::App& command, std::string name, std::optional<Duratio
 CLI::Option* add_span_with_default(CLI::App& command, std::string name, Duration& out, std::string description,
                                    SpanRange range) {
   return add(command, std::move(name), out, std::move(description), range)->default_str(format_duration(out));
-}
-
-CLI::Validator finite_above_zero() {
-  return CLI::Validator(
-      [](std::string& text) {
-        char* end = nullptr;
-        const double number = std::strtod(text.c_str(), &end);
-        const bool good = !text.empty() && *end == '\0' && std::isfinite(number) && number > 0;
-        return good ? std::string() : fmt::format("{}: a number, more than 0", text);
-      },
-      "");
 }
 
 }  // namespace argiope

@@ -1,4 +1,4 @@
-// Options that are spans of time: "90s", "1h30m", or a number of seconds (base/duration.hpp).
+// Options that are spans of time: "90s", "1h30m", or a number of seconds (base/clock.hpp).
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,8 +22,5 @@ CLI::Option* add_span(CLI::App& command, std::string name, std::optional<Duratio
 // The default is said in the help.
 CLI::Option* add_span_with_default(CLI::App& command, std::string name, Duration& out, std::string description,
                                    SpanRange range = {});
-
-// For numbers that are rates: more than 0 and finite.
-CLI::Validator finite_above_zero();
 
 }  // namespace argiope

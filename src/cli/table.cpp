@@ -12,17 +12,12 @@
 namespace argiope {
 namespace {
 
-// Characters, not bytes.
-std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
 bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || c == '-'; });
 }
 
 std::string cut(const std::string& text, std::size_t most) {
-  return width(text) <= most ? text : printable(text, most - 1);
+  return characters_in(text) <= most ? text : printable(text, most - 1);
 }
 
 // Without a bound where standard output is no terminal.
@@ -42,7 +37,7 @@ std::string Table::text(std::size_t most) const {
   std::vector<bool> numbers(widths.size(), rows_.size() > 1);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], width(row[i]));
+      widths[i] = std::max(widths[i], characters_in(row[i]));
       if (&row != &rows_.front() && !is_number(row[i])) numbers[i] = false;
     }
   }
@@ -52,7 +47,7 @@ std::string Table::text(std::size_t most) const {
     std::size_t used = 0;  // characters
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool is_last = i + 1 == row.size();
-      const std::string gap(widths[i] - width(row[i]), ' ');
+      const std::string gap(widths[i] - characters_in(row[i]), ' ');
       if (i > 0) line += "  ";
       const std::string cell = is_last ? cut(row[i], std::max(kLeastOfLast, most - std::min(most, used))) : row[i];
       line += numbers[i] ? gap + cell : cell + gap;

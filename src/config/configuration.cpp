@@ -14,11 +14,11 @@
 #include <sstream>
 #include <utility>
 
-#include "argiope/async/subprocess.hpp"
-#include "argiope/base/duration.hpp"
-#include "argiope/calls/http_call.hpp"
-#include "argiope/time/timestamp.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/calls/calls.hpp"
+#include "argiope/time/time_zone.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

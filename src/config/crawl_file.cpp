@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_texts.hpp"

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/extraction_rules.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "config/toml_file.hpp"
 
 namespace argiope {

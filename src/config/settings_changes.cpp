@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "argiope/jobs/queue_config.hpp"
+#include "argiope/jobs/job_queue.hpp"
 #include "argiope/jobs/schedule.hpp"
 #include "base/internal/json_writer.hpp"
 

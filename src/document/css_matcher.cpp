@@ -384,9 +384,13 @@ bool CssMatcher::is_control(const CssTest& test, NodeIndex element) const {
   };
   switch (test.kind) {
     case CssTest::Kind::any_link: return has_attribute("href") && is_one_of({"a", "area"});
-    case CssTest::Kind::checked:
-      return is_named(element, "option") ? has_attribute("selected")
-                                         : is_named(element, "input") && has_attribute("checked");
+    case CssTest::Kind::checked: {
+      if (is_named(element, "option")) return has_attribute("selected");
+      const auto* const type = is_named(element, "input") ? tree_.find_attribute(element, "type") : nullptr;
+      const bool is_box =
+          type != nullptr && (equals_lower(type->value, "checkbox") || equals_lower(type->value, "radio"));
+      return is_box && has_attribute("checked");
+    }
     default:
       return is_one_of({"button", "input", "select", "textarea", "optgroup", "option", "fieldset"}) &&
              is_disabled(element) == (test.kind == CssTest::Kind::disabled);

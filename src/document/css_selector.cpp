@@ -8,35 +8,12 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "document/selector_mistake.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/code_points.hpp"
 
 namespace argiope {
 namespace {
-
-// A mistake in a selector: thrown inside the parser alone.
-struct CssMistake {
-  std::size_t at;
-  std::string why;
-};
-
-void append_character(std::string& out, std::uint32_t code) {
-  if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) code = 0xfffd;
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xc0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xe0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  } else {
-    out += static_cast<char>(0xf0 | code >> 18);
-    out += static_cast<char>(0x80 | (code >> 12 & 0x3f));
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
-    out += static_cast<char>(0x80 | (code & 0x3f));
-  }
-}
 
 // Attributes whose values are compared without case on HTML's elements (HTML, 4.16.2).
 constexpr std::string_view kAnyCaseInHtml[] = {
@@ -103,8 +80,8 @@ class CssParser {
   }
 
  private:
-  [[noreturn]] void mistake(std::string why) const { throw CssMistake{at_, std::move(why)}; }
-  [[noreturn]] static void mistake_at(std::size_t at, std::string why) { throw CssMistake{at, std::move(why)}; }
+  [[noreturn]] void mistake(std::string why) const { throw SelectorMistake{at_, std::move(why)}; }
+  [[noreturn]] static void mistake_at(std::size_t at, std::string why) { throw SelectorMistake{at, std::move(why)}; }
 
   char peek(std::size_t ahead = 0) const noexcept { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
   bool take(char c) noexcept {
@@ -153,7 +130,9 @@ class CssParser {
       code = code * 16 + static_cast<std::uint32_t>(hex_value(text_[at_++]));
     }
     if (is_space(peek())) ++at_;
-    append_character(out, code);
+    // CSS Syntax, 4.3.7.
+    if (code == 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) code = 0xfffd;
+    append_utf8(code, out);
   }
   std::string take_name(std::string_view what) {
     if (!at_name()) mistake(fmt::format("{} is missing", what));
@@ -453,11 +432,8 @@ class CssParser {
 Result<CssSelector> parse_css_selector(std::string_view text) {
   try {
     return CssParser(text).read();
-  } catch (const CssMistake& mistake) {
-    const std::string_view before = text.substr(0, mistake.at);
-    const auto characters = std::ranges::count_if(before, [](char c) { return (c & 0xc0) != 0x80; });
-    return fail(Errc::invalid_input,
-                fmt::format("css {}: {}, at character {}", in_quotes(text), mistake.why, characters + 1));
+  } catch (const SelectorMistake& mistake) {
+    return mistake.in("css", text);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 #include "document/document_state.hpp"

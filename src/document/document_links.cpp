@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "document/document_state.hpp"
 
 namespace argiope {

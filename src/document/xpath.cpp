@@ -47,11 +47,6 @@ std::string xpath_text(double number) {
   return trouble == std::errc{} ? std::string(digits, end) : fmt::format("{}", number);
 }
 
-// Characters are counted in Unicode's, as XPath counts them.
-std::size_t characters_in(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
 class XPathValue {
  public:
   XPathType type = XPathType::nodes;

@@ -8,16 +8,12 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "document/selector_mistake.hpp"
 #include "document/xpath_terms.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
-
-struct XPathMistake {
-  std::size_t at;
-  std::string why;
-};
 
 struct NamedAxis {
   std::string_view name;
@@ -134,7 +130,7 @@ class XPathParser {
   }
 
  private:
-  [[noreturn]] void mistake(std::string why) const { throw XPathMistake{at_, std::move(why)}; }
+  [[noreturn]] void mistake(std::string why) const { throw SelectorMistake{at_, std::move(why)}; }
   std::string shown() const { return at_ < text_.size() ? in_quotes(text_.substr(at_, 1)) : "the end"; }
 
   void skip_space() {
@@ -491,11 +487,8 @@ class XPathParser {
 Result<XPathTerms> parse_xpath(std::string_view text) {
   try {
     return XPathParser(text).read();
-  } catch (const XPathMistake& mistake) {
-    const std::string_view before = text.substr(0, mistake.at);
-    const auto characters = std::ranges::count_if(before, [](char c) { return (c & 0xc0) != 0x80; });
-    return fail(Errc::invalid_input,
-                fmt::format("xpath {}: {}, at character {}", in_quotes(text), mistake.why, characters + 1));
+  } catch (const SelectorMistake& mistake) {
+    return mistake.in("xpath", text);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 
 namespace argiope {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/store_book.hpp"
 

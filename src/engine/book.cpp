@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/internal/remote_book.hpp"
 #include "engine/schedule_book_state.hpp"

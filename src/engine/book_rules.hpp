@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {

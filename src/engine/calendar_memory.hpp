@@ -6,7 +6,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "engine/internal/job_clock.hpp"
 #include "engine/store_use.hpp"
 

@@ -1,5 +1,5 @@
 // How jobs that do not run are changed, and those that run are asked to stop.
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "engine/settle_desk.hpp"
 
 namespace argiope {

@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/scheduler_impl.hpp"
 

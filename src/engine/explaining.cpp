@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"

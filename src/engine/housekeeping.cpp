@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/base/clock.hpp"
 #include "async/internal/as_error.hpp"
 #include "engine/broker.hpp"
 

@@ -11,9 +11,11 @@ namespace {
 // A caller that may not see it is told the same as where there is none.
 Coro<Result<JobId>> find_within(Book& book, const std::string& name, const NewJob& job) {
   auto id = co_await book.find(name);
-  if (!id || job.within == nullptr) co_return id;
-  const auto record = co_await book.get(*id);
-  if (record && (*job.within)(record->queue)) co_return id;
+  if (job.within == nullptr || (!id && id.error().code != Errc::not_found)) co_return id;
+  if (id) {
+    const auto record = co_await book.get(*id);
+    if (record && (*job.within)(record->queue)) co_return id;
+  }
   co_return no_job_named(name);
 }
 

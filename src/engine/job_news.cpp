@@ -1,6 +1,6 @@
 #include "engine/job_news.hpp"
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "engine/broker.hpp"
 
 namespace argiope {

@@ -10,7 +10,7 @@
 #include "argiope/async/sync.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 
 namespace argiope {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "engine/book_rules.hpp"
 
 namespace argiope {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "engine/store_book.hpp"
 
 namespace argiope {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "engine/book_rules.hpp"
 
 namespace argiope {
@@ -93,10 +93,7 @@ Coro<Result<PutDesk::Queue*>> PutDesk::queue_for(const NewJob& job) {
 }
 
 Coro<Result<std::vector<PutReply>>> PutDesk::put_together(std::vector<NewJob> jobs, bool last_completes) {
-  std::vector<Queue*> queues;
-  for (const NewJob& job : jobs) {
-    queues.push_back(co_await or_return(queue_for(job)));
-  }
+  std::vector<Queue*> queues = co_await or_return(queue_desk_.of_all(pointers_to(jobs)));
   Room::Wanted wanted;
   for (Queue* queue : queues) ++wanted[&queue->room];
   co_await or_return(Room::take_all(std::move(wanted)));
@@ -133,10 +130,10 @@ Coro<Result<OnceReply>> PutDesk::do_put_once(OnceCall call) {
   if (known.how != Repetition::first) co_return known;
   const bool each = call.as == OnceCall::As::each;
   std::vector<Result<Queue*>> queues;
-  for (const NewJob& job : call.jobs) {
-    auto queue = co_await queue_for(job);
-    if (!queue && !each) co_return std::unexpected(std::move(queue.error()));
-    queues.push_back(std::move(queue));
+  if (each) {
+    for (const NewJob& job : call.jobs) queues.push_back(co_await queue_for(job));
+  } else {
+    for (Queue* queue : co_await or_return(queue_desk_.of_all(pointers_to(call.jobs)))) queues.emplace_back(queue);
   }
   co_await or_return(take_room(queues, each));
   OnceRequest request{.key = std::move(call.key), .refusal = each ? Refusal::alone : Refusal::whole};
@@ -197,12 +194,11 @@ Coro<Result<OnceReply>> PutDesk::send_once(OnceRequest request, std::vector<Resu
 
 Coro<Result<PutDesk::Step>> PutDesk::step_of(FireCall call) {
   Step step;
+  std::vector<const NewJob*> jobs;
+  for (const FireJob& job : call.jobs) jobs.push_back(&job.job);
+  step.queues = co_await or_return(queue_desk_.of_all(std::move(jobs)));
   Room::Wanted wanted;
-  for (const FireJob& job : call.jobs) {
-    Queue* const queue = co_await or_return(queue_for(job.job));
-    step.queues.push_back(queue);
-    ++wanted[&queue->room];
-  }
+  for (Queue* queue : step.queues) ++wanted[&queue->room];
   step.request = {call.id, call.version, call.place, std::move(call.runs), {}, std::move(call.amended)};
   step.request.jobs.reserve(call.jobs.size());
   for (std::size_t i = 0; i < call.jobs.size(); ++i) {

@@ -1,8 +1,9 @@
 #include "engine/queue_desk.hpp"
 
 #include <algorithm>
+#include <map>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "engine/book_rules.hpp"
 #include "jobs/internal/job_rules.hpp"
 
@@ -10,6 +11,17 @@ namespace argiope {
 namespace {
 
 constexpr Duration kBetweenLooks = std::chrono::seconds{1};  // for queues that are not there
+
+// A job that no store takes: it joins a batch that is out of its reach, and that none of `jobs` joins. Behind others
+// in a call that is done as a whole, it has the store try them: nothing of the call is done, and the error is of the
+// first that is refused.
+PutRequest refused_for_certain(const std::vector<const NewJob*>& jobs) {
+  JobId batch = kMostJobId;
+  while (std::ranges::find(jobs, batch, &NewJob::batch) != jobs.end()) --batch;
+  const auto nothing = [](std::string_view) { return false; };
+  return {
+      {.queue = jobs.front()->queue, .batch = batch, .within = std::make_shared<const JobReach>("", nothing, true)}};
+}
 
 }  // namespace
 
@@ -33,12 +45,12 @@ QueueDesk::Queue& QueueDesk::add(StoredQueue stored) {
 }
 
 // One asker has half of them at most, so that the others can make some.
-Result<void> QueueDesk::check_may_make(std::string_view name, const JobReach* asker) const {
+Result<void> QueueDesk::check_may_make(std::string_view name, const JobReach* asker, std::size_t more) const {
   const std::size_t most = options_.most_queues;
   if (most == EngineOptions{}.most_queues || is_free(name)) return {};
-  if (queues_.counted() >= most) return too_many_queues(name, most);
+  if (queues_.counted() + more >= most) return too_many_queues(name, most);
   const std::size_t share = std::max<std::size_t>(most / 2, 1);
-  if (asker == nullptr || asker->who.empty() || queues_.counted_of(*asker) < share) return {};
+  if (asker == nullptr || asker->who.empty() || queues_.counted_of(*asker) + more < share) return {};
   return too_many_queues_of(name, asker->who, share);
 }
 
@@ -51,6 +63,63 @@ Coro<Result<QueueDesk::Queue*>> QueueDesk::named(std::string name, bool may_crea
   Queue& queue = add(std::move(stored));
   queue.maker = asker == nullptr ? std::string() : asker->who;
   co_return &queue;
+}
+
+Result<void> QueueDesk::check_policies(const std::vector<const NewJob*>& jobs, bool takes_room) const {
+  std::map<std::string_view, std::uint64_t> wanted;
+  std::size_t to_make = 0;
+  for (const NewJob* job : jobs) {
+    const Queue* const known = queues_.find(job->queue);
+    const QueueConfig& config = known == nullptr ? options_.new_queue : known->config();
+    std::uint64_t& count = wanted[job->queue];
+    if (known == nullptr && count == 0) {
+      if (auto good = check_queue_name(job->queue); !good) return good;
+      if (!options_.create_queues) return queue_not_made(job->queue);
+      if (auto good = check_may_make(job->queue, job->within.get(), to_make++); !good) return good;
+    }
+    if (auto good = check_job(*job, job->queue, config.max_payload_bytes); !good) return good;
+    const std::uint64_t live = known == nullptr ? 0 : known->room.live();
+    const bool fits =
+        has_room(live, ++count, config.capacity) || waits_for_room(config.at_capacity, count, config.capacity);
+    if (takes_room && !fits) return queue_is_full(job->queue, live, config.capacity);
+  }
+  return {};
+}
+
+Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool takes_room) {
+  if (std::ranges::all_of(jobs, [&](const NewJob* job) { return queues_.find(job->queue) != nullptr; }))
+    co_return Result<void>{};
+  co_await or_return(check_policies(jobs, takes_room));
+  std::vector<PutRequest> requests;
+  bool names_others = false;
+  for (const NewJob* job : jobs) {
+    requests.push_back({*job});
+    requests.back().job.payload.clear();
+    names_others = names_others || job->id != 0 || !job->name.empty() || !job->waits_for.empty() || job->batch != 0;
+  }
+  co_await or_return(job_rules::check_plain(requests));
+  if (!names_others) co_return Result<void>{};
+  requests.push_back(refused_for_certain(jobs));
+  const Error if_good = job_rules::out_of_reach("batch", requests.back().job.batch);
+  const auto tried = co_await store_(&Store::put, std::move(requests), clock_.now(), Refusal::whole);
+  if (!tried && tried.error().message != if_good.message) co_return std::unexpected(tried.error());
+  co_return Result<void>{};
+}
+
+Coro<Result<QueueDesk::Queue*>> QueueDesk::of(const NewJob& job) {
+  co_await or_return(check_first({&job}, true));
+  co_return co_await named(job.queue, options_.create_queues, job.within);
+}
+
+Coro<Result<std::vector<QueueDesk::Queue*>>> QueueDesk::of_all(std::vector<const NewJob*> jobs, bool takes_room) {
+  co_await or_return(check_first(jobs, takes_room));
+  std::vector<Queue*> queues;
+  for (const NewJob* job : jobs) {
+    Queue* const queue = co_await or_return(named(job->queue, options_.create_queues, job->within));
+    co_await or_return(check_job(*job, queue->name(), queue->config().max_payload_bytes));
+    queues.push_back(queue);
+  }
+  co_return queues;
 }
 
 Coro<Result<void>> QueueDesk::configure_named(std::string name, QueueConfig config, JobReachRef asker) {

@@ -14,6 +14,13 @@
 
 namespace argiope {
 
+inline std::vector<const NewJob*> pointers_to(const std::vector<NewJob>& jobs) {
+  std::vector<const NewJob*> pointers;
+  pointers.reserve(jobs.size());
+  for (const NewJob& job : jobs) pointers.push_back(&job);
+  return pointers;
+}
+
 class QueueDesk final : public Desk {
  public:
   // `look`: looks at the queues that are to be looked at.
@@ -36,8 +43,13 @@ class QueueDesk final : public Desk {
   Queue& add(StoredQueue stored);
   // `asker`: for whom it is made where it is not there; null: the program itself.
   Coro<Result<Queue*>> named(std::string name, bool may_create, JobReachRef asker);
-  // The same for a job that is put.
-  Coro<Result<Queue*>> of(const NewJob& job) { return named(job.queue, options_.create_queues, job.within); }
+  // Whether those jobs can be put together, where queues of theirs are not there yet; so that jobs that are refused
+  // leave no queues behind. `takes_room`: the capacity of the queues counts. Errors: as puts give them.
+  Coro<Result<void>> check_first(std::vector<const NewJob*> jobs, bool takes_room);
+  // The same for all jobs of a call, and then their queues, which are there or are made.
+  Coro<Result<std::vector<Queue*>>> of_all(std::vector<const NewJob*> jobs, bool takes_room = true);
+  // Of one job, that is put by itself.
+  Coro<Result<Queue*>> of(const NewJob& job);
   Coro<Result<void>> load_new();
   // Whether to look for new ones, because somebody asks for the jobs of these: then load_new().
   bool may_be_news(const std::vector<std::string>& names);
@@ -74,7 +86,10 @@ class QueueDesk final : public Desk {
     return [this](std::uint32_t index) -> std::uint32_t& { return queues_[index].wakeup_place; };
   }
   bool is_free(std::string_view name) const { return options_.is_free_queue && options_.is_free_queue(name); }
-  Result<void> check_may_make(std::string_view name, const JobReach* asker) const;
+  // `more`: made by the same call before it.
+  Result<void> check_may_make(std::string_view name, const JobReach* asker, std::size_t more = 0) const;
+  // What a queue says to the jobs, the one that is there or the one that is to be made.
+  Result<void> check_policies(const std::vector<const NewJob*>& jobs, bool takes_room) const;
   Coro<Result<void>> configure_named(std::string name, QueueConfig config, JobReachRef asker);
   Coro<Result<void>> erase_named(std::string name);
 

@@ -1,12 +1,11 @@
-#include "argiope/engine/schedule_book.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/engine/book.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/book_rules.hpp"
 #include "engine/broker.hpp"

@@ -10,7 +10,6 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/engine/book.hpp"
 #include "argiope/engine/detail/lease.hpp"
-#include "argiope/engine/schedule_book.hpp"
 #include "engine/store_use.hpp"
 
 namespace argiope {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/remote_book.hpp"

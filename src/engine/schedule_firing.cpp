@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <ranges>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/scheduler_impl.hpp"
 #include "jobs/internal/run_request.hpp"

@@ -1,11 +1,10 @@
-#include "argiope/engine/scheduler.hpp"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/engine/engine.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/scheduler_impl.hpp"
 

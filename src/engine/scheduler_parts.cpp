@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/plan.hpp"
 

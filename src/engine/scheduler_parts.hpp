@@ -15,7 +15,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/engine.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/listeners.hpp"

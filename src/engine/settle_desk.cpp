@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "engine/book_rules.hpp"
 
 namespace argiope {
@@ -114,15 +114,17 @@ Coro<Result<bool>> SettleDesk::settle_run(std::shared_ptr<SettleDesk> self, std:
 
 Coro<Result<std::vector<SettleReply>>> SettleDesk::settle_several(std::vector<RunEnd> ends) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  for (const auto& [token, verdict] : ends) {
-    if (!verdict.follow_ups.empty()) co_await or_return(make_queues_of(token, verdict.follow_ups));
+  std::vector<std::optional<Error>> why_no_follow_ups(ends.size());
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const std::vector<NewJob>& follow_ups = ends[i].verdict.follow_ups;
+    if (!follow_ups.empty()) why_no_follow_ups[i] = co_await or_return(make_queues_of(ends[i].token, follow_ups));
   }
   std::vector<SettleReply> replies(ends.size());
   std::vector<std::pair<std::size_t, Future<Result<SettleReply>>>> answers;
   answers.reserve(ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (runs_.find(ends[i].token) == nullptr) continue;
-    answers.emplace_back(i, submit_verdict(ends[i].token, std::move(ends[i].verdict)));
+    answers.emplace_back(i, submit_verdict(ends[i].token, std::move(ends[i].verdict), std::move(why_no_follow_ups[i])));
   }
   for (auto& [place, answer] : answers) {
     auto reply = co_await std::move(answer);
@@ -142,26 +144,25 @@ bool SettleDesk::needs_new_queue(const Verdict& verdict) const {
 }
 
 Coro<Result<bool>> SettleDesk::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
-  co_await or_return(make_queues_of(token, verdict.follow_ups));
+  auto why_not = co_await or_return(make_queues_of(token, verdict.follow_ups));
   if (runs_.find(token) == nullptr) co_return false;
-  const auto reply = co_await submit_verdict(token, std::move(verdict));
+  const auto reply = co_await submit_verdict(token, std::move(verdict), std::move(why_not));
   if (!reply) co_return std::unexpected(reply.error());
   co_return reply->settled;
 }
 
+// None is made where one of the follow-ups is refused: why, as far as that is known before it is put.
 // Errors: of the store, when it has failed.
-Coro<Result<void>> SettleDesk::make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups) {
+Coro<Result<std::optional<Error>>> SettleDesk::make_queues_of(std::uint64_t token,
+                                                              const std::vector<NewJob>& follow_ups) {
   const Run* const run = runs_.find(token);
   const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
-  if (run == nullptr || std::ranges::none_of(follow_ups, is_new)) co_return Result<void>{};
+  if (run == nullptr || std::ranges::none_of(follow_ups, is_new)) co_return std::optional<Error>();
   run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
-  for (const NewJob& job : follow_ups) {
-    // A follow-up that is refused here is refused again, and said, when it is looked up.
-    if (auto made = co_await queue_desk_.of(job); !made && store_.failure()) {
-      co_return std::unexpected(std::move(made.error()));
-    }
-  }
-  co_return Result<void>{};
+  auto made = co_await queue_desk_.of_all(pointers_to(follow_ups), false);
+  if (made) co_return std::optional<Error>();
+  if (store_.failure()) co_return std::unexpected(std::move(made.error()));
+  co_return std::optional<Error>(std::move(made.error()));
 }
 
 // Of each follow-up, or why one of them cannot be put.
@@ -178,19 +179,20 @@ Result<std::vector<SettleDesk::Queue*>> SettleDesk::queues_of(const std::vector<
   return queues;
 }
 
-Future<Result<SettleReply>> SettleDesk::submit_verdict(std::uint64_t token, Verdict verdict) {
+Future<Result<SettleReply>> SettleDesk::submit_verdict(std::uint64_t token, Verdict verdict,
+                                                       std::optional<Error> why_no_follow_ups) {
   Future<Result<SettleReply>> answer = loop_.create_future<Result<SettleReply>>();
-  Pending pending = ended(token, std::move(verdict));
+  Pending pending = ended(token, std::move(verdict), std::move(why_no_follow_ups));
   pending.answer = answer;
   submit(std::move(pending));
   return answer;
 }
 
 // The run is over in memory, and this is to be written down.
-SettleDesk::Pending SettleDesk::ended(std::uint64_t token, Verdict verdict) {
+SettleDesk::Pending SettleDesk::ended(std::uint64_t token, Verdict verdict, std::optional<Error> why_no_follow_ups) {
   const Run& running = runs_.at(token);
   Pending pending{.queue = running.queue, .attempt = running.attempt};
-  auto queues = queues_of(verdict.follow_ups);
+  auto queues = why_no_follow_ups ? std::unexpected(*std::move(why_no_follow_ups)) : queues_of(verdict.follow_ups);
   if (!verdict.follow_ups.empty()) pending.run = std::make_unique<Run>(running);
   if (!queues) {
     pending.settlement.token = token;
@@ -343,13 +345,16 @@ Coro<Result<OnceReply>> SettleDesk::do_settle_once(RequestKey key, std::vector<R
 }
 
 Coro<Result<OnceReply>> SettleDesk::settle_in_one(RequestKey key, std::vector<RunEnd> ends) {
-  for (const RunEnd& end : ends) co_await or_return(make_queues_of(end.token, end.verdict.follow_ups));
+  std::vector<std::optional<Error>> why_no_follow_ups;
+  for (const RunEnd& end : ends)
+    why_no_follow_ups.push_back(co_await or_return(make_queues_of(end.token, end.verdict.follow_ups)));
   OnceRequest request{.key = std::move(key), .now = clock_.now()};
   std::vector<Pending> pending;
-  for (RunEnd& end : ends) {
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    RunEnd& end = ends[i];
     const bool runs = runs_.find(end.token) != nullptr;
     // No job has the id 0: the lease of such a token is lost.
-    pending.push_back(runs ? ended(end.token, std::move(end.verdict))
+    pending.push_back(runs ? ended(end.token, std::move(end.verdict), std::move(why_no_follow_ups[i]))
                            : Pending{.settlement = {.token = end.token}, .queue = nullptr, .attempt = 0});
     request.refused.push_back(pending.back().refused);
     request.settlements.push_back(taken_along(pending.back()));

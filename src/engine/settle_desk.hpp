@@ -66,14 +66,15 @@ class SettleDesk final : public Desk {
   Coro<Result<OnceReply>> settle_in_one(RequestKey key, std::vector<RunEnd> ends);
   bool needs_new_queue(const Verdict& verdict) const;
   Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
-  Coro<Result<void>> make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups);
+  Coro<Result<std::optional<Error>>> make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups);
   Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
   Settlement settlement_of(const Run& run, std::uint64_t token, Verdict& verdict, TimePoint now);
-  Pending ended(std::uint64_t token, Verdict verdict);
+  Pending ended(std::uint64_t token, Verdict verdict, std::optional<Error> why_no_follow_ups);
   void fail_for(Pending& pending, Error why);
 
   // --- into the store and back
-  Future<Result<SettleReply>> submit_verdict(std::uint64_t token, Verdict verdict);
+  Future<Result<SettleReply>> submit_verdict(std::uint64_t token, Verdict verdict,
+                                             std::optional<Error> why_no_follow_ups = {});
   void submit_refused(Pending pending, Error why);
   void submit(Pending pending);
   Coro<void> send(std::vector<Pending> pending);

@@ -2,7 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "async/internal/as_error.hpp"
 
 namespace argiope {

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/or_return.hpp"
 #include "engine/book_rules.hpp"
 #include "jobs/internal/job_json.hpp"
 

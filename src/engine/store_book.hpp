@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "engine/broker.hpp"
 #include "engine/calendar_memory.hpp"

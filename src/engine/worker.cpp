@@ -5,10 +5,9 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/group.hpp"
 #include "async/internal/ticker.hpp"
 #include "engine/engine_state.hpp"
 #include "engine/internal/job_source.hpp"

@@ -203,7 +203,10 @@ bool JobTransitions::was_given(JobId id) {
 std::vector<JobId> JobTransitions::not_ended(const NewJob& job, std::span<const JobId> ids, Failed& failed) {
   std::vector<JobId> found;
   for (const JobId id : ids) {
-    if (!was_given(id)) throw RequestRefused{not_yet_there(id)};
+    // A caller that may not see it is not told whether there was ever one.
+    if (!was_given(id)) {
+      throw RequestRefused{job.within == nullptr ? not_yet_there(id) : out_of_reach("waits_for", id)};
+    }
     const auto row = rows_.jobs.load(id);
     if (row && !reaches(job, row->queue)) throw RequestRefused{out_of_reach("waits_for", id)};
     if (row && !row->has_ended()) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "time/internal/instants.hpp"

@@ -1,5 +1,3 @@
-#include "argiope/jobs/queue_config.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,8 @@
 #include <string>
 #include <type_traits>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/jobs/job_queue.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"

@@ -1,7 +1,7 @@
-#include "argiope/jobs/retry.hpp"
-
 #include <algorithm>
 #include <cmath>
+
+#include "argiope/jobs/job_queue.hpp"
 
 namespace argiope {
 

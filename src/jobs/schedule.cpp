@@ -6,8 +6,8 @@
 #include <initializer_list>
 #include <limits>
 
-#include "argiope/base/duration.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/schedule_json.hpp"

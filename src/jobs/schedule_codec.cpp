@@ -6,7 +6,7 @@
 #include <limits>
 #include <optional>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/field_error.hpp"
 #include "jobs/internal/schedule_json.hpp"
 

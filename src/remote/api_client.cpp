@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "web/text/internal/ascii.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/json_told.hpp"
 #include "engine/internal/book_telling.hpp"
 #include "jobs/internal/job_json.hpp"

@@ -7,11 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "argiope/async/errors.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/group.hpp"
 #include "base/internal/json_told.hpp"
 #include "base/internal/utf8.hpp"
 #include "jobs/internal/job_telling.hpp"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/json_told.hpp"
 #include "engine/internal/book_telling.hpp"
 #include "remote/internal/api_path.hpp"

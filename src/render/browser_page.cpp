@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/base64.hpp"
 #include "base/internal/json_reader.hpp"

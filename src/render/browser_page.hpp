@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/future.hpp"
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/render/chromium.hpp"
 #include "argiope/render/page_renderer.hpp"
 #include "render/devtools.hpp"
 

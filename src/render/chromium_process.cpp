@@ -13,10 +13,10 @@
 #include <string_view>
 #include <system_error>
 
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/future.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/render/chromium.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/render/page_renderer.hpp"
 #include "base/internal/printable.hpp"
 #include "document/internal/css_selector.hpp"
 #include "render/browser_process.hpp"

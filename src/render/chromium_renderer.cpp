@@ -10,10 +10,10 @@
 #include <system_error>
 #include <utility>
 
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/future.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/render/chromium.hpp"
+#include "argiope/render/page_renderer.hpp"
 #include "async/internal/background.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

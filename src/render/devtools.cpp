@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/future.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/error.hpp"

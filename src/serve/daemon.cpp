@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/web/http_router.hpp"
 #include "argiope/web/http_server.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
@@ -24,9 +23,11 @@
 #include "serve/base/internal/daemon_projects.hpp"
 #include "serve/beanstalkd/beanstalkd.hpp"
 #include "serve/bounds/answer_room.hpp"
+#include "serve/bounds/read_turns.hpp"
 #include "serve/gate/audit_log.hpp"
 #include "serve/gate/cross_origin.hpp"
 #include "serve/gate/gate.hpp"
+#include "serve/gate/request_source.hpp"
 #include "serve/notify/notifier.hpp"
 #include "serve/notify/project_news.hpp"
 #include "serve/static_files.hpp"
@@ -101,9 +102,11 @@ GateOptions gate_options(const ServeOptions& options, std::vector<Token> tokens)
 }
 
 ApiOptions api_options(const ServeOptions& options, const DaemonContext& context, Notifier& notifier,
-                       const History& history, std::shared_ptr<AnswerRoom> room) {
+                       const History& history, std::shared_ptr<AnswerRoom> room,
+                       std::shared_ptr<ReadTurns> read_turns) {
   ApiOptions api;
   api.room = std::move(room);
+  api.read_turns = std::move(read_turns);
   api.notifier = &notifier;
   api.history = &history;
   api.run_id = context.run_id;
@@ -147,6 +150,15 @@ HttpHandler counted_in(std::shared_ptr<AnswerRoom> room, HttpHandler handler) {
   };
 }
 Coro<ServerResponse> at_once(ServerResponse response) { co_return response; }
+
+// Who asks, where the request only looks.
+std::optional<std::string> reader_of(const Gate& gate, const ServerRequest& request) {
+  // Balancers take a daemon that answers these late for one that is ill.
+  if (request.path == "/healthz" || request.path == "/readyz") return std::nullopt;
+  const bool only_looks =
+      changes_nothing(request.method) || std::ranges::find(kQuestionPaths, request.path) != std::end(kQuestionPaths);
+  return only_looks ? std::optional(gate.name_of(request)) : std::nullopt;
+}
 
 // `handler` answers the requests that the gate lets through.
 template <class Handler>
@@ -193,7 +205,10 @@ struct Daemon::State {
   State(Engine& engine, ServeOptions given, DaemonContext context)
       : options(std::move(given)),
         gate(gate_options(options, std::move(context.tokens)), EventLoop::current().clock(), context.session_secret),
-        events(engine, {.most_streams = options.max_streams, .most_streams_of_one = share_of_one(options.max_streams)},
+        events(engine,
+               {.most_streams = options.max_streams,
+                .most_streams_of_one = share_of_one(options.max_streams),
+                .room = room},
                context.run_id),
         watchdog(EventLoop::current(), EventLoop::current().clock(), {.loop = "the daemon's loop"}),
         health(engine, &watchdog, health_options(context.projects)),
@@ -213,8 +228,11 @@ struct Daemon::State {
                   .alarms = alarms_of(context.projects),
                   .daemon = [this] { return address_for_commands(); },
                   .file = options.notify_file()}),
-        api(engine, gate, events, api_options(options, context, notifier, history, room)),
-        http(with_origins(counted_in(room, routes()), options.origins),
+        api(engine, gate, events, api_options(options, context, notifier, history, room, read_turns)),
+        http(with_origins(behind_writes(
+                              read_turns, [this](const ServerRequest& asked) { return reader_of(gate, asked); },
+                              counted_in(room, routes())),
+                          options.origins),
              server_options(gate, api, options, context.tls)),
         beanstalkd(engine, {.max_job_bytes = options.beanstalkd_max_job_bytes,
                             .max_connections = options.beanstalkd_max_connections,
@@ -223,12 +241,10 @@ struct Daemon::State {
                             .audit = &api.audit(),
                             .room = room}),
         targets(engine, context.worker_name, options.drain_limit) {
-    metrics.add(Metrics::Kind::gauge, "argiope_notify_left_messages",
-                "Messages that wait for a [[notify]] whose name the configuration has no more", {}, [this] {
-                  std::uint64_t messages = 0;
-                  for (const Notifier::Left& left : notifier.left()) messages += left.messages;
-                  return static_cast<double>(messages);
-                });
+    notifier.add_to(metrics);
+    metrics.add(Metrics::Kind::counter, "argiope_reads_delayed_total",
+                "Requests that only look and have waited for those that change something", {},
+                [this] { return static_cast<double>(read_turns->delayed()); });
     projects = context.projects;
     if (projects != nullptr) project_news.emplace(*projects, events, notifier);
     keep_borders();
@@ -247,9 +263,15 @@ struct Daemon::State {
     };
     add("/healthz", TokenScope::none, [this](const Caller&) { return at_once(health.healthz()); });
     add("/readyz", TokenScope::none, [this](const Caller&) { return at_once(health.readyz()); });
-    add("/metrics", TokenScope::read, [this](const Caller& caller) { return metrics.answer(caller.sight()); });
+    add("/metrics", TokenScope::read,
+        [this](const Caller& caller) { return answer_metrics(caller.name, caller.sight()); });
     add_static_files(router, dashboard_files());
     return router;
+  }
+
+  Coro<ServerResponse> answer_metrics(std::string who, MaySee may_see) {
+    const auto turn = co_await read_turns->next(std::move(who));
+    co_return co_await metrics.answer(std::move(may_see));
   }
 
   void prune() {
@@ -318,6 +340,7 @@ struct Daemon::State {
   const std::shared_ptr<AnswerRoom> room = std::make_shared<AnswerRoom>(options.max_answers_bytes);
   Gate gate;
   EventFeed events;
+  const std::shared_ptr<ReadTurns> read_turns = std::make_shared<ReadTurns>(events.changes());
   RequestCounts requests;
   Watchdog watchdog;
   Health health;

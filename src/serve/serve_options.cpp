@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
@@ -94,18 +94,6 @@ bool is_origin(std::string_view text) {
   return !host.empty() && text.find_first_of("*/?#@ \t", colon + 3) == std::string_view::npos;
 }
 
-void read_origins(JsonMembers& in, std::vector<std::string>& out) {
-  const JsonValue* given = in.find("origins");
-  if (given == nullptr) return;
-  out.clear();
-  each_text(*given, [&](const JsonValue& entry) {
-    const std::string_view text = *entry.if_text();
-    if (!is_origin(text))
-      return entry.complain("an origin without a path, such as \"https://shop.example\"; * and null are none");
-    out.emplace_back(text);
-  });
-}
-
 // HOST or HOST:PORT, as clients ask for it.
 bool is_host(std::string_view text) {
   const std::size_t colon =
@@ -116,23 +104,22 @@ bool is_host(std::string_view text) {
          (!has_port || parse_port(text.substr(colon + 1)).has_value());
 }
 
-void read_hosts(JsonMembers& in, std::vector<std::string>& out) {
-  const JsonValue* given = in.find("hosts");
+// `wanted`: what each has to be, where it is none.
+void read_texts(JsonMembers& in, std::string_view name, bool (*is_one)(std::string_view), std::string_view wanted,
+                std::vector<std::string>& out) {
+  const JsonValue* given = in.find(name);
   if (given == nullptr) return;
   out.clear();
   each_text(*given, [&](const JsonValue& entry) {
     const std::string_view text = *entry.if_text();
-    if (!is_host(text)) {
-      return entry.complain(
-          "a name without a scheme or a path, with a port or without, such as \"jobs.example\"; * is none");
-    }
+    if (!is_one(text)) return entry.complain(wanted);
     out.emplace_back(text);
   });
 }
 
 std::optional<std::string> why_no_store(std::string_view store) {
-  if (store == "memory:" || (store.starts_with(kSqliteStore) && store.size() > kSqliteStore.size()))
-    return std::nullopt;
+  const std::string_view file = store.starts_with(kSqliteStore) ? store.substr(kSqliteStore.size()) : "";
+  if (store == "memory:" || (!file.empty() && file != ":memory:")) return std::nullopt;
   return "\"sqlite:FILE\" or \"memory:\" (nothing is kept)";
 }
 
@@ -280,8 +267,11 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
   read_addresses(in, "beanstalkd", kBeanstalkdPort, options.beanstalkd, said);
   read_size(in, "beanstalkd_max_job_bytes", kMostBytes, options.beanstalkd_max_job_bytes);
   read_file_name(in, "tokens", options.token_file);
-  read_hosts(in, options.hosts);
-  read_origins(in, options.origins);
+  read_texts(in, "hosts", is_host,
+             "a name without a scheme or a path, with a port or without, such as \"jobs.example\"; * is none",
+             options.hosts);
+  read_texts(in, "origins", is_origin,
+             "an origin without a path, such as \"https://shop.example\"; * and null are none", options.origins);
   read_tls(in, options);
   options.insecure = in.flag("insecure", options.insecure);
   options.allow_private = in.flag("allow_private", options.allow_private);

@@ -4,7 +4,6 @@
 #include <span>
 #include <string_view>
 
-#include "argiope/web/http_router.hpp"
 #include "argiope/web/http_server.hpp"
 
 namespace argiope {

@@ -9,8 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "argiope/engine/events.hpp"
-#include "argiope/engine/schedule_events.hpp"
+#include "argiope/engine/engine.hpp"
 #include "argiope/store/store.hpp"
 #include "config/internal/configuration.hpp"
 #include "simulate/internal/report.hpp"
@@ -103,7 +102,6 @@ class Collector {
   void begin_unscheduled(LiveJob& job);
   void count_fire(std::uint32_t schedule, WallTime at);
   void end_second();
-  void end_job(JobId id, LiveJob& job);
   void judge(QueueFindings& queue, Duration step) const;
 
   const Configuration& configuration_;

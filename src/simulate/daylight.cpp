@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "simulate/internal/simulation.hpp"
 
 namespace argiope {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/xml.hpp"
 #include "simulate/internal/wording.hpp"
 

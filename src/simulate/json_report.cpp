@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_writer.hpp"
 #include "simulate/internal/report.hpp"
 

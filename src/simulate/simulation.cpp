@@ -9,18 +9,16 @@
 #include <set>
 #include <stdexcept>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/virtual_backend.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/engine/engine.hpp"
-#include "argiope/engine/scheduler.hpp"
 #include "argiope/engine/worker.hpp"
 #include "argiope/store/store.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "simulate/collector.hpp"
 
 namespace argiope {

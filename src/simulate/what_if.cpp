@@ -1,7 +1,7 @@
 // The daemon's what-if questions, as simulations.
 #include <fmt/format.h>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "simulate/internal/simulation.hpp"
 
 namespace argiope {

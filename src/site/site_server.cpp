@@ -10,9 +10,9 @@
 #include <list>
 #include <optional>
 
-#include "argiope/async/asio_op.hpp"
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/sleep.hpp"
 #include "base/internal/printable.hpp"
 #include "site/site_http2.hpp"
 

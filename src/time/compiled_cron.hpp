@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/time/cron.hpp"
+#include "argiope/time/trigger.hpp"
 
 namespace argiope::detail {
 
@@ -54,9 +54,6 @@ struct CompiledCron {
 
   void add_year(int year) noexcept { years[index(year) / 64] |= std::uint64_t{1} << index(year) % 64; }
   bool has_year(int year) const noexcept { return (years[index(year) / 64] >> index(year) % 64 & 1) != 0; }
-  void add_all_years() noexcept {
-    for (int year = CronExpression::kFirstYear; year <= CronExpression::kLastYear; ++year) add_year(year);
-  }
 
   // Call it once all sets are made.
   void prepare() noexcept;

@@ -1,10 +1,9 @@
-#include "argiope/time/cron.hpp"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <span>
 
+#include "argiope/time/trigger.hpp"
 #include "base/internal/printable.hpp"
 #include "time/cron_parser.hpp"
 

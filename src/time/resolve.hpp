@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "argiope/time/cron.hpp"
 #include "argiope/time/time_zone.hpp"
+#include "argiope/time/trigger.hpp"
 #include "time/internal/instants.hpp"
 
 namespace argiope::detail {

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 
 namespace argiope {
 namespace {

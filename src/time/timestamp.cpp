@@ -1,9 +1,8 @@
-#include "argiope/time/timestamp.hpp"
-
 #include <fmt/format.h>
 
 #include <chrono>
 
+#include "argiope/time/time_zone.hpp"
 #include "time/calendar.hpp"
 #include "time/cron_parser.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "argiope/base/random.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "time/cron_parser.hpp"
 #include "time/trigger_rule.hpp"

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <string>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/field_error.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"

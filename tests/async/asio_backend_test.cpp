@@ -15,10 +15,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "argiope/async/asio_op.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -8,13 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/channel.hpp"
-#include "argiope/async/descriptor.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/queue.hpp"
+#include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

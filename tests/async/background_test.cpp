@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "async/internal/as_error.hpp"
 #include "async/internal/ticker.hpp"
 #include "support/loop_fixture.hpp"

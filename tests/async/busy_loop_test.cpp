@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "argiope/async/descriptor.hpp"
+#include "argiope/async/stream.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "support/loop_fixture.hpp"
 

@@ -1,12 +1,11 @@
-#include "argiope/async/channel.hpp"
-
 #include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/threads.hpp"
 #include "argiope/base/random.hpp"
 #include "support/loop_fixture.hpp"
 

@@ -1,8 +1,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/runner.hpp"
-#include "argiope/async/threadsafe.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -10,10 +10,8 @@
 #include <thread>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/threadsafe.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

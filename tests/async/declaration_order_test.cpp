@@ -3,10 +3,9 @@
 #include <memory>
 #include <stdexcept>
 
-#include "argiope/async/channel.hpp"
-#include "argiope/async/executor.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

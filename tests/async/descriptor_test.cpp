@@ -1,6 +1,4 @@
 // Readers and writers on descriptors: asyncio's add_reader and friends, and readable() and writable() for tasks.
-#include "argiope/async/descriptor.hpp"
-
 #include <poll.h>
 #include <stdlib.h>
 
@@ -13,9 +11,10 @@
 #include <system_error>
 #include <vector>
 
-#include "argiope/async/asio_op.hpp"
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
 #include "support/descriptors.hpp"
 #include "support/loop_fixture.hpp"
 

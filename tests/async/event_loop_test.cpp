@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/random.hpp"
 #include "support/loop_fixture.hpp"

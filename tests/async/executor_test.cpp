@@ -1,5 +1,3 @@
-#include "argiope/async/executor.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -7,8 +5,8 @@
 #include <stdexcept>
 #include <thread>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/cancellation_sweep.hpp"
 #include "support/loop_fixture.hpp"
 

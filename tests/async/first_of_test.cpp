@@ -8,12 +8,10 @@
 #include <variant>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/async/waiting.hpp"
 #include "support/cancellation_sweep.hpp"
 #include "support/give.hpp"
 #include "support/loop_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "argiope/async/future.hpp"
+#include "argiope/async/detail/future.hpp"
 
 #include <memory>
 #include <optional>

@@ -6,8 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "support/cancellation_sweep.hpp"
 #include "support/loop_fixture.hpp"
 

@@ -1,15 +1,14 @@
 // or_return: an error passes through coroutines as if each had returned it.
-#include "argiope/async/or_return.hpp"
-
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "support/loop_fixture.hpp"
 

@@ -6,9 +6,9 @@
 #include <set>
 #include <vector>
 
-#include "argiope/async/channel.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -5,8 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/random.hpp"
 #include "support/loop_fixture.hpp"
 

@@ -1,5 +1,3 @@
-#include "argiope/async/runner.hpp"
-
 #include <signal.h>
 
 #include <atomic>
@@ -8,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "argiope/async/executor.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

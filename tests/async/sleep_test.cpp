@@ -1,5 +1,4 @@
-#include "argiope/async/sleep.hpp"
-
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "support/loop_fixture.hpp"
 

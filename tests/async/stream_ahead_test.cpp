@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/stream.hpp"
-#include "argiope/async/timeout.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

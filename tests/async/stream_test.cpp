@@ -18,10 +18,10 @@
 #include <system_error>
 #include <vector>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/threads.hpp"
 #include "async/socket_address.hpp"
 #include "async/unix_path.hpp"
 #include "support/descriptors.hpp"

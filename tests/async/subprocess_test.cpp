@@ -1,6 +1,4 @@
 // Child processes: starting, their pipes, their end, signals, and that nothing of them is ever left behind.
-#include "argiope/async/subprocess.hpp"
-
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -11,8 +9,9 @@
 #include <system_error>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/stream.hpp"
 #include "support/descriptors.hpp"
 #include "support/loop_fixture.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

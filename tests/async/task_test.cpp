@@ -4,7 +4,6 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "support/loop_fixture.hpp"
 

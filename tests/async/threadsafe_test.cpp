@@ -1,12 +1,10 @@
-#include "argiope/async/threadsafe.hpp"
-
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
-#include "argiope/async/executor.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/threads.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -1,10 +1,8 @@
-#include "argiope/async/timeout.hpp"
-
 #include <stdexcept>
 #include <string>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "support/cancellation_sweep.hpp"
 #include "support/give.hpp"

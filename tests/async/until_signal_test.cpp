@@ -3,8 +3,7 @@
 
 #include <stdexcept>
 
-#include "argiope/async/signals.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

@@ -1,9 +1,8 @@
-#include "argiope/async/virtual_backend.hpp"
-
 #include <string>
 
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/async/queue.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/random.hpp"
 #include "support/loop_fixture.hpp"

@@ -1,13 +1,10 @@
-#include "argiope/async/waiting.hpp"
-
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
 #include "support/cancellation_sweep.hpp"
 #include "support/give.hpp"
 #include "support/loop_fixture.hpp"

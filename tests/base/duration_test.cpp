@@ -1,7 +1,7 @@
 // The one notation of spans, for options, files and what is printed.
-#include "argiope/base/duration.hpp"
-
 #include <gtest/gtest.h>
+
+#include "argiope/base/clock.hpp"
 
 namespace argiope {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/calls/command.hpp"
+#include "argiope/calls/calls.hpp"
 #include "engine/scheduler_fixture.hpp"
 #include "support/open_engine.hpp"
 

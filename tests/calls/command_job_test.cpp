@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/calls/command.hpp"
+#include "argiope/calls/calls.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/processes.hpp"
 #include "support/temporary_folder.hpp"

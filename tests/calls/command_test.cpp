@@ -1,6 +1,4 @@
 // Command lines as jobs, where processes die, leave others behind, or cannot be started: real ones, so in real time.
-#include "argiope/calls/command.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -13,10 +11,10 @@
 #include <thread>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/calls/calls.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/needs_descriptors.hpp"
 #include "support/processes.hpp"

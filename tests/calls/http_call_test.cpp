@@ -1,9 +1,8 @@
 // What schedules call: the form of a call, and a worker that sends calls to a server which says what it was told to.
-#include "argiope/calls/http_call.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "argiope/calls/calls.hpp"
 #include "argiope/web/http_client.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"

@@ -1,9 +1,8 @@
 // Queues whose jobs are sent to a web server: what is sent, and what each answer makes of the job.
-#include "argiope/calls/http_push.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "argiope/calls/calls.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
 

@@ -370,6 +370,10 @@ TEST(CrawlArguments, NoValueIsTakenForAnother) {
   EXPECT_NE(why({"--max-pages", "010"}).find("write it without a 0 in front"), std::string::npos);
   EXPECT_NE(why({"--max-pages", " 5"}), "");
   for (const char* bytes : {"010M", "M", " 5", ""}) EXPECT_NE(why({"--quota", bytes}), "") << bytes;
+  for (const char* bytes : {"1", "100", "63K"}) {
+    EXPECT_NE(why({"--warc", "w", "--warc-size", bytes}).find("at least 64K bytes"), std::string::npos) << bytes;
+  }
+  EXPECT_EQ(why({"a.org", "--warc", "w", "--warc-size", "64K"}), "");
   for (const char* option : {"--user-agent", "--accept-status", "--check-only", "--adaptive"}) {
     EXPECT_NE(why({option, ""}).find("it names nothing"), std::string::npos) << option;
   }

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "cli/flag_option.hpp"
+#include "cli/number_option.hpp"
 #include "cli/span_option.hpp"
 
 namespace argiope {
@@ -25,7 +26,7 @@ class UsageTest : public testing::Test {
     queue->add_option("NAME", name_);
     add_span(*queue, "--retry-first", first_, "");
     add_span(*queue, "--retry-longest", longest_, "", {1s, 1h});
-    queue->add_option("-r,--rate", rate_)->check(finite_above_zero());
+    queue->add_option("-r,--rate", rate_)->check(any_number(0.01, 1e6));
     queue->add_flag("--pause", pause_);
   }
   // What is said of the words; "" when nothing is wrong with them.
@@ -145,7 +146,7 @@ TEST_F(UsageTest, SpansAreReadInOneNotation) {
             std::string::npos);
 }
 
-TEST_F(UsageTest, RatesAreFiniteAndMoreThanNothing) {
+TEST_F(UsageTest, NumbersAreFiniteAndInTheirRange) {
   EXPECT_EQ(said_of({"job", "queue", "--rate", "0.5"}), "");
   for (const char* text : {"0", "-1", "nan", "inf", "fast"}) {
     EXPECT_NE(said_of({"job", "queue", "--rate", text}), "") << text;

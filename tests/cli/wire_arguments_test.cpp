@@ -82,16 +82,16 @@ TEST(WireArguments, WhatIsNoProxyInTheEnvironmentIsTroubleOfRequestsThatNeedIt) 
   EXPECT_EQ(proxies.trouble_for_http, "");
 }
 
-TEST(WireArguments, SizesHaveUnitsAndAreMoreThanNothing) {
+TEST(WireArguments, SizesHaveUnitsAndALeast) {
   const auto made = wire_taken_of({"--rate-limit", "500K", "--quota", "2g"});
   ASSERT_TRUE(made);
   EXPECT_EQ(made->setup.rate_limit, 500u * 1024);
   EXPECT_EQ(made->options.quota, 2u << 30);
   EXPECT_EQ(wire_taken_of({})->options.quota, 0u);
   for (const std::string option : {"--rate-limit", "--quota"}) {
-    for (const std::string bad : {"0", "0K", "fast", "-1", "1X", "1.5M", "99999999999G"}) {
+    for (const std::string bad : {"0", "0K", "fast", "-1", "1X", "1.5M", "99999999999G", "1", "1023"}) {
       EXPECT_EQ(why_not_parsed<WireArguments>({option, bad}, "Each request", "How fast"),
-                option + ": \"" + bad + "\": more than 0 bytes, as in 1000000, 500M or 1G");
+                option + ": \"" + bad + "\": at least 1K bytes, as in 1000000, 500M or 1G");
     }
   }
 }

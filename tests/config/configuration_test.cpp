@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

@@ -1,8 +1,7 @@
 // What rules take from pages.
-#include "argiope/crawl/extraction_rules.hpp"
-
 #include <gmock/gmock.h>
 
+#include "argiope/crawl/sinks.hpp"
 #include "base/internal/json_reader.hpp"
 #include "crawl/extract/internal/extraction_json.hpp"
 

@@ -1,6 +1,4 @@
 // The file that records go to: whole records, in spite of crashes, and each page once.
-#include "argiope/crawl/extraction_sink.hpp"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "argiope/crawl/sinks.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

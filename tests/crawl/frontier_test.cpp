@@ -6,7 +6,7 @@
 #include <set>
 
 #include "argiope/base/random.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 namespace {

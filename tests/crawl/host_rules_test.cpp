@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "argiope/crawl/scope.hpp"
+#include "argiope/crawl/detail/scope.hpp"
 #include "crawl/hosts/internal/autothrottle.hpp"
 #include "crawl/options/internal/host_policies.hpp"
 

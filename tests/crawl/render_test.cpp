@@ -7,8 +7,7 @@
 #include <map>
 #include <set>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/render/page_renderer.hpp"
 #include "crawl/render/internal/part_cache.hpp"
 #include "crawl/run/rendering.hpp"

@@ -1,7 +1,5 @@
 // Mirrors without a crawl: which file each URL gets, what links become, what may lie in the folder, and what a process
 // that was killed leaves behind.
-#include "argiope/crawl/save_sink.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +17,7 @@
 #include <thread>
 
 #include "argiope/base/random.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "crawl/save/mirror_folder.hpp"
 #include "crawl/save/mirror_log.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,4 +1,4 @@
-#include "argiope/crawl/scope.hpp"
+#include "argiope/crawl/detail/scope.hpp"
 
 #include <gtest/gtest.h>
 

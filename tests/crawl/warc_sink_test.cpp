@@ -1,6 +1,4 @@
 // Crawls into archives and out of them again.
-#include "argiope/crawl/warc_sink.hpp"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include <map>
 #include <thread>
 
+#include "argiope/crawl/sinks.hpp"
 #include "argiope/warc/warc.hpp"
 #include "support/simulated_web.hpp"
 #include "support/temporary_folder.hpp"

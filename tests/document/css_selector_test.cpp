@@ -136,6 +136,11 @@ TEST(CssSelector, KnowsStatesThatAPageWrites) {
   EXPECT_EQ(found_by_css(html, "button:disabled"), "3");
   EXPECT_EQ(found_by_css(html, "button:enabled"), "4");
   EXPECT_EQ(found_by_css(html, ":checked"), "5");
+  constexpr std::string_view boxes =
+      "<input type=CheckBox checked id=1><input type=radio checked id=2><input type=text checked id=3><input checked "
+      "id=4>"
+      "<input type=radio id=5>";
+  EXPECT_EQ(found_by_css(boxes, ":checked::attr(id)"), "1|2") << "no other inputs have that state";
   EXPECT_EQ(found_by_css("<p>1", ":root > body p"), "1");
 }
 

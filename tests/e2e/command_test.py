@@ -65,7 +65,7 @@ class Usage(EndToEnd):
             (['crawl', 'http://h/', '--no-such-option'], '--no-such-option'),
             (['site', '--hostile', 'sloth'], 'sloth'),
             (['crawl', 'http://h/', '--max-pages', '-1'], '--max-pages: "-1": a whole number, 0 or more'),
-            (['crawl', 'http://h/', '--quota', '1.5M'], '--quota: "1.5M": more than 0 bytes'),
+            (['crawl', 'http://h/', '--quota', '1.5M'], '--quota: "1.5M": at least 1K bytes'),
             (['crawl', 'http://h/', '--check-age', '1d'], '--check-age: does nothing without --check-links'),
             (['crawl', 'http://h/', '--save', ''], '--save: "": it names nothing'),
             (['crawl', 'http://h/', '--sitemap-out', 'x.txt'], 'the name must end with .xml or .xml.gz'),

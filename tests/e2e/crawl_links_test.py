@@ -80,6 +80,18 @@ class Links(EndToEnd):
     def checked(self, *arguments, **options):
         return self.crawl(self.url + '/', '--check-links', '--retries', 0, *arguments, **options)
 
+    def test_the_report_tells_of_own_links_first_and_of_a_dead_host_once(self):
+        dead = f'http://127.0.0.1:{free_port()}/x'
+
+        class Own(PageHandler):
+            def do_GET(self):
+                body = f'<a href="{dead}">dead</a><a href=/gone>gone</a>' if self.path == '/' else ''
+                self.reply(200 if self.path == '/' else 404, body.encode())
+        said = self.look(f'http://localhost:{self.serve(Own).server_port}/', '-d', self.database, '--check-links', '--retries', 0)
+        broken = said[said.index('2 broken links'):]
+        self.assertLess(broken.index('/gone'), broken.index(dead))
+        self.assertNotIn('host given up', said)
+
     def test_each_format_tells_the_same_faults_to_readers_that_are_not_ours(self):
         outputs = {name: self.folder / f'links.{name}' for name in ('txt', 'json', 'csv', 'xml', 'sarif')}
         words = [word for file in outputs.values() for word in ('--check-output', file)]

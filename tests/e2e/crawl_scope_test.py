@@ -135,7 +135,7 @@ class CrawlScope(EndToEnd):
         self.expect_both_trees(graph.pages)
         first = int(os.environ.get('ARGIOPE_SCOPE_FIRST_SEED', 1))
         sizes = []
-        for number in range(first, first + int(os.environ.get('ARGIOPE_SCOPE_SEEDS', 25))):
+        for number in range(first, first + int(os.environ.get('ARGIOPE_SCOPE_SEEDS', 10))):
             chance = random.Random(number)
             part = Part(chance, graph, root)
             with self.subTest(ARGIOPE_SCOPE_FIRST_SEED=number, arguments=part.arguments):

@@ -16,7 +16,7 @@ import urllib.parse
 from support import ARGIOPE, SYSTEM_PYTHON, EndToEnd
 
 ORACLE = pathlib.Path(__file__).with_name('parsel_oracle.py')
-PAGES = int(os.environ.get('ARGIOPE_EXTRACTED_PAGES', '400'))
+PAGES = int(os.environ.get('ARGIOPE_EXTRACTED_PAGES', '200'))
 SELECTORS = [
     ('css', text) for text in (
         'h1', 'h1::text', 'title', 'a::attr(href)', 'section > p', 'div > p::text', 'li:first-child',

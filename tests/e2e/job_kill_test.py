@@ -14,7 +14,7 @@ import unittest
 
 from support import PATIENCE, Commands, size_of
 
-KILLS = int(os.environ.get('ARGIOPE_KILLS', 25))
+KILLS = int(os.environ.get('ARGIOPE_KILLS', 12))
 SEED = int(os.environ.get('ARGIOPE_SEED', 20260131))
 LONGEST_LOCK = float(os.environ.get('ARGIOPE_LONGEST_LOCK', 2))
 CONCURRENCY = 4

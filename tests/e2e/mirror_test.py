@@ -14,8 +14,8 @@ import urllib.parse
 
 from support import ARGIOPE, EndToEnd, PageHandler
 
-KILLS = int(os.environ.get('ARGIOPE_KILLS', '8'))
-BROWSED = int(os.environ.get('ARGIOPE_BROWSED_PAGES', '60'))
+KILLS = int(os.environ.get('ARGIOPE_KILLS', '4'))
+BROWSED = int(os.environ.get('ARGIOPE_BROWSED_PAGES', '30'))
 PNG = bytes.fromhex('89504e470d0a1a0a0000000d4948445200000001000000010806000000' '1f15c4890000000d49444154789c6360606060000000'
                     '050001a5f645400000000049454e44ae426082')
 

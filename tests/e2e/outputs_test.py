@@ -19,6 +19,9 @@ job = { queue = "q", function = "f" }
 '''
 
 
+NOBODY = 65534  # the user of Debian that owns nothing
+
+
 class Pages(PageHandler):
     """A page with a link that works and one that is broken."""
 
@@ -202,6 +205,58 @@ class OddFiles(EndToEnd):
         result = self.run_it('crawl', url, '-d', self.folder / 'c.db', '--quiet', '--html', link)
         self.assertEqual(result.returncode, 3)
         self.assertEqual(asked, [])
+
+    @unittest.skipUnless(os.geteuid() == 0, 'only root becomes another')
+    def test_what_another_may_not_write_is_found_out_at_the_start(self):
+        asked = []
+
+        class Counting(Pages):
+            def do_GET(self):
+                asked.append(self.path)
+                super().do_GET()
+        url = f'http://127.0.0.1:{self.serve(Counting).server_port}/'
+        self.crawl(self.url, '--check-links')
+        self.folder.chmod(0o755)
+        own, locked = self.folder / 'own', self.folder / 'locked'
+        for folder, mode in ((own, 0o777), (locked, 0o555)):
+            folder.mkdir()
+            folder.chmod(mode)
+        (own / 'jar').write_text('')
+        (own / 'jar').chmod(0o666)
+        (own / 'argiope.toml').write_text(CONFIGURATION)
+        (own / 'serve.toml').write_text(f'[serve]\nlisten = "127.0.0.1:0"\nstore = "sqlite:{own}/jobs.db"\naudit = "{locked}/audit"\n')
+        # Where the program lies, others may be kept out.
+        program = shutil.copy(ARGIOPE, own / 'argiope')
+        shutil.copy(self.database, own / 'known.db')
+        (own / 'known.db').chmod(0o666)
+        crawl = ['crawl', url, '-d', own / 'c.db', '--quiet']
+        for why, place, arguments in (
+                ('Operation not permitted', own / 'jar', [*crawl, '--save-cookies', own / 'jar']),
+                ('Permission denied', locked, [*crawl, '--save-cookies', locked / 'jar']),
+                ('Permission denied', locked, [*crawl, '--save', locked / 'site']),
+                ('Permission denied', locked / 'a', [*crawl, '--save', locked / 'a/b/site']),
+                ('Permission denied', locked, [*crawl, '--save', locked]),
+                ('Permission denied', locked, [*crawl, '--warc', locked / 'w']),
+                ('Permission denied', locked, [*crawl, '--field', 't=css:h1', '--output', locked / 'o.jsonl']),
+                ('Permission denied', locked, [*crawl, '--html', locked / 'r.html']),
+                ('Permission denied', locked, [*crawl, '--check-output', locked / 'k.json']),
+                ('Permission denied', locked, ['crawl', url, '-d', locked / 'c.db', '--quiet']),
+                ('Permission denied', locked, ['crawl', 'export', own / 'known.db', '-o', locked / 'e.csv']),
+                ('Permission denied', locked, ['crawl', 'report', own / 'known.db', '-o', locked / 'e.html']),
+                ('Permission denied', locked, ['simulate', own / 'argiope.toml', '--for', '1d', '--html', locked / 's.html']),
+                ('Permission denied', locked, ['job', 'put', 'q', 'x', '--store', f'sqlite:{locked}/jobs.db']),
+                ('Permission denied', locked, ['serve', '--store', f'sqlite:{locked}/jobs.db', '--listen', '127.0.0.1:0']),
+                ('Permission denied', locked, ['serve', own / 'serve.toml'])):
+            with self.subTest(arguments):
+                result = subprocess.run([program, *map(str, arguments)], capture_output=True, timeout=PATIENCE, user=NOBODY,
+                                        group=NOBODY, cwd=own)
+                said = result.stderr.decode()
+                self.assertIn(result.returncode, (1, 2, 3), said)
+                self.assertIn(why, said)
+                self.assertIn(str(place), said)
+                self.assertNotIn('No such file', said)
+        self.assertEqual(asked, [])
+        self.assertEqual(list(locked.iterdir()), [])
 
     def refused(self, *arguments, **options):
         """What a command says that ends before it has changed anything."""

@@ -221,6 +221,36 @@ class Rights(Daemons):
         self.assertEqual(self.parameters_and_members(), NAMING | SAYING)
         self.assertFalse(NAMING & SAYING)
 
+    def test_what_is_anothers_is_answered_as_what_was_never_there(self):
+        other, none = self.two_tenants()[SECRET], 999_999
+        change = lambda kind: lambda n: ('POST', '/v1/jobs/change', {'change': kind, 'ids': [n], **({'priority': 1} if kind == 'set_priority' else {})})
+        of_job = lambda method, rest, body=None: lambda n: (method, f'/v1/jobs/{n}{rest}', body)
+        put = lambda **names: lambda n: ('POST', '/v1/jobs', {'queue': 'mine.q', **{name: as_one(n) for name, as_one in names.items()}})
+        asked = [of_job('GET', ''), of_job('GET', '/explain'), of_job('GET', '/history'), of_job('GET', '/output'), of_job('GET', '/output?after=0'),
+                 of_job('PATCH', '', {'priority': 1}), of_job('PATCH', '', {'delay_ms': 5}), of_job('DELETE', ''), of_job('POST', '/cancel', {'why': 'x'}),
+                 of_job('POST', '/kick'), *map(change, ('cancel', 'kick', 'erase', 'set_priority'))]
+        for names in ({'waits_for': lambda n: [n]}, {'waits_for': lambda n: [str(n)]}, {'batch': lambda n: n}, {'batch': str}):
+            one = put(**names)
+            asked += [one, lambda n, one=one: ('POST', '/v1/jobs', {'jobs': [{'queue': 'mine.q'}, one(n)[2]]}),
+                      lambda n, one=one: ('POST', '/v1/jobs', {'jobs': [one(n)[2]], 'atomic': True}),
+                      lambda n, one=one: ('POST', '/v1/jobs', {'jobs': [{'queue': 'mine.q'}], 'completion': one(n)[2]}),
+                      lambda n, one=one: ('POST', '/v1/leases/settle', {'settlements': [
+                          {'token': self.lease_mine(), 'outcome': 'done', 'follow_ups': [one(n)[2]]}]})]
+        def told(number, request):
+            answer = self.ask('mine-admin', *request(number))
+            body = re.sub(r'"(?:instance|request_id)":"[^"]*"|"(?:token|id)":\d+', '', answer.body.decode())
+            return answer.status, re.sub(rf'\b{number}\b', 'N', body)
+        for request in asked:
+            for number in (other['job'], other['batch']):
+                with self.subTest(request(number) if 'settle' not in request(none)[1] else 'settle'):
+                    self.assertEqual(told(number, request), told(none, request))
+        leases = [lambda n: ('POST', '/v1/leases/settle', {'settlements': [{'token': n, 'outcome': 'done', 'follow_ups': [{'queue': 'mine.q'}]}]}),
+                  lambda n: ('POST', '/v1/leases', {'queues': ['mine.none'], 'settle': [{'token': n, 'outcome': 'bury', 'error': 'x'}]}),
+                  lambda n: ('PATCH', '/v1/leases', {'leases': [{'token': n, 'progress': 1}]})]
+        for request in leases:
+            with self.subTest(request(0)):
+                self.assertEqual(told(other['token'], request), told(none, request))
+
     def test_whatever_names_anothers_is_refused(self):
         ids = self.two_tenants()
         other, before = ids[SECRET], self.belongings()
@@ -247,7 +277,7 @@ class Rights(Daemons):
             ('without_schedules', 'POST', '/v1/simulate', {'without_schedules': ['secret.s']}, 403),
             ('without_schedules', 'POST', '/v1/simulate', {'without_schedules': ['secret.none']}, 403),
             ('ids', 'POST', '/v1/jobs/change', {'change': 'kick', 'ids': [other['job']]}, 404),
-            ('token', 'POST', '/v1/leases/settle', {'settlements': [{'token': other['token'], 'outcome': 'done'}]}, 403),
+            ('token', 'POST', '/v1/leases/settle', {'settlements': [{'token': other['token'], 'outcome': 'done', 'follow_ups': [{'queue': 'secret.q'}]}]}, 403),
             ('project', 'GET', '/v1/hosts?project=secret.p', None, 403),
             ('project', 'POST', '/v1/projects/try', {'project': 'secret.p', **page}, 403),
             ('source', 'POST', '/v1/projects/try', {'source': '[project]\nname = "secret.p"\nstart = "http://127.0.0.1:1/"\n[[rule]]\nname = "page"\n', **page}, 403),
@@ -314,6 +344,8 @@ class Rights(Daemons):
                 self.assertIn(MINE.encode(), answer.body)
         elif word == 'not_found' and path == '/v1/leases':
             self.assertTrue(json.loads(answer.body)['leases'][0]['lease_lost'])
+        elif word == 'not_found' and path == '/v1/leases/settle':
+            self.assertEqual(json.loads(answer.body)['replies'][0], {'token': body['settlements'][0]['token'], 'outcome': 'lease_lost'})
         elif word in ('not_found', 'forbidden'):
             self.assertEqual(self.verdict(answer), {'not_found': 404, 'forbidden': 403}[word], answer.body)
             self.assertNotIn(b'"payload":"secret', answer.body)

@@ -1,4 +1,5 @@
 """`argiope serve` as its users see it: how it starts, what its file says, how it ends."""
+import contextlib
 import http.client
 import http.server
 import json
@@ -7,6 +8,7 @@ import queue
 import re
 import signal
 import socket
+import sqlite3
 import stat
 import subprocess
 import threading
@@ -39,6 +41,26 @@ class Starting(Daemons):
         daemon.process.kill()
         daemon.process.wait()
         self.assertEqual(self.daemon().good('GET', '/v1/queues/mail')['counts']['ready'], 50)
+
+    def test_whatever_only_looks_waits_while_others_write_and_is_answered(self):
+        daemon = self.daemon()
+        put = b'POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n\r\n{"queue":"mail"}'
+
+        def delayed():
+            return float(re.search(rb'\nargiope_reads_delayed_total (\S+)', daemon.ask('GET', '/metrics').body)[1])
+
+        def wait(path):
+            """Of ten reads behind a put most. The numbers are two reads, each of which may wait twice."""
+            before = delayed()
+            read = f'GET {path} HTTP/1.1\r\nHost: localhost\r\n'.encode()
+            with socket.create_connection(('127.0.0.1', daemon.port), timeout=PATIENCE) as connection:
+                connection.sendall(put + 9 * (read + b'\r\n') + read + b'Connection: close\r\n\r\n')
+                answers = b''.join(iter(lambda: connection.recv(65536), b''))
+            self.assertEqual(answers.count(b'HTTP/1.1 200 OK\r\n'), 10, path)
+            return delayed() - before > 4
+
+        for path in ('/', '/metrics', '/v1/counters', '/v1/jobs', '/v1/jobs/1', '/v1/openapi.json', '/v1/version'):
+            self.wait_until(lambda: wait(path))
 
     def test_other_commands_use_the_store_beside_it(self):
         daemon = self.daemon()
@@ -251,6 +273,11 @@ class Telling(Daemons):
         daemon.wait_for('there is no notify "ops" any more, and 2 messages of it will not be delivered: .*argiope job list argiope.notify.ops')
         self.assertEqual(daemon.good('GET', '/v1/notify')['left'], [{'name': 'ops', 'messages': 2}])
         self.assertIn(b'\nargiope_notify_left_messages 2\n', daemon.ask('GET', '/metrics').body)
+        listed = [subprocess.run([ARGIOPE, 'notify', 'list', '--store', f'http://127.0.0.1:{daemon.port}', *more], check=True,
+                                 capture_output=True, text=True).stdout.splitlines() for more in ([], ['--json'])]
+        self.assertIn('ops: there is no [[notify]] of that name any more, and nobody delivers 2 messages; see argiope job list argiope.notify.ops',
+                      listed[0])
+        self.assertEqual(json.loads(listed[1][-1]), {'name': 'ops', 'left': 2})
         self.file(rule.format('ops'))
         daemon.signal(signal.SIGHUP)
         daemon.wait_for('was read again')
@@ -344,6 +371,31 @@ class Configured(Daemons):
                     self.assertIn(culprit, result.stderr)
                     self.assertEqual(list(self.folder.glob('*.db*')), [])
         self.assertEqual((self.folder / 'junk').read_text(), 'neither a database nor a socket\n')
+
+    def test_databases_that_a_start_refuses_are_told_by_a_check_too(self):
+        jobs, pages = 0x4172676a, 0x41726770
+        for name, mark, version in (('foreign', 0, 0), ('jobs', jobs, 1), ('newer-jobs', jobs, 99), ('pages', pages, 1), ('newer-pages', pages, 99)):
+            with contextlib.closing(sqlite3.connect(self.folder / name)) as database:
+                database.executescript(f'CREATE TABLE t (a); PRAGMA application_id = {mark}; PRAGMA user_version = {version};')
+        (self.folder / 'cut').write_bytes(b'SQLite format 3\0 and no more')
+        kept = {path.name: path.read_bytes() for path in self.folder.iterdir()}
+        for line, culprit in (
+                ('store = "sqlite:foreign"', 'serve.store database foreign: not made by argiope'),
+                ('store = "sqlite:pages"', 'serve.store database pages: not made by argiope'),
+                ('store = "sqlite:newer-jobs"', 'serve.store database newer-jobs: made by a newer argiope (schema 99, '),
+                ('store = "sqlite:cut"', 'serve.store database cut: this file is no SQLite database'),
+                ('store = "sqlite::memory:"', '"memory:" (nothing is kept)'),
+                ('pages = "foreign"', 'serve.pages database foreign: not made by argiope'),
+                ('pages = "jobs"', 'serve.pages database jobs: not made by argiope'),
+                ('pages = "newer-pages"', 'serve.pages database newer-pages: made by a newer argiope (schema 99, '),
+                ('pages = "cut"', 'serve.pages database cut: this file is no SQLite database')):
+            file = self.file(f'[serve]\nlisten = "127.0.0.1:0"\n{line}\n')
+            for check in ([], ['--check']):
+                with self.subTest(line, check=check):
+                    result = subprocess.run([ARGIOPE, 'serve', *check, file.name], capture_output=True, text=True, timeout=PATIENCE, cwd=self.folder)
+                    self.assertIn(result.returncode, (2, 3), result.stdout + result.stderr)
+                    self.assertIn(culprit, result.stderr)
+                    self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir() if path != file}, kept)
 
     def test_a_check_says_which_addresses_are_taken_just_now(self):
         with socket.create_server(('127.0.0.1', 0)) as taken, socket.socket(socket.AF_UNIX) as answered:

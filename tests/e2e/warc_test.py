@@ -14,7 +14,7 @@ from support import ARGIOPE, EndToEnd, read_log
 
 HERE = pathlib.Path(__file__).parent
 WARCIO = HERE.parent.parent / 'dashboard' / 'tests' / 'node_modules' / 'warcio'
-KILLS = int(os.environ.get('ARGIOPE_KILLS', '8'))
+KILLS = int(os.environ.get('ARGIOPE_KILLS', '4'))
 
 
 class Warc(EndToEnd):

@@ -1,7 +1,7 @@
 // Jobs for which a caller waits when they are put: put and leased in one transaction.
 #include <algorithm>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/slow_store.hpp"
 

@@ -1,7 +1,7 @@
 // An engine, a worker or a book may be destroyed at any moment, with calls under way and without close().
 #include <gmock/gmock.h>
 
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/group.hpp"
 #include "argiope/engine/book.hpp"
 #include "argiope/engine/worker.hpp"
 #include "engine/broker_fixture.hpp"

@@ -1,7 +1,7 @@
 // An engine that owns its store, and the book that is the same class in its process and beside it.
 #include <gmock/gmock.h>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/slow_store.hpp"
 #include "support/temporary_folder.hpp"

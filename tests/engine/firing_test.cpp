@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/open_engine.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,6 +1,5 @@
 // Leases of one's own length, of one given job, under a deadline, and those that outlive their owner.
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/engine/worker.hpp"
 #include "engine/broker_fixture.hpp"
 #include "support/slow_store.hpp"

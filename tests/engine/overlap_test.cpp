@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/random.hpp"
 #include "engine/scheduler_fixture.hpp"
 #include "support/open_engine.hpp"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/engine/scheduler.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/engine/engine.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/timeout.hpp"
-#include "argiope/async/virtual_backend.hpp"
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/group.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/engine/worker.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"

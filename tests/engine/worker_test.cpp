@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/group.hpp"
 #include "engine/broker_fixture.hpp"
 
 namespace argiope {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 
 namespace argiope {
 namespace {

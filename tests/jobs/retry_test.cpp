@@ -1,6 +1,6 @@
-#include "argiope/jobs/retry.hpp"
-
 #include <gtest/gtest.h>
+
+#include "argiope/jobs/job_queue.hpp"
 
 namespace argiope {
 namespace {

@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 
 namespace argiope {
 namespace {

@@ -11,10 +11,8 @@
 #include <fstream>
 #include <set>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/runner.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
 #include "sockets_in_virtual_time.hpp"
 #include "support/few_threads.hpp"
 #include "support/processes.hpp"

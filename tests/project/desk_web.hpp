@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/virtual_backend.hpp"
 #include "project/fetch/internal/host_desk.hpp"
 
 namespace argiope {

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "argiope/async/runner.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "project/process/internal/child_processor.hpp"
 #include "support/processes.hpp"
 #include "support/simulated_projects.hpp"

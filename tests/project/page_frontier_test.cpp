@@ -651,10 +651,11 @@ std::vector<FrontierModelSize> frontier_model_sizes() {
   const std::uint64_t first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
   const char* more = std::getenv("ARGIOPE_SEEDS");
   const std::uint64_t rounds = more != nullptr ? std::strtoull(more, nullptr, 10) : 1;
+  const std::size_t pages = more != nullptr ? 1500 : 500;
   std::vector<FrontierModelSize> sizes;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (const std::size_t most : {16u, 64u, 10'000u}) {
-      for (const std::uint32_t hosts : {1u, 4u, 60u, 700u}) sizes.push_back({first + sizes.size(), most, hosts, 1500});
+      for (const std::uint32_t hosts : {1u, 4u, 60u, 700u}) sizes.push_back({first + sizes.size(), most, hosts, pages});
     }
   }
   return sizes;

@@ -11,7 +11,6 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"
 #include "project/feed_store.hpp"

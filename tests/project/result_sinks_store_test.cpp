@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "project/page_store_fixture.hpp"
 #include "project/results/internal/result_sinks.hpp"
 #include "support/loop_fixture.hpp"

@@ -11,7 +11,7 @@
 #include <map>
 #include <set>
 
-#include "argiope/calls/http_push.hpp"
+#include "argiope/calls/calls.hpp"
 #include "argiope/engine/book.hpp"
 #include "base/internal/json_members.hpp"
 #include "project/feed_store.hpp"

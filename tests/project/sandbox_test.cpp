@@ -19,9 +19,8 @@
 #include <optional>
 #include <sstream>
 
-#include "argiope/async/runner.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
 #include "support/processes.hpp"
 #include "support/temporary_folder.hpp"
 

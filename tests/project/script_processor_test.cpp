@@ -9,10 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/runner.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/threads.hpp"
 #include "project/process/internal/child_processor.hpp"
 #include "support/few_threads.hpp"
 #include "support/processes.hpp"

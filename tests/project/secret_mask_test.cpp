@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "base/internal/json_reader.hpp"
 #include "support/loop_fixture.hpp"

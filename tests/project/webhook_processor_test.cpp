@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/calls/http_push.hpp"
+#include "argiope/calls/calls.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/simulated_projects.hpp"
 

@@ -1,5 +1,6 @@
 // Programs that the compiler refuses, each with what it says to do. Read by clang's -verify (async.refused): every
-// error has to be one that is expected here. Notes are left out.
+// error has to be one that is expected here. Notes are left out. Each expectation stands on the line of its error.
+// clang-format off
 #include "argiope/async.hpp"
 
 using namespace argiope;
@@ -22,13 +23,11 @@ Coro<void> passes_a_named_coroutine_on() {
 
 Coro<void> forgets_the_arguments() {
   EventLoop::current().create_task(work);
-  EventLoop::current().create_task(
-      work_on);  // expected-error {{create_task takes a Coro, or a function without parameters that returns one}}
+  EventLoop::current().create_task(work_on);  // expected-error {{create_task takes a Coro, or a function without parameters that returns one}}
   EventLoop::current().create_task(std::bind_front(work_on, 1), "with it");
   co_await TaskGroup::run([](TaskGroup& group) {
     group.create_task(work);
-    group.create_task(
-        work_on);  // expected-error {{create_task takes what can be awaited (a Coro, a Task, a Future, or}}
+    group.create_task(work_on);  // expected-error {{create_task takes what can be awaited (a Coro, a Task, a Future, or}}
     group.create_task(std::bind_front(work_on, 1));
   });
 }
@@ -39,20 +38,18 @@ Coro<void> makes_a_task_of_an_ordinary_function() {
   });
 }
 void runs_an_ordinary_function() {
-  run([] {
-    return 1;
-  });  // expected-error {{run takes a Coro, or a function that returns one: run(amain()), run(amain)}}
+  run([] { return 1; });  // expected-error {{run takes a Coro, or a function that returns one: run(amain()), run(amain)}}
 }
 
 Coro<void> has_a_coroutine_called_that_nobody_awaits() {
   EventLoop& loop = EventLoop::current();
-  loop.call_soon(work);                            // expected-error {{which nobody would await: make it a task}}
+  loop.call_soon(work);                           // expected-error {{which nobody would await: make it a task}}
   loop.call_later(1s, [] { return work_on(1); });  // expected-error {{which nobody would await: make it a task}}
-  loop.call_at(loop.time(), work);                 // expected-error {{which nobody would await: make it a task}}
-  loop.call_soon_threadsafe(work);                 // expected-error {{which nobody would await: make it a task}}
+  loop.call_at(loop.time(), work);                // expected-error {{which nobody would await: make it a task}}
+  loop.call_soon_threadsafe(work);                // expected-error {{which nobody would await: make it a task}}
   Task<int> task = loop.create_task(work);
-  task.add_done_callback(work);           // expected-error {{which nobody would await: make it a task}}
-  AnyTask(task).add_done_callback(work);  // expected-error {{which nobody would await: make it a task}}
+  task.add_done_callback(work);                   // expected-error {{which nobody would await: make it a task}}
+  AnyTask(task).add_done_callback(work);          // expected-error {{which nobody would await: make it a task}}
   co_await task;
 }
 
@@ -80,6 +77,5 @@ int leaves_the_unit_out_in_a_thread(ThreadsafeFuture<int> future) {
 
 Coro<int> passes_an_error_on_where_none_is_returned() {
   co_return co_await or_return(try_work());
-  // expected-error@argiope/async/or_return.hpp:* {{that coroutine has to return a Coro<Result<T>>; in others write
-  // value_or_throw(co_await ...)}}
+  // expected-error@argiope/async/coro.hpp:* {{that coroutine has to return a Coro<Result<T>>; in others write value_or_throw(co_await ...)}}
 }

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/render/chromium.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/render/page_renderer.hpp"
 #include "render/devtools_message.hpp"
 #include "sockets_in_virtual_time.hpp"
 #include "support/fake_browser.hpp"

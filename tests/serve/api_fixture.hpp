@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/web/http_router.hpp"
+#include "argiope/web/http_server.hpp"
 #include "serve/api/api.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"

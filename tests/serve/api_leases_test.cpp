@@ -368,6 +368,35 @@ TEST_F(ApiLeases, FollowUpsArePutWithTheSettlement) {
   EXPECT_EQ(wrong.text("/replies/0/error/errors/0/pointer"), "/settlements/0/follow_ups/0/queue");
 }
 
+TEST_F(ApiLeases, TwoWorkersOfOneNameEachKeepTheirJobsAndHearOfTheirStops) {
+  for (int i = 0; i < 2; ++i) put_job(R"({"queue":"mail"})");
+  const std::string first = token_of(), second = token_of();
+  EXPECT_NE(first, second);
+  EXPECT_EQ(get("/v1/workers").text("/workers/0/leases"), "2");
+  EXPECT_EQ(post("/v1/jobs/2/cancel", "{}").text("/outcome"), "asked");
+  EXPECT_EQ(lease(R"(,"most":0,"wait_ms":1000)").text("/cancel/0"), second) << "whichever of them asks";
+  const auto renewed = [&](const std::string& token) {
+    return patch("/v1/leases", fmt::format(R"({{"worker":"w","leases":[{{"token":{}}}]}})", token))
+        .text("/leases/0/cancel");
+  };
+  EXPECT_EQ(renewed(first), "false");
+  EXPECT_EQ(renewed(second), "true") << "its own worker hears of it, too";
+  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"cancel"}})", second)).text("/replies/0/outcome"), "ok");
+  EXPECT_EQ(settle(fmt::format(R"({{"token":{},"outcome":"done"}})", first)).text("/replies/0/outcome"), "ok");
+}
+
+TEST_F(ApiLeases, FollowUpsThatAreRefusedLeaveNoQueueBehind) {
+  put("/v1/queues/mail", R"({"max_attempts":1})");
+  for (const char* const wrong :
+       {R"({"queue":"new","waits_for":[99]})", R"({"queue":"new","batch":99})", R"({"queue":"mail","batch":99})"}) {
+    put_job(R"({"queue":"mail"})");
+    const Answered settled = settle(
+        fmt::format(R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"other"}},{}]}})", token_of(), wrong));
+    EXPECT_THAT(settled.text("/replies/0/error/detail"), testing::HasSubstr("99")) << "and not that there is no queue";
+    EXPECT_THAT(get("/v1/queues").body, testing::Not(testing::ContainsRegex("\"(new|other)\""))) << wrong;
+  }
+}
+
 TEST_F(ApiLeases, FollowUpsWaitForTenThousandOthersTogether) {
   for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
   std::string ids = "3";

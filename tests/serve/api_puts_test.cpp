@@ -56,6 +56,34 @@ TEST_F(ApiPuts, AWrongNameOfAnotherJobIsToldWithItsPlace) {
   EXPECT_EQ(post("/v1/jobs", atomic).text("/errors/0/pointer"), "/jobs/1/waits_for");
 }
 
+TEST_F(ApiPuts, ThatAreRefusedLeaveNoQueueBehind) {
+  put("/v1/queues/small", R"({"max_payload_bytes":3,"capacity":1,"at_capacity":"refuse"})");
+  put_job(R"({"queue":"small","id":"first"})");
+  const auto queues = [&] { return get("/v1/queues").body; };
+  const std::string before = queues();
+  const std::string wrong[] = {R"({"queue":"new","waits_for":[99]})",
+                               R"({"queue":"new","waits_for":["none"]})",
+                               R"({"queue":"new","batch":99})",
+                               R"({"queue":"new","batch":"none"})",
+                               R"({"queue":"new","waits_for":[99],"batch":1})",
+                               R"({"queue":"small","payload":"1234"})",
+                               R"({"queue":"small"})",
+                               R"({"queue":"small","batch":99})"};
+  for (const std::string& job : wrong) {
+    const std::string whole[] = {
+        job, fmt::format(R"({{"jobs":[{{"queue":"other"}},{}],"atomic":true}})", job),
+        fmt::format(R"({{"jobs":[{{"queue":"other"}},{{"queue":"third"}}],"completion":{}}})", job),
+        fmt::format(R"({{"jobs":[{}],"completion":{{"queue":"other"}}}})", job)};
+    for (const std::string& body : whole) {
+      EXPECT_GE(post("/v1/jobs", body).status, 400) << body;
+      EXPECT_GE(ask(HttpMethod::post, "/v1/jobs", body, {{"Idempotency-Key", "once"}}).status, 400) << body;
+      EXPECT_EQ(queues(), before) << body;
+    }
+    EXPECT_EQ(post("/v1/jobs", fmt::format(R"({{"jobs":[{}]}})", job)).status, 200) << job;
+    EXPECT_EQ(queues(), before) << job;
+  }
+}
+
 TEST_F(ApiPuts, ACompletionThatIsRefusedIsToldWithItsPlace) {
   EngineOptions options;
   options.create_queues = false;

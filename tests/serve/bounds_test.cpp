@@ -124,5 +124,201 @@ TEST_F(ReadTurnsTest, OneCallerLeavesTurnsForTheOthers) {
   }));
 }
 
+// Reads beside one who makes a change each millisecond.
+class ReadsBesideWritesTest : public OnVirtualLoop {
+ protected:
+  // `body(turns)`, beside the writer.
+  template <class Body>
+  void beside_writes(Body body) {
+    loop_.run_until_complete(keeping([&]() -> Coro<void> {
+      ReadTurns turns([this] { return changes_; });
+      auto writer = loop_.create_task(write());
+      co_await sleep(5ms);
+      co_await body(turns);
+      writer.cancel();
+      co_await gather_quietly(writer);
+    }));
+  }
+  Coro<void> write() {
+    for (;; ++changes_) co_await sleep(1ms);
+  }
+  static Coro<void> gather_quietly(Task<void>& task) {
+    try {
+      co_await task;
+    } catch (const CancelledError&) {
+    }
+  }
+  // `count` loops that `read` until `time` has passed: how many reads there were.
+  template <class Read>
+  Coro<int> loops(int count, Duration time, Read read) {
+    int reads = 0;
+    const TimePoint end = loop_.time() + time;
+    const auto repeat = [&]() -> Coro<void> {
+      while (loop_.time() < end) {
+        co_await read();
+        ++reads;
+      }
+    };
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < count; ++i) tasks.push_back(loop_.create_task(repeat()));
+    for (auto& task : tasks) co_await task;
+    co_return reads;
+  }
+
+  std::uint64_t changes_ = 0;
+};
+
+TEST_F(ReadsBesideWritesTest, TheLoopsOfACallerHaveAFifthOfTheTimeWhateverTheirReadsTake) {
+  for (const Duration takes : {Duration{2ms}, Duration{7ms}, Duration{20ms}}) {
+    beside_writes([&](ReadTurns& turns) -> Coro<void> {
+      constexpr Duration kTime = 10s;
+      int under_way = 0;
+      Duration busy{};
+      TimePoint began{};
+      co_await loops(8, kTime, [&]() -> Coro<void> {
+        co_await turns.let_in("a");
+        const auto turn = co_await turns.next("a");
+        if (++under_way == 1) began = loop_.time();
+        co_await sleep(takes);
+        if (--under_way == 0) busy += loop_.time() - began;
+      });
+      EXPECT_LT(busy, kTime / ReadTurns::kShare * 11 / 10) << takes.count();
+      EXPECT_GT(busy, kTime / ReadTurns::kShare / 2) << "they are not starved: " << takes.count();
+    });
+  }
+}
+
+TEST_F(ReadsBesideWritesTest, SmallReadsCountToo) {
+  beside_writes([&](ReadTurns& turns) -> Coro<void> {
+    const int reads = co_await loops(8, 1s, [&] { return turns.let_in("a"); });
+    const auto most = static_cast<int>(1s / (ReadTurns::kShare * ReadTurns::kLeast));
+    EXPECT_LE(reads, most + 10);
+    EXPECT_GE(reads, most - 10);
+    EXPECT_GE(turns.delayed(), static_cast<std::uint64_t>(most - 10));
+  });
+}
+
+TEST_F(ReadsBesideWritesTest, OnlyItsOwnReadsMakeACallerWait) {
+  beside_writes([&](ReadTurns& turns) -> Coro<void> {
+    auto greedy = loop_.create_task(loops(8, 1s, [&]() -> Coro<void> {
+      const auto turn = co_await turns.next("a");
+      co_await sleep(30ms);
+    }));
+    for (int i = 0; i < 10; ++i) {
+      co_await sleep(50ms);
+      const TimePoint asked = loop_.time();
+      co_await turns.let_in("b");
+      const auto turn = co_await turns.next("b");
+      EXPECT_LE(loop_.time() - asked, ReadTurns::kShare * ReadTurns::kLeast);
+    }
+    co_await greedy;
+  });
+}
+
+TEST_F(ReadsBesideWritesTest, TheConnectionsOfACallerTakeTurns) {
+  beside_writes([&](ReadTurns& turns) -> Coro<void> {
+    auto greedy = loop_.create_task(loops(8, 1s, [&]() -> Coro<void> { co_await turns.let_in("a"); }));
+    for (int i = 0; i < 10; ++i) {
+      co_await sleep(50ms);
+      const TimePoint asked = loop_.time();
+      co_await turns.let_in("a");
+      EXPECT_LE(loop_.time() - asked, 10 * ReadTurns::kShare * ReadTurns::kLeast);
+    }
+    co_await greedy;
+  });
+}
+
+TEST_F(ReadsBesideWritesTest, AReadOfAnyLengthIsFollowedByABoundedRest) {
+  beside_writes([&](ReadTurns& turns) -> Coro<void> {
+    {
+      const auto turn = co_await turns.next("a");
+      co_await sleep(10s);
+    }
+    const TimePoint ended = loop_.time();
+    co_await turns.let_in("a");
+    EXPECT_EQ(loop_.time() - ended, ReadTurns::kLongestRest);
+  });
+}
+
+TEST_F(ReadsBesideWritesTest, OneThatLeavesWhileItWaitsTakesNothing) {
+  beside_writes([&](ReadTurns& turns) -> Coro<void> {
+    co_await turns.let_in("a");
+    const TimePoint asked = loop_.time();
+    std::vector<Task<void>> left;
+    for (int i = 0; i < 5; ++i) left.push_back(loop_.create_task(turns.let_in("a")));
+    co_await let_others_run();
+    auto last = loop_.create_task(turns.let_in("a"));
+    co_await let_others_run();
+    for (auto& task : left) task.cancel();
+    co_await last;
+    EXPECT_EQ(loop_.time() - asked, ReadTurns::kShare * ReadTurns::kLeast);
+    for (auto& task : left) co_await gather_quietly(task);
+  });
+}
+
+TEST_F(ReadsBesideWritesTest, WithNobodyElseAtWorkNothingWaitsAndNothingIsHeldAgainstIt) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    ReadTurns turns([this] { return changes_; });
+    const auto read_often = [&]() -> Coro<void> {
+      for (int i = 0; i < 1'000; ++i) {
+        co_await turns.let_in("a");
+        const auto turn = co_await turns.next("a");
+      }
+    };
+    co_await sleep(1s);
+    TimePoint asked = loop_.time();
+    co_await read_often();
+    EXPECT_EQ(loop_.time(), asked);
+    ++changes_;
+    co_await turns.let_in("a");
+    EXPECT_EQ(loop_.time(), asked);
+    co_await turns.let_in("a");
+    asked = loop_.time();
+    co_await sleep(ReadTurns::kRecent);
+    co_await read_often();
+    EXPECT_EQ(loop_.time() - asked, ReadTurns::kRecent) << "the change is long ago";
+  }));
+}
+
+TEST_F(ReadsBesideWritesTest, ThoseThatWaitGoOnWhenNobodyWritesAnyMore) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    ReadTurns turns([this] { return changes_; });
+    ++changes_;
+    {
+      const auto turn = co_await turns.next("a");
+      co_await sleep(10ms);
+      ++changes_;
+    }
+    const TimePoint ended = loop_.time();
+    co_await loops(3, Duration{1}, [&] { return turns.let_in("a"); });
+    EXPECT_LE(loop_.time() - ended, ReadTurns::kRecent);
+  }));
+}
+
+TEST_F(ReadsBesideWritesTest, WhatChangesSomethingIsAnsweredAtOnce) {
+  const auto turns = std::make_shared<ReadTurns>([this] { return changes_; });
+  const auto reader = [](const ServerRequest& request) -> std::optional<std::string> {
+    return request.method == HttpMethod::get ? std::optional<std::string>("a") : std::nullopt;
+  };
+  const auto handler = behind_writes(
+      turns, reader, [](ServerRequest&) -> Coro<ServerResponse> { co_return ServerResponse::text(200, "done"); });
+  const auto takes = [&](HttpMethod method) -> Coro<Duration> {
+    ServerRequest request;
+    request.method = method;
+    const TimePoint asked = loop_.time();
+    EXPECT_EQ((co_await handler(request)).status, 200);
+    co_return loop_.time() - asked;
+  };
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    for (int i = 0; i < 5; ++i) {
+      ++changes_;
+      EXPECT_EQ(co_await takes(HttpMethod::post), Duration{});
+    }
+    EXPECT_EQ(co_await takes(HttpMethod::get), Duration{});
+    EXPECT_EQ(co_await takes(HttpMethod::get), ReadTurns::kShare * ReadTurns::kLeast);
+    EXPECT_EQ(co_await takes(HttpMethod::post), Duration{});
+  }));
+}
+
 }  // namespace
 }  // namespace argiope

@@ -98,6 +98,32 @@ TEST_F(EventFeedTest, AClientHearsOfAJobFromItsPutToItsEnd) {
   EXPECT_THAT(client.all("id"), ElementsAre("ab-0", "ab-1", "ab-2", "ab-3"));
 }
 
+TEST_F(EventFeedTest, SnapshotsOfManyQueuesThatNobodyTakesAreBounded) {
+  constexpr std::size_t kMost = 400'000;
+  options_.room = std::make_shared<AnswerRoom>(kMost);
+  std::vector<FeedClient> slow(20);
+  FeedClient other;
+  with_feed([&]() -> Coro<void> {
+    for (int i = 0; i < 400; ++i) co_await put(job(fmt::format("queue {}", i)));
+    EventFeed::Wanted counters = {.jobs = false, .schedules = false, .queues = false, .workers = false};
+    counters.who = "slow";
+    for (FeedClient& client : slow) connect(client, counters);
+    co_await sleep(3s);
+    for (FeedClient& client : slow) client.takes.clear();
+    co_await sleep(10s);
+    EXPECT_GT(options_.room->bytes(), 40'000u);
+    EXPECT_LE(options_.room->bytes(), kMost / 2) << "one caller has half of it";
+    counters.who = "other";
+    connect(other, counters);
+    co_await sleep(10s);
+    EXPECT_GE(other.all("event").size(), 9u) << "others hear of theirs";
+    for (FeedClient& client : slow) client.takes.set();
+    co_await sleep(5s);
+    for (const FeedClient& client : slow) EXPECT_THAT(client.all("event"), testing::Contains("counters"));
+    EXPECT_EQ(options_.room->bytes(), 0u);
+  });
+}
+
 TEST_F(EventFeedTest, WhatHappensTogetherComesInOnePieceAndSoon) {
   FeedClient client;
   std::size_t pieces = 0;

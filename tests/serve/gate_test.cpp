@@ -129,6 +129,21 @@ TEST_F(GateTest, WhoHasNoTokenOrAnUnknownOneIsUnauthorized) {
   EXPECT_EQ(gate.refusals().token, 6u);
 }
 
+TEST_F(GateTest, ToldWhoseARequestIsItNamesWhomItWouldLetInAndCountsNothing) {
+  EXPECT_EQ(gate.name_of(request_of({})), admit({})->name);
+  options.users = {1000};
+  with_tokens();
+  const auto opened = gate.open_session(request_of({.method = HttpMethod::post}), "work");
+  const Asked known[] = {{.token = "Bearer look"},
+                         {.token = "Bearer all", .user = 1000},
+                         {.user = 1000},
+                         {.cookie = "argiope_session=" + opened->cookie}};
+  for (const Asked& asked : known) EXPECT_EQ(gate.name_of(request_of(asked)), admit(asked)->name);
+  const Asked strangers[] = {{}, {.token = "Bearer no"}, {.user = 1001}, {.cookie = "argiope_session=no"}};
+  for (const Asked& asked : strangers) EXPECT_EQ(gate.name_of(request_of(asked)), "");
+  EXPECT_EQ(gate.refusals().token, 0u);
+}
+
 TEST_F(GateTest, WhoSendsTwoTokensIsRefusedWhateverTheyAre) {
   EXPECT_EQ(said({.token = "Bearer look", .second_token = "Bearer all"}), "invalid_input");
   with_tokens();

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/broker_fixture.hpp"
+#include "serve/notify/notifier.hpp"
 #include "serve/watch/health.hpp"
 #include "serve/watch/process_stats.hpp"
 
@@ -141,7 +142,8 @@ TEST_F(MetricsTest, AreThoseOfTheDocumentationAndTheDashboardAsksForNoOthers) {
                      .gate = &gate,
                      .watchdog = &watchdog,
                      .projects = &projects});
-    std::set<std::string> told = {"argiope_notify_left_messages"};  // the daemon adds it, which has the notifier
+    Notifier(*engine_, *feed_, {}).add_to(metrics);
+    std::set<std::string> told = {"argiope_reads_delayed_total"};  // the daemon adds it
     const std::string text = (co_await metrics.answer()).body;
     const std::regex help(R"(# HELP (\w+) )");
     for (std::sregex_iterator it(text.begin(), text.end(), help), end; it != end; ++it) told.insert((*it)[1]);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/errors.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/async/stream.hpp"
 #include "base/internal/json_reader.hpp"
 

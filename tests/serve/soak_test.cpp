@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/async/sync.hpp"
 #include "argiope/base/random.hpp"
 #include "base/internal/rfc3339.hpp"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/queue_config.hpp"
+#include "argiope/jobs/job_queue.hpp"
 
 namespace argiope {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "sim/jobs_sim_model.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/environment.hpp"

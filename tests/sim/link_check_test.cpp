@@ -390,6 +390,19 @@ TEST(LinkCheck, OwnBrokenLinksComeFirstWhetherOrNotLinksAreKept) {
   }
 }
 
+// A run that checks nothing tells of what an earlier one has found elsewhere, and that comes last, too.
+TEST(LinkCheck, OwnBrokenLinksComeFirstInALaterRunWithoutChecks) {
+  CheckedSite site;
+  add_faults_everywhere(site);
+  site.page("/", "<a href=http://silent.test/0>0</a><img src=/picture.png><a href=/zzz>z</a>");
+  site.run();
+  site.sim.options.check_links = site.sim.options.check_assets = site.sim.options.check_fragments = false;
+  const CrawlReport report = site.run();
+  std::vector<std::string> urls;
+  for (const BrokenLink& link : report.broken) urls.push_back(link.url);
+  EXPECT_THAT(urls, ElementsAre(kSite + "zzz", kSite + "picture.png", "http://silent.test/0"));
+}
+
 TEST(LinkCheck, TellsOfTheSilentHostWithMostLinksFirst) {
   CheckedSite site;
   site.page("/",

@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/crawl/extraction_sink.hpp"
-#include "argiope/crawl/save_sink.hpp"
-#include "argiope/crawl/warc_sink.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "crawl/page/internal/page_view.hpp"
 #include "support/simulated_web.hpp"
 #include "support/temporary_folder.hpp"

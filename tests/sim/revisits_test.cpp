@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "crawl/report/internal/crawl_diff.hpp"
 #include "sim/checked_site.hpp"
 

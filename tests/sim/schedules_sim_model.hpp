@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/jobs/schedule.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 
 namespace argiope {
 

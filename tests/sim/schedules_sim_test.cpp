@@ -10,9 +10,9 @@
 #include <memory>
 #include <unordered_map>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/random.hpp"
-#include "argiope/engine/scheduler.hpp"
+#include "argiope/engine/engine.hpp"
 #include "sim/schedules_sim_model.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/environment.hpp"

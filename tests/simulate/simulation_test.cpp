@@ -9,7 +9,7 @@
 #include <string>
 
 #include "argiope/base/random.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 
 namespace argiope {
 namespace {

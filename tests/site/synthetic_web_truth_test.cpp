@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "argiope/web/robots.hpp"
 #include "crawl/page/internal/link_harvester.hpp"
 #include "site/internal/synthetic_web.hpp"

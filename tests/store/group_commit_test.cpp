@@ -12,8 +12,8 @@
 #include <system_error>
 #include <vector>
 
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/store/store.hpp"
-#include "argiope/store/url_store.hpp"
 #include "support/few_threads.hpp"
 #include "support/temporary_folder.hpp"
 

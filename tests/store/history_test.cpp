@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {

@@ -344,7 +344,9 @@ Result<PutReply> ReferenceStore::put_one(const PutRequest& request, WallTime now
     }
   };
   for (const JobId other : wanted.waits_for) {
-    if (!was_given(other)) return std::unexpected(not_yet_there(other));
+    if (!was_given(other)) {
+      return std::unexpected(wanted.within == nullptr ? not_yet_there(other) : out_of_reach("waits_for", other));
+    }
     if (const Job* there = find(other); there != nullptr && !reaches(*there))
       return std::unexpected(out_of_reach("waits_for", other));
     wait_for(other);

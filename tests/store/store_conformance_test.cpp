@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "store/every_store_fixture.hpp"
 
 namespace argiope {
@@ -1113,6 +1113,7 @@ TEST_P(StoreTest, AJobNamesNoneThatIsOutOfItsReach) {
   EXPECT_EQ(put({.name = "ours", .within = within}).outcome, PutOutcome::kept);
   EXPECT_EQ(put({.id = 100, .within = within}).outcome, PutOutcome::kept);
   EXPECT_EQ(put_error({.waits_for = {1}, .within = within}), Errc::not_found);
+  EXPECT_EQ(put_error({.waits_for = {99'999}, .within = within}), Errc::not_found) << "as one that there never was";
   EXPECT_EQ(put_error({.batch = 2, .within = within}), Errc::not_found);
   EXPECT_EQ(put_error({.batch = 99, .within = within}), Errc::not_found) << "as one that is not there";
   EXPECT_EQ(get(2)->pending, 0u);

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "store/sqlite/internal/lock_wait.hpp"
 #include "store/sqlite_store_fixture.hpp"
 

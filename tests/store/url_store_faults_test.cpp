@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "support/faulty_vfs.hpp"
 #include "support/temporary_folder.hpp"
 

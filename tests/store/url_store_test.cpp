@@ -1,5 +1,5 @@
 // One suite for every UrlStore; then what only a file can do: be somebody else's, be full, be killed.
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -481,11 +481,13 @@ TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
   for (std::int64_t id = 1; id <= 3; ++id) {
     batch.discovered.push_back(new_url(id));
     batch.moves.push_back(move(id, Shelf::ready, 7, -5));
+    batch.moves.back().depth = 2;
   }
-  batch.depths.push_back({3, 1, -1});
+  batch.depths = {{3, 1, -1}, {2, 2, -1}, {1, 3, -1}};
   store->submit(std::move(batch));
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 100}), Ids({3, 1, 2}));
   EXPECT_EQ((*store->get(3))->depth, 1u);
+  EXPECT_EQ((*store->get(1))->depth, 2u) << "no way that is longer counts";
 }
 
 TEST_P(UrlStoreTest, AFlushThatNobodyWaitsForComesToItsEnd) {

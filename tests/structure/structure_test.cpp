@@ -557,7 +557,7 @@ TEST(Headers, AreGuardedAndThoseForUsersAreInArgiopeHpp) {
 // A program includes what it uses, and reads what is beside that. The bound only falls (docs/decisions.md, "Modules").
 TEST(Headers, ForUsersAreFew) {
   const auto is_for_users = [](const auto& entry) { return entry.second.kind == Kind::for_users; };
-  EXPECT_LE(std::ranges::count_if(all_sources(), is_for_users), 86);
+  EXPECT_LE(std::ranges::count_if(all_sources(), is_for_users), 40);
 }
 
 // --- names of anonymous namespaces

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/base/random.hpp"
 
 namespace argiope {

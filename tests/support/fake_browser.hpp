@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/future.hpp"
 #include "argiope/async/stream.hpp"
 #include "base/internal/base64.hpp"
 #include "render/browser_process.hpp"

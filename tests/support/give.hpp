@@ -1,7 +1,7 @@
 #pragma once
 
 #include "argiope/async/coro.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 
 namespace argiope {
 

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/async/asio_op.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
 #include "argiope/web/http_server.hpp"
 #include "support/advancing_time.hpp"
 #include "support/loop_fixture.hpp"

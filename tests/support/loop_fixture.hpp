@@ -19,8 +19,7 @@
 
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/base/random.hpp"
 #include "libuv_loop.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "argiope/async/runner.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/engine/engine.hpp"
 
 namespace argiope {

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/http_router.hpp"
+#include "argiope/web/http_server.hpp"
 
 namespace argiope {
 

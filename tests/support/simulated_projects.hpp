@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "base/internal/json_reader.hpp"
 #include "project/run/internal/page_engine.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/virtual_backend.hpp"
-#include "argiope/crawl/crawler.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/io_backend.hpp"
+#include "argiope/crawl/local_crawl.hpp"
 #include "site/internal/synthetic_web.hpp"
 #include "web/text/internal/content_type.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/waiting.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/group.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {

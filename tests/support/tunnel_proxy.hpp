@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/async/asio_op.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 
 namespace argiope {
 

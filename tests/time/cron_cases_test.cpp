@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "argiope/time/trigger.hpp"
 
 namespace argiope {

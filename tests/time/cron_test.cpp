@@ -1,10 +1,8 @@
-#include "argiope/time/cron.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "argiope/time/trigger.hpp"
 
 namespace argiope {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "argiope/time/trigger.hpp"
 #include "support/environment.hpp"
 

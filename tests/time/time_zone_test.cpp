@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "argiope/time/timestamp.hpp"
-
 namespace argiope {
 namespace {
 

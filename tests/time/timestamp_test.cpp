@@ -1,8 +1,7 @@
-#include "argiope/time/timestamp.hpp"
-
 #include <gtest/gtest.h>
 
 #include "argiope/base/random.hpp"
+#include "argiope/time/time_zone.hpp"
 
 namespace argiope {
 namespace {

@@ -1,5 +1,5 @@
 // Charset detection against the clauses of the HTML and Encoding Standards.
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 
 #include <gtest/gtest.h>
 

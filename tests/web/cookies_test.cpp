@@ -1,12 +1,11 @@
 // The jar, dates and cookies.txt. Tests named Rfc6265 check a clause of that RFC (its number is above them), those
 // named Rfc6265bis what its successor adds, those named CookieChoice what is our own.
-#include "argiope/web/cookies.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "argiope/web/http_session.hpp"
 #include "web/http/internal/http_date.hpp"
 #include "web/session/cookie_date.hpp"
 #include "web/url/internal/public_suffix.hpp"

@@ -1,4 +1,4 @@
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "argiope/async/asio_op.hpp"
+#include "argiope/async/asio_backend.hpp"
 #include "argiope/async/group.hpp"
 #include "support/advancing_time.hpp"
 #include "support/loop_fixture.hpp"

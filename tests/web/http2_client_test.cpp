@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/web/http_client.hpp"
 #include "support/advancing_time.hpp"
 #include "support/certificate.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/virtual_backend.hpp"
-#include "argiope/web/credentials.hpp"
+#include "argiope/async/io_backend.hpp"
+#include "argiope/web/detail/credentials.hpp"
 #include "argiope/web/http_session.hpp"
 #include "base/internal/base64.hpp"
 #include "support/scripted_transport.hpp"

@@ -1,5 +1,3 @@
-#include "argiope/web/http_router.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "argiope/web/http_server.hpp"
 #include "support/loop_fixture.hpp"
 
 namespace argiope {

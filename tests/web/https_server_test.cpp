@@ -8,8 +8,8 @@
 #include <fstream>
 #include <thread>
 
-#include "argiope/async/asio_op.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/async/asio_backend.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "async/internal/stream_layer.hpp"
 #include "support/certificate.hpp"
 #include "support/http_server_fixture.hpp"

@@ -1,13 +1,11 @@
 // The forms of a page, and the login step over a server of a test's own: what it sends, when it has worked, and what it
 // says when it has not.
-#include "argiope/web/login.hpp"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <string>
 
-#include "argiope/async/virtual_backend.hpp"
+#include "argiope/async/io_backend.hpp"
 #include "argiope/web/http_session.hpp"
 #include "support/scripted_transport.hpp"
 #include "web/html/html_forms.hpp"

@@ -1,5 +1,5 @@
 // What a proxy is, when it is used, whose turn it is, and what is said with it, without sockets.
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/detail/proxy.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

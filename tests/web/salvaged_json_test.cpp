@@ -56,6 +56,46 @@ TEST(SalvagedJson, KnowsWordsOfOtherLanguages) {
   EXPECT_EQ(salvaged("{\"a\":1,299.50,\"b\":[1,299],\"c\":0x1F}"), R"({"a":"1,299.50","b":[1,299],"c":"0x1F"})");
 }
 
+// Whatever is repeated: twice the text is twice the work, and a byte is looked at a few times on average.
+TEST(SalvagedJson, IsReadInLinearTime) {
+  const std::pair<std::string_view, std::string_view> kRepeated[] = {
+      {"{\"a\":\"", "\""},
+      {"{\"a\":\"", "\" "},
+      {"{\"a\":\"", "x\","},
+      {"{\"a\":\"", "\" , \"b"},
+      {"{\"a\":\"", "\"'“`”’‘"},
+      {"{\"a\":\"", "\"    "},
+      {"{\"a\":", "{{"},
+      {"{\"a\":", "{{x}} "},
+      {"{\"a\":", "{"},
+      {"{\"a\":1", "]"},
+      {"", "[{"},
+      {"[", "}"},
+      {"", "/*"},
+      {"", "//<![CDATA["},
+      {"{\"a\":", "1,234"},
+      {"{", "'a':'b' c"},
+      {"{\"a\":[\"", "\" \\\""},
+      {"{\"a\":\"", "\":\",\""},
+      {"{\"a\":\"", "\"“name “ x"},
+      {"[", "{\"a\":\"b\" c\"}"},
+  };
+  for (const auto& [begin, repeated] : kRepeated) {
+    std::string text(begin);
+    while (text.size() < (std::size_t{1} << 16)) text += repeated;
+    for (const std::string_view end : {"", "}", "]}", "\"}"}) {
+      std::uint64_t looked_at = 0;
+      (void)salvaged_json(text + std::string(end), &looked_at);
+      EXPECT_LE(looked_at, text.size() * 50) << begin << repeated << end;
+    }
+  }
+  // As much of each kind of bracket as there are closing ones of the other kind.
+  std::uint64_t looked_at = 0;
+  const std::size_t many = std::size_t{1} << 16;
+  (void)salvaged_json(std::string(many, '[') + std::string(many, '}'), &looked_at);
+  EXPECT_LE(looked_at, 50 * 2 * many);
+}
+
 TEST(SalvagedJson, OfAnyPiecesIsStrictOrNothing) {
   constexpr std::string_view kPieces[] = {"{",         "}",   "[",     "]",    ",",      ":",   "\"", "'",
                                           "“",         "\\",  "\\u",   "d83d", "\\\"",   "//",  "\n", "<!--",

@@ -63,6 +63,11 @@ TEST(UrlPatterns, AGlobWithASlashElsewhereIsComparedWithTheWholeUrl) {
       {"//example.org", {"https://example.org/"}, {"https://example.org/x"}},
       {"https://example.org:443/**", {"https://example.org/x"}, {"https://example.org:444/x"}},
       {"http://example.org:80", {"http://example.org/"}, {"http://example.org:8080/"}},
+      {"example.org:443/**",
+       {"https://example.org/x", "http://example.org:443/x"},
+       {"http://example.org/x", "https://example.org:444/x"}},
+      {"//*.example.org:80/a", {"http://www.example.org/a"}, {"https://www.example.org/a", "http://www.example.org/b"}},
+      {"http{,s}://example.org:443", {"https://example.org/"}, {"http://example.org/"}},
       {"https://**",
        {"https://example.org/", "https://example.org/x", "https://example.org/x/y?z"},
        {"http://example.org/"}},
@@ -169,6 +174,16 @@ TEST(UrlPatterns, WhatIsNoPatternIsRefusedWithItsReason) {
   EXPECT_TRUE(refused("FTP://**").contains("only those of http and https"));
   for (const char* glob : {"*://example.com/**", "http*://**", "HTTPS://example.com/**", "example.com/x://y"})
     EXPECT_TRUE(UrlPatterns::compile({glob})) << glob;
+  EXPECT_TRUE(refused("https://ann@example.com/**").contains("URLs are compared without it"));
+  for (const char* glob : {"https:///docs/**", "https://", "//"})
+    EXPECT_TRUE(refused(glob).contains("has no host")) << glob;
+  for (const char* glob : {"my docs/**", "https://exa mple.com/", "http://a:99999/x"})
+    EXPECT_TRUE(refused(glob).contains("is no host")) << glob;
+  for (const char* expression : {"re:^www\\.example", "re:^example.com/", "re:^ftp:", "re:^httpx"})
+    EXPECT_TRUE(refused(expression).contains("a URL with its scheme")) << expression;
+  for (const char* expression :
+       {"re:^https?:", "re:^h", "re:^http[^:]", "re:^x*http", "re:^(www|http)", "re:^www|x", "re:^", "re:^.*x"})
+    EXPECT_TRUE(UrlPatterns::compile({expression})) << expression;
   EXPECT_EQ(refused("re:^/docs/"),
             "pattern \"re:^/docs/\": begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");
   EXPECT_TRUE(refused("re:/m\xc3\xbcll").contains("must be ASCII"));

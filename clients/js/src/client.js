@@ -198,6 +198,8 @@ function wholeSchedule(schedule, options = {}, ...more) {
   return [schedule, { conflict }];
 }
 
+const IF_THERE = { conflict: 'conflict: "replace" takes its place, and conflict: "keep" leaves it' };
+
 class Schedules {
   #http;
   constructor(http) {
@@ -213,7 +215,7 @@ class Schedules {
   async add(schedule, trigger, options) {
     const [body, { conflict }] = typeof schedule === "string" ? namedSchedule(schedule, trigger, options) : wholeSchedule(schedule, trigger, options);
     this.#tellZone(body?.name, body);
-    return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body, key: newKey() });
+    return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body, key: newKey(), advice: IF_THERE });
   }
   async get(schedule) {
     return this.#http.send("GET", path("schedules", schedule));

@@ -66,25 +66,26 @@ export class Http {
     }
   }
 
-  // The answer as `read` gives it. `safe`: sending it twice does no more than sending it once.
+  // The answer as `read` gives it. `safe`: sending it twice does no more than sending it once. `advice`: what to do about
+  // a refusal of this type, which is added to its text.
   // Errors: ApiError, Unreachable; what `signal` was aborted with.
-  async send(method, path, { body, text, type = "application/json", key, waitMs = 0, safe, signal, read = json } = {}) {
+  async send(method, path, { body, text, type = "application/json", key, waitMs = 0, safe, signal, read = json, advice } = {}) {
     const headers = { ...this.headers };
     if (key) headers["Idempotency-Key"] = ofAHead(key, "idempotencyKey");
     const content = text ?? (body === undefined ? undefined : jsonOf(body, "a request"));
     if (content !== undefined) headers["Content-Type"] = type;
     const request = { method, headers, body: content };
     const again = safe || Boolean(key) || ["GET", "PUT", "DELETE"].includes(method);
-    return this.#tryOn(path, request, again, waitMs, signal, read);
+    return this.#tryOn(path, request, again, waitMs, signal, read, advice);
   }
 
-  async #tryOn(path, request, isSafe, waitMs, signal, read) {
+  async #tryOn(path, request, isSafe, waitMs, signal, read, advice) {
     const giveUpAt = this.time.now() + this.retryForMs;
     const backoff = new Backoff();
     let mayBeDone = false;
     for (;;) {
       try {
-        const result = await this.#once(path, request, waitMs, signal, read);
+        const result = await this.#once(path, request, waitMs, signal, read, advice);
         this.absence.isOver();
         return result;
       } catch (error) {
@@ -102,11 +103,11 @@ export class Http {
     }
   }
 
-  async #once(path, request, waitMs, signal, read) {
+  async #once(path, request, waitMs, signal, read, advice) {
     const limit = this.timeoutMs + waitMs;
     const { response, end } = await this.open(path, request, limit, signal);
     try {
-      if (response.status >= 300) throw await problemOf(response);
+      if (response.status >= 300) throw await problemOf(response, advice);
       return await read(response);
     } catch (error) {
       throw this.#lost(error, signal, limit);
@@ -202,7 +203,7 @@ class Absence {
 
 const TIMEOUT = new Error("timeout");
 
-export async function problemOf(response) {
+export async function problemOf(response, advice = {}) {
   const text = await response.text();
   let problem = {};
   try {
@@ -214,7 +215,10 @@ export async function problemOf(response) {
   const requestId = response.headers.get("x-request-id") ?? undefined;
   const retryAfterMs = /^\d+$/.test(after) ? Number(after) * 1000 : undefined;
   // What a proxy's JSON calls status may be anything.
-  return new ApiError({ request_id: requestId, ...problem, status: response.status }, retryAfterMs);
+  const error = new ApiError({ request_id: requestId, ...problem, status: response.status }, retryAfterMs);
+  const todo = Object.hasOwn(advice, error.type) ? advice[error.type] : undefined;
+  if (todo) error.message = error.detail = `${error.detail}; ${todo}`;
+  return error;
 }
 
 export const json = (response) => response.json();

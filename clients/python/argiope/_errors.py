@@ -38,6 +38,11 @@ class Unreachable(ArgiopeError):
         self.sent = sent
 
 
+def type_of(problem: Dict[str, Any]) -> str:
+    """The word of docs/http-api.md that a problem (RFC 9457) has for its type."""
+    return str(problem.get("type", "")).rpartition(":")[2]
+
+
 class ApiError(ArgiopeError):
     """The daemon refused. `type` is the word of docs/http-api.md ("wrong_state"), `errors` says where: by a JSON `pointer`, or by
     the name of a `parameter` of the query or of a `header`."""
@@ -53,7 +58,7 @@ class ApiError(ArgiopeError):
     @staticmethod
     def of(problem: Dict[str, Any], retry_after: Optional[float] = None) -> "ApiError":
         """The exception for a problem (RFC 9457): of a whole answer, or the `error` of one of its parts."""
-        word = str(problem.get("type", "")).rpartition(":")[2]
+        word = type_of(problem)
         kind: Type[ApiError] = _BY_TYPE.get(word) or _BY_STATUS.get(int(problem.get("status", 0))) or ApiError
         error = kind(str(problem.get("detail") or problem.get("title") or word))
         error.type, error.detail, error.title = word, str(error), str(problem.get("title", ""))

@@ -13,7 +13,7 @@ import time
 from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, TypeVar
 from urllib.parse import urlsplit
 
-from ._errors import ApiError, NotFound, Unavailable, Unreachable
+from ._errors import ApiError, NotFound, Unavailable, Unreachable, type_of
 from ._log import log
 
 T = TypeVar("T")
@@ -46,9 +46,10 @@ class Call(Generic[T]):
     """One operation of the API: its request, and how its answer is read.
 
     `safe`: sending it twice does no more than sending it once. `wait`: seconds that the daemon may take for itself.
+    `advice`: what to do about a refusal of this type (ApiError.type), which is added to its text.
     """
 
-    __slots__ = ("method", "target", "body", "content_type", "key", "read", "wait", "safe")
+    __slots__ = ("method", "target", "body", "content_type", "key", "read", "wait", "safe", "advice")
 
     def __init__(
         self,
@@ -60,8 +61,9 @@ class Call(Generic[T]):
         key: Optional[str] = None,
         wait: float = 0.0,
         safe: bool = False,
+        advice: Optional[Dict[str, str]] = None,
     ) -> None:
-        self.method, self.target, self.read = method, target, read
+        self.method, self.target, self.read, self.advice = method, target, read, advice or {}
         self.body, self.content_type, self.wait = body, content_type, wait
         self.key = None if key is None else str(key)  # such as a UUID
         self.safe = safe or method in ("GET", "PUT", "DELETE") or bool(self.key)
@@ -69,14 +71,14 @@ class Call(Generic[T]):
     def result(self, response: Response) -> T:
         """Errors: ApiError where the daemon refused; Unreachable for an answer that is none of the API's."""
         if response.status >= 300:
-            raise problem_of(response)
+            raise problem_of(response, self.advice)
         try:
             return self.read(response)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise Unreachable(f"an answer that is none of the API's: {response.body[:80]!r}", sent=True) from error
 
 
-def problem_of(response: Response) -> ApiError:
+def problem_of(response: Response, advice: Optional[Dict[str, str]] = None) -> ApiError:
     problem: Any = None
     if "json" in response.headers.get("content-type", ""):
         problem = response.json()
@@ -85,6 +87,9 @@ def problem_of(response: Response) -> ApiError:
     problem["status"] = response.status  # what a proxy's JSON calls so may be anything
     problem.setdefault("request_id", response.headers.get("x-request-id"))
     after = response.headers.get("retry-after", "")
+    todo = (advice or {}).get(type_of(problem))
+    if todo:
+        problem["detail"] = f"{problem.get('detail') or problem.get('title')}; {todo}"
     return ApiError.of(problem, float(after) if is_number(after) else None)
 
 

@@ -218,6 +218,9 @@ class Operations(RealDaemonTest):
         self.assertEqual(outcomes, ["added", "added", "kept", outcomes[3]])
         self.assertEqual(self.client.queues.get("declared")["counts"]["ready"], 1)
         self.assertEqual(len(list(self.client.schedules.list())), 1)
+        with self.assertRaisesRegex(Conflict, 'schedule "declared": .*; conflict="replace" ') as refused:
+            self.client.schedules.add("declared", "@daily", queue="declared")
+        self.assertEqual(refused.exception.type, "conflict")
 
     def test_the_daemon(self):
         self.assertEqual((self.client.version()["api"], self.client.health()["status"]), (1, "ok"))

@@ -1,4 +1,5 @@
-// Coro<T>: what an asynchronous function returns. Lazy: it runs when awaited, inside the task that awaits it.
+// Coro<T>: what an asynchronous function returns. Lazy: it runs when awaited, inside the task that awaits it. With
+// or_return, which passes an error on, and the runtime's exceptions.
 //
 // Here live the coroutine promise and the symmetric transfer between caller and callee; scheduling
 // does not (see event_loop.hpp).
@@ -7,12 +8,14 @@
 #include <bit>
 #include <concepts>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
 #include <source_location>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -317,5 +320,205 @@ ResultOfOneCall<F> keeping(F function) {
   ARGIOPE_DELETED(                                                                                   \
       "what this function returns is a Coro, which nobody would await: make it a task, for example " \
       "loop.create_task(function), or by call_soon([&] { loop.create_task(function); })")
+
+// or_return: passes an error on in one word.
+//
+//   Coro<Result<Receipt>> order(Store& store, Job job) {
+//     const JobId id = co_await or_return(store.put(std::move(job)));   // its error is order()'s error
+//     co_return Receipt{id};
+//   }
+
+namespace detail {
+
+template <class P>
+inline constexpr bool kReturnsResult = false;
+template <class T>
+inline constexpr bool kReturnsResult<Promise<T>> = kIsResult<T>;
+
+// Has the coroutine of `promise` return `error`.
+template <class P>
+void return_error(P& promise, Error&& error) {
+  static_assert(kReturnsResult<P>,
+                "co_await or_return(...) ends a coroutine with an error, so that coroutine has to return a "
+                "Coro<Result<T>>; in others write value_or_throw(co_await ...)");
+  if constexpr (kReturnsResult<P>) promise.return_value(std::unexpected(std::move(error)));
+}
+
+// Awaits a coroutine in whose error the awaiting one ends. Owns its frame.
+template <class T>
+struct GatedAwaiter : Gate {
+  std::coroutine_handle<Promise<Result<T>>> awaited;
+
+  explicit GatedAwaiter(std::coroutine_handle<Promise<Result<T>>> handle) noexcept : awaited(handle) {}
+  GatedAwaiter(const GatedAwaiter&) = delete;
+  GatedAwaiter& operator=(const GatedAwaiter&) = delete;
+  ~GatedAwaiter() {
+    if (awaited) awaited.destroy();
+  }
+
+  bool await_ready() const noexcept { return false; }
+  template <class Awaiting>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Awaiting> awaiting) noexcept {
+    this->caller = awaiting;
+    this->pass = [](Gate& gate, bool free_awaited) noexcept -> PromiseBase* {
+      auto& self = static_cast<GatedAwaiter&>(gate);
+      Result<T>* const result = self.awaited.promise().value();
+      if (result == nullptr || result->has_value()) return nullptr;
+      Awaiting& promise = std::coroutine_handle<Awaiting>::from_address(self.caller.address()).promise();
+      return_error(promise, std::move(result->error()));
+      if (free_awaited) std::exchange(self.awaited, {}).destroy();
+      return &promise;
+    };
+    awaited.promise().set_gate(*this);
+    return awaited;
+  }
+  T await_resume() {
+    Result<T> result = awaited.promise().take();
+    std::exchange(awaited, {}).destroy();
+    if constexpr (!std::is_void_v<T>) return std::move(*result);
+  }
+};
+
+template <class T>
+class [[nodiscard("or_return does nothing until it is awaited")]] CoroOrReturn {
+ public:
+  explicit CoroOrReturn(Coro<Result<T>> coro) noexcept : coro_(std::move(coro)) {}
+  auto operator co_await()&& noexcept { return GatedAwaiter<T>{coro_.release()}; }
+
+ private:
+  Coro<Result<T>> coro_;
+};
+
+// The same for a result that is there.
+template <class T>
+class [[nodiscard("or_return does nothing until it is awaited")]] ResultOrReturn {
+ public:
+  explicit ResultOrReturn(Result<T> result) noexcept : result_(std::move(result)) {}
+
+  bool await_ready() const noexcept { return result_.has_value(); }
+  template <class Awaiting>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Awaiting> awaiting) noexcept {
+    return_error(awaiting.promise(), std::move(result_.error()));
+    return after_end(awaiting.promise());
+  }
+  T await_resume() {
+    if constexpr (!std::is_void_v<T>) return std::move(*result_);
+  }
+
+ private:
+  Result<T> result_;
+};
+
+}  // namespace detail
+
+// `T value = co_await or_return(coro)` in a coroutine that returns a Coro<Result<U>>: awaits `coro` and gives the value
+// of its Result. When that is an error, the awaiting coroutine returns the error: as by
+// `co_return std::unexpected(…)`, its variables are destroyed, innermost first, before its own caller runs on, and no
+// catch block sees it. In a coroutine that returns something else it does not compile.
+//
+// Errors:   what `coro` throws, CancelledError too, is thrown here.
+// Suspends: where `coro` does.
+// Cancel:   as awaiting `coro`.
+// Lifetime: as awaiting `coro`.
+// Threads:  the loop's own.
+// Cost:     none over co_await and an if: no frame, no allocation.
+template <class T>
+detail::CoroOrReturn<T> or_return(Coro<Result<T>> coro) noexcept {
+  return detail::CoroOrReturn<T>{std::move(coro)};
+}
+// The same for a Result that is there; never suspends.
+template <class T>
+detail::ResultOrReturn<T> or_return(Result<T> result) noexcept {
+  return detail::ResultOrReturn<T>{std::move(result)};
+}
+
+// The exceptions of the runtime, under asyncio's names.
+
+// Thrown at the await point of a task that was cancelled. Deliberately no std::runtime_error: code that
+// catches "any failure" to retry must not swallow it by accident. Catch it only to clean up, and rethrow.
+class CancelledError : public std::exception {
+ public:
+  explicit CancelledError(std::string message = {}) : message_(std::move(message)) {}
+  const char* what() const noexcept override { return message_.empty() ? "cancelled" : message_.c_str(); }
+
+ private:
+  std::string message_;
+};
+
+// wait_for or timeout ran out.
+class TimeoutError : public std::runtime_error {
+ public:
+  TimeoutError() : std::runtime_error("timed out") {}
+};
+
+// SIGINT ended what a Runner ran. Deliberately no std::runtime_error, as CancelledError.
+class KeyboardInterrupt : public std::exception {
+ public:
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
+// A future was asked for a result it does not have, or given a second one.
+class InvalidStateError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+class QueueEmpty : public std::runtime_error {
+ public:
+  QueueEmpty() : std::runtime_error("queue is empty") {}
+};
+
+class QueueFull : public std::runtime_error {
+ public:
+  QueueFull() : std::runtime_error("queue is full") {}
+};
+
+// put() after shutdown(), or get() from a queue that was shut down and is empty.
+class QueueShutDown : public std::runtime_error {
+ public:
+  QueueShutDown() : std::runtime_error("queue was shut down") {}
+};
+
+// wait() at a barrier that is broken, or that was broken or reset meanwhile.
+class BrokenBarrierError : public std::runtime_error {
+ public:
+  BrokenBarrierError() : std::runtime_error("barrier is broken") {}
+};
+
+// The loop has work that waits for something which nothing left in the program can bring about.
+class DeadlockError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+// A stream ended before all that was asked for had come.
+class IncompleteReadError : public std::runtime_error {
+ public:
+  // `expected`: how many bytes were asked for; none when it was up to a separator.
+  IncompleteReadError(std::string partial, std::optional<std::size_t> expected)
+      : std::runtime_error("the stream ended after " + std::to_string(partial.size()) + " of " +
+                           (expected ? std::to_string(*expected) + " bytes" : "the bytes up to a separator")),
+        partial_(std::move(partial)),
+        expected_(expected) {}
+  // The bytes that did come; they are no longer in the stream.
+  const std::string& partial() const noexcept { return partial_; }
+  std::optional<std::size_t> expected() const noexcept { return expected_; }
+
+ private:
+  std::string partial_;
+  std::optional<std::size_t> expected_;
+};
+
+// More bytes than the limit came before the separator (or the end). They are still in the stream.
+class LimitOverrunError : public std::runtime_error {
+ public:
+  LimitOverrunError(const std::string& message, std::size_t consumed)
+      : std::runtime_error(message), consumed_(consumed) {}
+  // How many bytes can be read and dropped without missing the separator.
+  std::size_t consumed() const noexcept { return consumed_; }
+
+ private:
+  std::size_t consumed_;
+};
 
 }  // namespace argiope

@@ -150,7 +150,7 @@ class PriorityItems {
 //           task's next await throws, and a task without one ends as if it had not been cancelled.
 // Order:    waiters are served first come, first served. A getter that waits gets the next item put, in whatever order
 //           the queue keeps those it stores.
-// Threads:  the loop's own (channel.hpp has the queue between threads). Must outlive the tasks that wait on it.
+// Threads:  the loop's own (Channel is the queue between threads). Must outlive the tasks that wait on it.
 template <class T, class Items>
 class BasicQueue {
   struct GetAwaiter;

@@ -1,10 +1,9 @@
-// Streams of bytes over TCP, Unix sockets and pipes, with asyncio's names and rules: open_connection, start_server, and
-// a Stream that is StreamReader and StreamWriter in one.
-//
-// They stand on IoBackend::watch, so they run on every backend with real I/O. Addresses, names and the kernel's calls
-// are in src/async/stream.cpp. Not here: TLS, which is a layer that a stream is given, and HTTP (see web/).
+// Input and output: descriptors that can be read or written, streams of bytes, and other programs.
 #pragma once
 
+#include <sys/types.h>
+
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -12,11 +11,122 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "argiope/async/errors.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
+#include "argiope/async/io_backend.hpp"
+#include "argiope/async/sync.hpp"
+#include "argiope/base/error.hpp"
 
 namespace argiope {
+
+// Waiting until a descriptor can be read or written: readable() and writable(), and what streams and processes wait by.
+// For a callback instead of a task see EventLoop::add_reader.
+
+namespace detail {
+
+// Waits by a Watch that its owner keeps. One wait at a time for each interest.
+struct WatchAwaiter : Waiter {
+  WatchAwaiter(Watch& watch, Interest interest) noexcept : watch_(&watch), interest_(interest) {
+    on_cancel = [](Waiter& self) {
+      static_cast<WatchAwaiter&>(self).stop();
+      self.target.task()->wake_cancelled(self);
+    };
+  }
+  ~WatchAwaiter() { stop(); }
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> self) {
+    TaskCore& task = *this_thread.task;
+    task.check_cancelled();
+    watch_->start(interest_, [this] { wake(); });
+    waiting_ = true;
+    task.park(self, *this);
+  }
+  void await_resume() const {
+    if (!woken_) throw_cancelled_wait();
+    this_thread.task->check_cancelled();
+  }
+  // Ends the wait as if the descriptor were ready; for an owner who is about to destroy the Watch.
+  void wake() noexcept {
+    if (!waiting_) return;
+    stop();
+    woken_ = true;
+    wake_task(*this);
+  }
+
+ private:
+  void stop() noexcept {
+    if (std::exchange(waiting_, false)) watch_->stop(interest_);
+  }
+
+  Watch* watch_;
+  Interest interest_;
+  bool waiting_ = false;
+  bool woken_ = false;  // told apart from being cancelled
+};
+
+// Waits by a Watch of the loop's, which lasts no longer than the wait.
+struct DescriptorAwaiter : Waiter {
+  DescriptorAwaiter(int fd, Interest interest) noexcept : fd_(fd), interest_(interest) {
+    on_cancel = [](Waiter& self) {
+      static_cast<DescriptorAwaiter&>(self).give_up();
+      self.target.task()->wake_cancelled(self);
+    };
+  }
+  // Before it is awaited.
+  DescriptorAwaiter(DescriptorAwaiter&& other) noexcept : DescriptorAwaiter(other.fd_, other.interest_) {}
+  ~DescriptorAwaiter() { give_up(); }
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> self) {
+    TaskCore& task = *this_thread.task;
+    task.check_cancelled();
+    Watch& watch = this_thread.loop->claim(fd_, interest_);
+    loop_ = this_thread.loop;
+    watch.start(interest_, [this] {
+      give_up();
+      woken_ = true;
+      wake_task(*this);
+    });
+    task.park(self, *this);
+  }
+  void await_resume() const {
+    if (!woken_) throw_cancelled_wait();
+    this_thread.task->check_cancelled();
+  }
+
+ private:
+  void give_up() noexcept {
+    if (EventLoop* loop = std::exchange(loop_, nullptr)) loop->give_up(fd_, interest_);
+  }
+
+  int fd_;
+  Interest interest_;
+  EventLoop* loop_ = nullptr;
+  bool woken_ = false;
+};
+
+}  // namespace detail
+
+// co_await readable(fd) returns when a read from `fd` would not block: there are bytes, a connection to accept, the end
+// of the input, a hang-up or an error, which the read then tells of. Likewise writable(fd) for a write. A file on disk
+// always is both.
+//
+// Suspends: always.
+// Errors:   std::system_error when `fd` is not open, or is watched already; std::logic_error when another task
+//           or a reader (writer) of this loop waits for the same, and on a backend without I/O (virtual time).
+// Cancel:   throws CancelledError; nothing is read or written, so nothing can be lost.
+// Lifetime: `fd` stays the caller's, who closes it only when no task waits for it. While waited for it is non-blocking.
+// Threads:  the loop's own.
+inline detail::DescriptorAwaiter readable(int fd) noexcept { return {fd, Interest::read}; }
+inline detail::DescriptorAwaiter writable(int fd) noexcept { return {fd, Interest::write}; }
+
+// Streams of bytes over TCP, Unix sockets and pipes, with asyncio's names and rules: open_connection, start_server, and
+// a Stream that is StreamReader and StreamWriter in one.
+//
+// They stand on IoBackend::watch, so they run on every backend with real I/O. Addresses, names and the kernel's calls
+// are in src/async/stream.cpp. Not here: TLS, which is a layer that a stream is given, and HTTP (see web/).
 
 class ThreadPoolExecutor;
 
@@ -201,5 +311,115 @@ Server start_server(ConnectionHandler handler, int fd, const ServerOptions& opti
 // `PATH.lock` beside it is locked meanwhile. Errors also: std::system_error, address in use, where another server
 // answers.
 Server start_unix_server(ConnectionHandler handler, const std::string& path, const ServerOptions& options = {});
+
+// Other programs: create_subprocess_exec, with asyncio's names and rules. Their pipes are Streams.
+//
+// A child is held by a pidfd, so that no signal can reach a stranger that got its number, and neither SIGCHLD nor a
+// thread is needed.
+
+namespace detail {
+class ProcessState;
+}
+
+// The kind of one of the child's standard descriptors. `to_stdout` is for stderr only.
+enum class Stdio : std::uint8_t { inherit, pipe, devnull, to_stdout };
+
+struct SubprocessOptions {
+  Stdio in = Stdio::inherit;
+  Stdio out = Stdio::inherit;
+  Stdio err = Stdio::inherit;
+  // "NAME=value" each; none: as ours. The program is looked for in our own PATH.
+  std::optional<std::vector<std::string>> environment;
+  // Empty: ours. A relative name of the program counts from here.
+  std::string working_directory;
+  // Makes the child the leader of a new session, out of reach of our terminal's signals.
+  bool new_session = false;
+  // The child and all that descend from it end together, and with us, however we end (SIGKILL included): a small
+  // process between us and the child adopts what the child leaves behind, children that have left its session or have
+  // forked twice included, and kills it all when we are gone. The child leads a session of its own; signals go to its
+  // process group. When it has ended after SIGTERM, what is left of its tree is killed; SIGKILL kills all of the tree.
+  // A child that ends by itself may leave others behind on purpose: wait() waits for those, too; communicate() lets
+  // them live. It does not hold for what others start on the child's behalf (systemd-run, at, docker), nor for a
+  // descendant that has changed its user; and when the small process itself is killed, only the child dies with it.
+  // Takes two descriptors more while the child runs.
+  bool supervised = false;
+  // For the pipes.
+  StreamOptions stream;
+};
+
+struct ProcessOutput {
+  std::string out;
+  std::string err;
+};
+
+// A child process. It is reaped as soon as it ends while the loop runs, whether or not a task waits.
+//
+// Lifetime: destroying it kills (SIGKILL) a child that still runs, and blocks for the moment until that has ended: so
+//           neither a zombie nor a process without an owner is left, even when the loop is destroyed first. (Only a
+//           child that changed its user, and that we may not kill, is left.) Destroy it before the backend.
+// Threads:  the loop's own.
+class Process {
+ public:
+  explicit Process(std::shared_ptr<detail::ProcessState> state) noexcept;
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) noexcept;
+  ~Process();
+
+  // The child's own, supervised or not.
+  pid_t pid() const;
+  // The exit status, or minus the signal that ended it; none while it runs. As asyncio, 255 when other code took the
+  // status away (a waitpid(-1), SIGCHLD ignored).
+  std::optional<int> returncode() const;
+
+  // Our ends of its pipes. std::logic_error for what is no pipe.
+  Stream& in();
+  Stream& out();
+  Stream& err();
+
+  // Suspends until the child has ended; any number of tasks. Gives returncode().
+  // A child that writes to a pipe without a reader never ends: use communicate() then.
+  // Cancel: leaves the child as it is.
+  Coro<int> wait();
+  // Writes `input` and closes the child's stdin, reads its stdout and stderr to the end, and waits for it; "" for what
+  // is no pipe. A child that does not read all of its input is no error.
+  // Errors: LimitOverrunError when one of them is longer than `limit` bytes; std::logic_error for input without a pipe.
+  //         The child runs on.
+  // Cancel: leaves the child as it is, and what it wrote in the streams; what of the input was sent is unknown.
+  Coro<ProcessOutput> communicate(std::string input = {}, std::size_t limit = 64 * 1024 * 1024);
+
+  // The same, into `output` as it comes, for who looks at it meanwhile or wants what came before an error or a
+  // cancellation.
+  Coro<void> communicate(std::string input, ProcessOutput& output, std::size_t limit);
+
+  // Errors: std::system_error no_such_process when it has ended; invalid_argument for what is no signal.
+  void send_signal(int signal_number);
+  // SIGTERM, SIGKILL.
+  void terminate();
+  void kill();
+
+ private:
+  detail::ProcessState& state() const;
+  std::shared_ptr<detail::ProcessState> state_;
+};
+
+// Starts the program `args[0]`, found in PATH unless it has a slash, for the loop that is running on this thread.
+// The child has default signal dispositions, no signal blocked, and no descriptor beyond its three.
+//
+// Suspends: never, unlike asyncio's; blocks until the program has been loaded.
+// Errors:   std::system_error when it cannot be started (not found, no permission, no such directory);
+//           std::invalid_argument for no arguments, or a null byte in any text.
+Process create_subprocess_exec(const std::vector<std::string>& args, const SubprocessOptions& options = {});
+// The same for a command line of /bin/sh. Never put into it what came from outside.
+Process create_subprocess_shell(const std::string& command, const SubprocessOptions& options = {});
+
+// Raises the soft limit of open files to the hard one, and gives it. Supervised children have the limit that was
+// before.
+// Threads: before others start.
+std::size_t raise_open_files_limit() noexcept;
+
+// The program that create_subprocess_exec would run: `name` itself when it has a slash (a relative one counts from
+// `directory`, or ours), or where it lies in PATH.
+// Errors: not_found, as a sentence that says whether it is not there, a directory, or not executable.
+Result<std::string> find_program(const std::string& name, const std::string& directory = {});
 
 }  // namespace argiope

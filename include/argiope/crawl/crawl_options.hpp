@@ -10,14 +10,12 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/crawl/crawl_sink.hpp"
 #include "argiope/crawl/detail/host_settings.hpp"
 #include "argiope/crawl/page.hpp"
 #include "argiope/render/page_renderer.hpp"
-#include "argiope/web/cookies.hpp"
-#include "argiope/web/credentials.hpp"
+#include "argiope/web/detail/credentials.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/login.hpp"
+#include "argiope/web/http_session.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {

@@ -1,8 +1,4 @@
-// Engine: the owner of a store. It hands out its jobs under leases when they are due and allowed, most important first,
-// stores how they ended, and fires its schedules. Its book holds the calls that anyone may make.
-//
-// The store is the truth, this is the index: of each queue it keeps a bounded window in memory and reads on as the
-// window empties. A store has one owner at a time.
+// Engine, the owner of a store: its Scheduler, and the events of both for listeners in the process.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +14,206 @@
 #include "argiope/base/error.hpp"
 #include "argiope/engine/book.hpp"
 #include "argiope/engine/detail/lease.hpp"
-#include "argiope/engine/events.hpp"
-#include "argiope/engine/scheduler.hpp"
 #include "argiope/engine/worker.hpp"
+#include "argiope/jobs/job.hpp"
+#include "argiope/jobs/schedule.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {
+
+// The events of jobs, for listeners in the process: bits, to be combined into a mask.
+enum class JobEventKind : std::uint32_t {
+  added = 1 << 0,
+  changed = 1 << 1,    // a put was merged into it or replaced it, or its priority or time was set
+  due = 1 << 2,        // delayed -> ready, once its owner's memory holds it
+  leased = 1 << 3,     // ready -> running
+  done = 1 << 4,       // running -> done
+  retrying = 1 << 5,   // running -> delayed or ready, after a failure
+  buried = 1 << 6,     // running -> buried
+  cancelled = 1 << 7,  // -> cancelled
+  released = 1 << 8,   // running -> ready or delayed, without having failed
+  // running -> ready, for the lease ran out or its holder has gone; where that buries the job, buried follows at once
+  expired = 1 << 9,
+  kicked = 1 << 10,     // buried or delayed -> ready
+  unblocked = 1 << 11,  // the jobs it waited for have ended
+  progress = 1 << 12,   // a run has said how far it is, or has printed more
+  erased = 1 << 13,
+  queue_changed = 1 << 14,  // configured, paused or resumed; has no job
+};
+inline constexpr std::uint32_t kAllJobEvents = (1u << 15) - 1;
+
+std::string_view to_string(JobEventKind kind) noexcept;
+
+struct JobEvent {
+  JobEventKind kind{};
+  JobId id = 0;
+  std::string_view queue;
+  WallTime at{};
+  std::uint32_t attempt = 0;  // leased and what ends a lease: which one it is
+  // added, retrying, released: when it is to run; the epoch: at once. leased, for the first time: since when it could
+  // have run.
+  WallTime due_at{};
+  std::string_view text;  // error, worker or progress message; done: JobContext::finding
+  double fraction = 0;    // progress
+  // Of an event that ends a job which a schedule has put: whose run it was. 0: no schedule's, or the job goes on.
+  ScheduleId schedule = 0;
+  std::uint64_t run = 0;
+};
+
+// Called on the owner's loop when the change is committed, in the order of the changes of each job. The views end with
+// the call. It may add and remove listeners, itself too; what it throws is logged and counted
+// (Engine::listener_errors).
+using JobListener = std::function<void(const JobEvent&)>;
+
+// The events of a scheduler and its schedules, for listeners in the process: bits, to be combined into a mask.
+// APScheduler's events, under its names in small letters, and what it has none for.
+enum class ScheduleEventKind : std::uint32_t {
+  scheduler_started = 1 << 0,
+  scheduler_shutdown = 1 << 1,
+  scheduler_paused = 1 << 2,
+  scheduler_resumed = 1 << 3,
+  executor_added = 1 << 4,    // `text` is its name
+  executor_removed = 1 << 5,  // the same
+  schedule_added = 1 << 6,
+  schedule_removed = 1 << 7,
+  schedule_modified = 1 << 8,  // also paused, resumed and replaced
+  all_schedules_removed = 1 << 9,
+  job_submitted = 1 << 10,  // a run was put into its queue; `planned` and `job` say which
+  job_executed = 1 << 11,   // a run has ended well
+  job_error = 1 << 12,      // a run was buried after its last attempt
+  job_cancelled = 1 << 13,
+  job_missed = 1 << 14,         // planned times were not run: too late, or left out by coalescing; `count` of them
+  job_max_instances = 1 << 15,  // planned times were not run because of max_instances
+  schedule_finished = 1 << 16,  // it has no more times
+  schedule_marked = 1 << 17,    // it cannot be run for now; `text` says why
+  schedule_unmarked = 1 << 18,  // it can again
+  calendar_jumped = 1 << 19,    // `jump` says how far
+};
+inline constexpr std::uint32_t kAllScheduleEvents = (1u << 20) - 1;
+
+std::string_view to_string(ScheduleEventKind kind) noexcept;
+
+struct ScheduleEvent {
+  ScheduleEventKind kind{};
+  WallTime at{};
+  ScheduleId schedule = 0;
+  std::string_view name;  // of the schedule
+  // Of the job; of the other events of one schedule, that of its jobs: schedule_removed as it was, all else as it is
+  // now. Empty where that cannot be read, or where another process has removed it.
+  std::string_view queue;
+  JobId job = 0;            // job_…
+  std::uint64_t run = 0;    // job_…: number of the entry in the schedule's history
+  WallTime planned{};       // job_…: the (first) planned time
+  WallTime last_planned{};  // job_missed, job_max_instances: the last one
+  std::uint64_t count = 1;  // job_missed, job_max_instances: how many of them, at least
+  std::string_view text;    // error or reason; job_executed: JobContext::finding
+  Duration jump{};          // calendar_jumped
+};
+
+// Called on the scheduler's loop when what it tells of is committed, for each schedule in the order it happened. The
+// views end with the call. It may add and remove listeners, itself too; what it throws is logged and counted
+// (Scheduler::listener_errors).
+using ScheduleListener = std::function<void(const ScheduleEvent&)>;
+
+// Scheduler: the part of an engine that fires its store's schedules when they are due, each planned time at most once,
+// whatever happens to the process or the clock in between. Schedules are added and changed in the engine's book.
+//
+// A run is a job. Putting it, writing it into the schedule's history and moving the schedule on is one transaction of
+// the store, so that a crash at any instant neither loses nor doubles a run. In memory are, of each schedule, its id
+// and when it is due; all else is read when it fires.
+
+class SchedulerImpl;
+
+struct SchedulerOptions {
+  // Schedules fired in one transaction.
+  std::size_t batch = 2'000;
+  // The calendar is looked at no less often, because it may be set at any time.
+  Duration look_interval = std::chrono::seconds{1};
+  // A calendar set back repeats nothing: what was run for a planned time is not run again when that time comes a second
+  // time. But a schedule that has got further than this beyond the calendar begins anew from there: it had been led
+  // into the future by a clock that was wrong.
+  Duration step_back = std::chrono::hours{3};
+  // How soon to try again what a queue without room has refused.
+  Duration retry_interval = std::chrono::seconds{1};
+  // Whether jobs may be put into queues that have no executor here, for workers elsewhere. If not, a schedule that
+  // wants to is marked until its executor is added.
+  bool foreign_queues = true;
+};
+
+enum class SchedulerState : std::uint8_t { stopped, running, paused };
+std::string_view to_string(SchedulerState state) noexcept;
+
+// Which run of which schedule a job is.
+struct ScheduledRun {
+  ScheduleId schedule = 0;
+  std::string name;
+  std::uint64_t run = 0;
+  WallTime planned{};
+  WallTime fired_at{};
+};
+
+struct ExecutorOptions {
+  std::size_t concurrency = 16;
+  // How long shutdown(wait) and remove_executor let runs go on before they are cancelled, and run again later.
+  Duration drain_limit = Duration::max();
+};
+
+// docs/from-apscheduler.md compares it with APScheduler's BaseScheduler, name by name.
+//
+// Suspends: until the effect is committed.
+// Errors:   as ScheduleBook.
+// Cancel:   cancelling the wait does not undo a change.
+// Lifetime: its engine's. It may end at any moment, without shutdown() and with calls under way: runs of its executors
+//           are cancelled, and run again later.
+// Threads:  the loop's own.
+class Scheduler {
+ public:
+  explicit Scheduler(std::shared_ptr<SchedulerImpl> impl) noexcept;  // Engine makes it
+  Scheduler(const Scheduler&) = delete;
+  ~Scheduler();
+
+  // --- the whole
+  // Begins to fire; `paused`: only runs what has been put already.
+  void start(bool paused = false);
+  void pause();
+  void resume();  // what has come due in between falls under the misfire policies
+  // Fires nothing more, for good; `wait` for the runs of its executors to end, or cancel them, to be run again later.
+  // While one that waits is under way, one that does not ends its waiting.
+  Coro<Result<void>> shutdown(bool wait = true);
+  SchedulerState state() const noexcept;
+  std::optional<Error> failure() const;
+  std::size_t size() const noexcept;
+  // When the next of them is due, if any is.
+  std::optional<WallTime> next_due() const noexcept;
+
+  // --- executors
+  // An executor is a queue of that name with a Worker behind it. It works from its adding on, started or not.
+  Coro<Result<void>> add_executor(std::string name, ExecutorOptions options = {});
+  // For jobs that name `function` or, when that is empty, name none. As long as a schedule names a function
+  // that its executor has not, it is marked, and nothing of it is lost but what its misfire policy lets go. The
+  // executor "default", whose queue a schedule's jobs go to if nothing else is said, is made if it is not there.
+  Result<void> add_function(std::string executor, std::string function, JobFunction run);
+  Coro<Result<void>> remove_executor(std::string name, bool wait = true);
+  std::vector<std::string> executors() const;
+  // The run that a job was put for, or nullopt when it was no schedule's or its run is not in the history any more.
+  Coro<Result<std::optional<ScheduledRun>>> run_of(JobId job);
+
+  // --- events
+  using ListenerId = std::uint64_t;
+  ListenerId add_listener(std::uint32_t mask, ScheduleListener listener);
+  void remove_listener(ListenerId id);
+  // How often a listener has thrown. Such an exception is logged and goes no further.
+  std::uint64_t listener_errors() const;
+
+ private:
+  std::shared_ptr<SchedulerImpl> impl_;
+};
+
+// Engine: the owner of a store. It hands out its jobs under leases when they are due and allowed, most important first,
+// stores how they ended, and fires its schedules. Its book holds the calls that anyone may make.
+//
+// The store is the truth, this is the index: of each queue it keeps a bounded window in memory and reads on as the
+// window empties. A store has one owner at a time.
 
 struct EngineOptions {
   // Ready jobs of one queue kept in memory, and as many delayed ones; twice that for a moment.

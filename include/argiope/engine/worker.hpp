@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/executor.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/async/threads.hpp"
 #include "argiope/engine/detail/lease.hpp"
 
 namespace argiope {

@@ -1,13 +1,11 @@
-// JobQueue: the in-memory heart of one partition. It knows which jobs are ready, due later or running, and which may
-// run next under the limits of the queue and of each key.
-//
-// pyspider's TaskQueue (priority queue, time queue, processing queue, token bucket) with keys. It keeps no payloads,
-// reads no clock and starts nothing: its owner asks for the next job, and asks again at next_wakeup().
+// One queue: JobQueue, which holds it in memory, the limits that it keeps to, and QueueConfig, the policy of a queue
+// with a name.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,11 +15,36 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/detail/indexed_heap.hpp"
+#include "argiope/base/error.hpp"
+#include "argiope/base/random.hpp"
 #include "argiope/jobs/detail/job_table.hpp"
 #include "argiope/jobs/detail/token_level.hpp"
 #include "argiope/jobs/job.hpp"
 
 namespace argiope {
+
+// How long to wait before a failed job is tried again: after attempt n, first · factor^(n−1), at most `longest`; or,
+// when there is a table, its n-th entry (the last one from there on). A store and a configuration hold these fields.
+struct RetryPolicy {
+  std::uint32_t max_attempts = 3;  // the first included
+  Duration first = std::chrono::seconds{1};
+  double factor = 4;
+  Duration longest = std::chrono::hours{1};
+  // The wait is drawn evenly from [1 − jitter, 1] of itself, so that what failed together does not come back together.
+  // 0: no chance in it; 1: "full jitter", anything down to no wait at all.
+  double jitter = 0.25;
+  std::vector<Duration> table;
+
+  // The wait after the `attempts`-th attempt (from 1) has failed; nullopt when that was the last. Never negative, and
+  // never an overflow, whatever the fields hold.
+  std::optional<Duration> delay_after(std::uint32_t attempts, Random& random) const;
+};
+
+// JobQueue: the in-memory heart of one partition. It knows which jobs are ready, due later or running, and which may
+// run next under the limits of the queue and of each key.
+//
+// pyspider's TaskQueue (priority queue, time queue, processing queue, token bucket) with keys. It keeps no payloads,
+// reads no clock and starts nothing: its owner asks for the next job, and asks again at next_wakeup().
 
 inline constexpr std::uint32_t kUnlimited = ~0u;
 
@@ -219,7 +242,6 @@ class JobQueue {
   std::size_t size() const noexcept { return jobs_.size(); }
   std::size_t ready_count() const noexcept { return ready_; }
   std::size_t delayed_count() const noexcept { return delayed_.size(); }
-  std::size_t running_count() const noexcept { return leases_.size(); }
   std::size_t key_count() const noexcept { return key_names_.size(); }
   // Keys that have ready jobs and must wait.
   std::size_t keys_waiting() const noexcept { return keys_with_ready_ - eligible_.size(); }
@@ -338,5 +360,45 @@ class JobQueue {
   std::size_t ready_ = 0;
   std::size_t keys_with_ready_ = 0;
 };
+
+enum class CapacityPolicy : std::uint8_t {
+  wait,    // a put waits until there is room
+  refuse,  // a put gets Errc::refused
+};
+
+struct QueueConfig {
+  QueueLimits limits;  // rate, burst, concurrency, paused
+  // While it is paused: when that ends by itself, and from then on this means nothing. The epoch: it does not.
+  WallTime paused_until{};
+  KeyLimits key_limits;  // the same for each key, and the delay between its jobs
+  RetryPolicy retry;
+  Duration lease_time = std::chrono::seconds{60};
+  std::uint32_t max_lease_expiries = 3;
+  std::uint64_t capacity = std::numeric_limits<std::uint64_t>::max();  // jobs that have not ended
+  CapacityPolicy at_capacity = CapacityPolicy::refuse;
+  std::size_t max_payload_bytes = 1024 * 1024;
+  // How long jobs are kept after their end; 0: not at all. Buried ones are kept until they are kicked or deleted,
+  // unless a time is set.
+  Duration keep_done{};
+  Duration keep_cancelled{};
+  Duration keep_buried = Duration::max();
+  // A waiting job's priority counts as one higher for each such span it has been ready; 0: never.
+  Duration ageing{};
+  // Its share when a worker serves several queues that have work: twice the weight, twice the jobs. 1 to 1000.
+  std::uint32_t weight = 1;
+};
+
+// The priority by which a job ranks that is ready since `ready_at`. Without ageing that is its own. With it, what
+// counts is priority + age / ageing; since all jobs age alike, their order is that of priority − ready_at / ageing,
+// which never changes. (Counted from 2026, so that it fits for 68 years with an ageing of a second, the shortest that
+// is kept.)
+std::int32_t ranked_priority(std::int32_t priority, WallTime ready_at, Duration ageing) noexcept;
+
+// As one JSON object, and back. Members that are missing keep the value they have in `base`; durations are in
+// whole milliseconds with names that end in _ms; "unlimited" stands for no limit. A text to be read may also give a
+// duration under its name without _ms, as a span of base/clock.hpp: "retry_first":"100ms".
+// Errors: invalid_input naming the member that is unknown, of the wrong type or out of range.
+std::string to_json(const QueueConfig& config);
+Result<QueueConfig> parse_queue_config(std::string_view json, const QueueConfig& base = {});
 
 }  // namespace argiope

@@ -16,7 +16,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/detail/requests.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

@@ -1,5 +1,5 @@
 // Time zones: what the clocks on the wall show at an instant, and the other way round, where a local time may come
-// never or twice. The rules are the system's (tzdata).
+// never or twice. The rules are the system's (tzdata). Also instants as text.
 #pragma once
 
 #include <chrono>
@@ -72,5 +72,16 @@ class TimeZone {
   explicit TimeZone(const detail::ZoneData* data) noexcept : data_(data) {}
   const detail::ZoneData* data_;
 };
+
+// Instants as text: RFC 3339, with the offset of a zone.
+
+// "2026-03-29T03:00:00+02:00"; with "Z" in UTC and where an offset has seconds, as it had before there were time zones.
+// Fractions of a second only where there are some, in three, six or nine digits.
+std::string format_timestamp(WallTime time, const TimeZone& zone = {});
+
+// RFC 3339; also without an offset (then `zone` says what it means: the first of two such times, and the first instant
+// after a gap), without seconds, without a time (midnight), and with a space for the T. Errc::invalid_input says what
+// is wrong: `time "2026-02-30": there is no such date`.
+Result<WallTime> parse_timestamp(std::string_view text, const TimeZone& zone = {});
 
 }  // namespace argiope

@@ -15,8 +15,8 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/web/ip_address.hpp"
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/detail/ip_address.hpp"
+#include "argiope/web/detail/proxy.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {

@@ -12,12 +12,12 @@
 #include "argiope/async/asio_backend.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/web/detail/byte_rate.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/detail/http_versions.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/ip_address.hpp"
+#include "argiope/web/detail/proxy.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/ip_address.hpp"
-#include "argiope/web/proxy.hpp"
-#include "argiope/web/tls.hpp"
 
 namespace argiope {
 

@@ -1,8 +1,8 @@
 // The links of an HTML page, found in one pass over its bytes: no tree, no allocation once the result has grown.
 //
 // The scanner here follows the HTML standard's tokeniser (section 13.2.5) where it matters to links: comments, raw-text
-// elements, attribute quoting, character references. These things do not: resolving (url.hpp), encodings (charset.hpp),
-// and the tree. Called by the crawler's link harvester for every page, so it is the hot path.
+// elements, attribute quoting, character references. These things do not: resolving (url.hpp), encodings
+// (detail/charset.hpp), and the tree. Called by the crawler's link harvester for every page, so it is the hot path.
 //
 // Without a tree the scanner cannot know that a full parser would drop a tag where it stands: a `frame` outside a
 // frameset, anything but `option` in a `select` of the older standard, links in a frameset document. There it reports a
@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "argiope/web/detail/charset.hpp"
 #include "argiope/web/detail/robots_meta.hpp"
 
 namespace argiope {
@@ -91,7 +92,7 @@ struct ScanResult {
   std::vector<char> decoded;
 };
 
-// Scans `html`: UTF-8, or any bytes whose ASCII is ASCII (see reads_in_place() in charset.hpp). Invalid UTF-8 passes
+// Scans `html`: UTF-8, or any bytes whose ASCII is ASCII (CharsetDecision::ascii_compatible). Invalid UTF-8 passes
 // through; a page cut short is fine. Replaces what `result` held.
 //
 // Cost:    linear in the page, whatever it holds; memory beside the links at most thrice the page.

@@ -2,7 +2,7 @@
 //
 // Special schemes only (http, https, ws, wss, ftp, file): what a crawler meets and can follow. mailto:, javascript:
 // and the like are told apart as `unsupported`, for callers to skip. Which addresses may be connected to is not decided
-// here but in ip_address.hpp.
+// here but in detail/ip_address.hpp.
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include "argiope/async/future.hpp"
+#include "argiope/async/detail/future.hpp"
 #include "argiope/base/error.hpp"
 
 namespace argiope {

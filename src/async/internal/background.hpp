@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "argiope/async/future.hpp"
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/sync.hpp"
 
 namespace argiope {

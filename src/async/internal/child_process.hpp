@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/stream.hpp"
 
 extern char** environ;
 

@@ -29,7 +29,7 @@ class OutputFile {
   // Whether one could be begun here: for who works long before there is anything to write. A file that is there already
   // stays as it is.
   // Errors: those of finish().
-  static Result<void> check(std::string_view what, const std::string& path);
+  static Result<void> check(std::string_view what, const std::string& path, Readers readers = Readers::all);
   // Whether it may have others of similar names beside it: what is written into has no such place.
   static bool is_plain(const std::string& path);
   OutputFile(std::string what, std::string path, Readers readers = Readers::all);

@@ -1,6 +1,7 @@
 // Walking over UTF-8 that may be broken.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -57,6 +58,11 @@ inline std::string to_valid_utf8(std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return valid;
+}
+
+// How many characters there are: bytes that continue none.
+inline std::size_t characters_in(std::string_view text) noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 // The front of `text`: at most `most` bytes, and shorter where the cut would go through a well-formed character.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/seed_list.hpp"
 #include "cli/number_option.hpp"
@@ -48,6 +48,9 @@ Result<std::string> parse_domain(const std::string& text) {
                                                in_quotes(without_credentials(text)), in_quotes(whole->host())));
 }
 
+// The head of each file, and some records, fit into it: no crawl wants a file for each page.
+constexpr std::uint64_t kLeastWarcKb = 64;
+
 std::string archive_name(std::string& path) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const bool is_none = name.empty() || name == "." || name == ".." || name == ".warc" || name == ".warc.gz";
@@ -83,7 +86,7 @@ void CrawlArguments::add_to(CLI::App& command) {
   command.add_option("--warc", warc, "Write pages as they come, with their requests and robots.txt, to FILE.warc.gz, and an index to FILE.cdxj; added to when they are there")
       ->check(CLI::Validator(archive_name, "", "name"))->group(keep_group)->type_name("FILE");
   command.add_option("--warc-size", warc_bytes, "Go on in FILE-00001.warc.gz, FILE-00002.warc.gz …, each of about this size (1G, 500M; default: one file)")
-      ->transform(whole_bytes())->needs("--warc")->group(keep_group)->type_name("BYTES");
+      ->transform(whole_bytes(kLeastWarcKb))->needs("--warc")->group(keep_group)->type_name("BYTES");
 
   save.add_to(command, keep_group);
 

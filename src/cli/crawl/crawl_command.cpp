@@ -14,14 +14,12 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/executor.hpp"
 #include "argiope/async/group.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/crawl/extraction_sink.hpp"
+#include "argiope/async/threads.hpp"
 #include "argiope/crawl/local_crawl.hpp"
-#include "argiope/crawl/warc_sink.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "argiope/jobs/detail/token_level.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/warc/warc.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"

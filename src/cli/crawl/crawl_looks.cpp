@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/command_files.hpp"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/store/store.hpp"
-#include "argiope/store/url_store.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

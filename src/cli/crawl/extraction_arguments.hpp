@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/extraction_sink.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "base/internal/json_writer.hpp"
 
 namespace argiope {

@@ -5,8 +5,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/human.hpp"
 #include "cli/live_line.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/crawl/crawler.hpp"
+#include "argiope/crawl/local_crawl.hpp"
 
 namespace argiope {
 

@@ -11,7 +11,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/render/chromium.hpp"
+#include "argiope/render/page_renderer.hpp"
 
 namespace argiope {
 

@@ -7,13 +7,16 @@
 #include <cstdio>
 #include <fstream>
 #include <numeric>
+#include <ranges>
 #include <string>
+#include <vector>
 
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/crawl/extraction_arguments.hpp"
 #include "cli/human.hpp"
+#include "crawl/options/internal/host_rules.hpp"
 
 namespace argiope {
 namespace {
@@ -47,6 +50,43 @@ std::string_view ending(const CrawlReport& report) {
   if (report.stopped_by == "max_time") return "Stopped at --max-time";
   if (report.stopped_by == "idle") return "Stopped: nothing fetched for --max-idle-sec";
   return "Stopped";
+}
+
+// Those of the crawl's own hosts come first.
+void print_broken(std::FILE* out, const CrawlReport& report) {
+  if (report.broken_count == 0) return;
+  fmt::print(out, "\n{}", counted(report.broken_count, "broken link"));
+  if (report.broken_before > 0) {
+    fmt::print(out, " ({} asked by an earlier run; --requeue broken asks again)",
+               report.broken_before == report.broken_count ? "all" : std::to_string(report.broken_before));
+  }
+  fmt::print(out, ":\n");
+  for (const BrokenLink& link : report.broken | std::views::take(kBrokenShown)) {
+    fmt::print(out, "  {}  {}\n       linked from {}\n",
+               link.status != 0 ? std::to_string(link.status) : std::string("---"), printable(link.url),
+               link.referrer.empty() ? "the command line" : printable(link.referrer));
+    if (!link.error.empty()) fmt::print(out, "       {}\n", printable(link.error));
+  }
+  if (report.broken_count > kBrokenShown)
+    fmt::print(out, "  … and {} more, in the database\n", report.broken_count - kBrokenShown);
+}
+
+// Hosts of which nothing more is to be told than that a link to them is broken are among the broken links alone.
+void print_lost(std::FILE* out, const CrawlReport& report) {
+  std::vector<const LostHost*> told;
+  for (const LostHost& lost : report.lost_hosts) {
+    const auto is_of_host = [&](const BrokenLink& link) { return site_in(link.url) == lost.site; };
+    if (lost.not_asked > 0 || std::ranges::none_of(report.broken, is_of_host)) told.push_back(&lost);
+  }
+  const std::uint64_t count = report.lost_host_count - (report.lost_hosts.size() - told.size());
+  if (count == 0) return;
+  fmt::print(out, "\n{} given up; {} not asked, which the next run asks:\n", counted(count, "host"),
+             counted(report.stats.not_asked, "URL"));
+  for (const LostHost* const lost : told | std::views::take(kLostShown)) {
+    fmt::print(out, "  {}  ({} not asked)\n       {}\n", printable(lost->site), lost->not_asked,
+               printable(lost->error));
+  }
+  if (count > kLostShown) fmt::print(out, "  … and {} more\n", count - kLostShown);
 }
 
 // The work that this run did not have to do, and the options that would make it.
@@ -188,33 +228,8 @@ void print_report(std::FILE* out, const CrawlReport& report, std::string_view da
   print_guards(out, report);
   print_copies(out, report);
   print_known(out, report);
-  if (report.lost_host_count > 0) {
-    fmt::print(out, "\n{} given up; {} not asked, which the next run asks:\n", counted(report.lost_host_count, "host"),
-               counted(stats.not_asked, "URL"));
-    for (std::size_t i = 0; i < std::min(report.lost_hosts.size(), kLostShown); ++i) {
-      const LostHost& lost = report.lost_hosts[i];
-      fmt::print(out, "  {}  ({} not asked)\n       {}\n", printable(lost.site), lost.not_asked, printable(lost.error));
-    }
-    if (report.lost_host_count > kLostShown) fmt::print(out, "  … and {} more\n", report.lost_host_count - kLostShown);
-  }
-  if (report.broken_count > 0) {
-    fmt::print(out, "\n{}", counted(report.broken_count, "broken link"));
-    if (report.broken_before > 0) {
-      fmt::print(out, " ({} asked by an earlier run; --requeue broken asks again)",
-                 report.broken_before == report.broken_count ? "all" : std::to_string(report.broken_before));
-    }
-    fmt::print(out, ":\n");
-    for (std::size_t i = 0; i < std::min(report.broken.size(), kBrokenShown); ++i) {
-      const BrokenLink& link = report.broken[i];
-      fmt::print(out, "  {}  {}\n       linked from {}\n",
-                 link.status != 0 ? std::to_string(link.status) : std::string("---"), printable(link.url),
-                 link.referrer.empty() ? "the command line" : printable(link.referrer));
-      if (!link.error.empty()) fmt::print(out, "       {}\n", printable(link.error));
-    }
-    if (report.broken_count > kBrokenShown) {
-      fmt::print(out, "  … and {} more, in the database\n", report.broken_count - kBrokenShown);
-    }
-  }
+  print_broken(out, report);
+  print_lost(out, report);
   if (database != ":memory:") {
     fmt::print(out, "\nEverything is in {}: sqlite3 {} 'SELECT url, status_code, size FROM urls LIMIT 10'\n", database,
                database);

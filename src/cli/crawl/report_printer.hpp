@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/crawl/crawl_report.hpp"
-#include "argiope/crawl/extraction_sink.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "crawl/check/internal/finding_news.hpp"
 #include "crawl/check/internal/link_check.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/crawl/save_sink.hpp"
+#include "argiope/crawl/sinks.hpp"
 
 namespace argiope {
 

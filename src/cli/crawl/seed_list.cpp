@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/text_lines.hpp"

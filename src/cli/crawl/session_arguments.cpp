@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "argiope/web/credentials.hpp"
+#include "argiope/web/detail/credentials.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/file_reading.hpp"
@@ -192,7 +192,7 @@ void SessionArguments::add_to(CLI::App& command, const char* group) {
 
 void SessionArguments::name_files(CommandFiles& files, const ProxySettings::Variable& environment) const {
   files.reads("--load-cookies", load_cookies, "--save-cookies");
-  files.writes("--save-cookies", save_cookies);
+  files.writes_secret("--save-cookies", save_cookies);
   files.reads("--netrc-file", netrc_file);
   if (const auto home = environment("HOME"); netrc && home) files.reads("--netrc", *home + kUsualNetrc);
   for (const std::string& user : users) files.reads("--user", secret_file_in(user, ":@"));

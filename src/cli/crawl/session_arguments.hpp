@@ -8,8 +8,8 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/web/cookies.hpp"
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/detail/proxy.hpp"
+#include "argiope/web/http_session.hpp"
 #include "argiope/web/url.hpp"
 #include "cli/command_files.hpp"
 

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "cli/list_option.hpp"

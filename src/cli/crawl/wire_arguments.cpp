@@ -26,9 +26,9 @@ void WireArguments::add_to(CLI::App& command, const char* request_group, const c
   command.add_option("--http", http, "The version of HTTP that https servers are asked by: auto (2 where the server chooses it), 1.1, 2 (and no other)")
       ->check(CLI::IsMember({"auto", "1.1", "2"}))->group(request_group)->capture_default_str();
   command.add_option("--rate-limit", rate_limit, "Bytes a second that are received, over all connections (500K, 2M)")
-      ->transform(whole_bytes())->group(pace_group)->type_name("BYTES");
+      ->transform(whole_bytes(1))->group(pace_group)->type_name("BYTES");
   command.add_option("--quota", quota, "Stop when so many bytes have come (500M, 2G); the next run goes on")
-      ->transform(whole_bytes())->group(pace_group)->type_name("BYTES");
+      ->transform(whole_bytes(1))->group(pace_group)->type_name("BYTES");
 }
 // clang-format on
 

@@ -10,8 +10,8 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/local_crawl.hpp"
-#include "argiope/web/proxy.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/proxy.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "cli/command_files.hpp"
 
 namespace argiope {

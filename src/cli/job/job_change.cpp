@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "cli/job/job_command.hpp"

@@ -1,8 +1,9 @@
 // `argiope job`: its subcommands, one file each or a few.
 #include "cli/job/job_command.hpp"
 
-#include <memory>
 #include <utility>
+
+#include "cli/subcommands.hpp"
 
 namespace argiope {
 
@@ -20,22 +21,14 @@ std::function<int()> add_job_command(CLI::App& app, const std::vector<std::strin
       "  argiope job stats\n"
       "Exit status: 0 done, 1 jobs were buried (work --fail-on-buried), 2 bad usage, 3 the store cannot be used,\n"
       "130 interrupted.");
-  auto commands = std::make_shared<std::vector<std::pair<CLI::App*, std::function<int()>>>>();
-  const auto add = [&](std::function<int()> run) {
-    commands->emplace_back(job->get_subcommands(nullptr).back(), std::move(run));
-  };
+  Subcommands commands(*job);
   for (JobSubcommand* const subcommand :
        {&add_job_put, &add_job_list, &add_job_show, &add_job_stats, &add_job_output, &add_job_explain, &add_job_cancel,
         &add_job_kick, &add_job_retry, &add_job_delete, &add_job_queue}) {
-    add(subcommand(*job));
+    commands.add(subcommand(*job));
   }
-  add(add_job_work(*job, command));
-  return [commands] {
-    for (const auto& [subcommand, run] : *commands) {
-      if (subcommand->parsed()) return run();
-    }
-    return static_cast<int>(kExitUsage);
-  };
+  commands.add(add_job_work(*job, command));
+  return [commands = std::move(commands)] { return commands.run(); };
 }
 
 }  // namespace argiope

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "argiope/async/descriptor.hpp"
+#include "argiope/async/stream.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/commands.hpp"

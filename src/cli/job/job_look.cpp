@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/job/job_command.hpp"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "cli/job/job_command.hpp"
 #include "cli/standard_output.hpp"
 #include "jobs/internal/job_json.hpp"

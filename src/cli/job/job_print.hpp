@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 
 namespace argiope {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "cli/human.hpp"
 
 namespace argiope {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/end_signals.hpp"
 #include "cli/error_advice.hpp"

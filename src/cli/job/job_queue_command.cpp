@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

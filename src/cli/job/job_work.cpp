@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/calls/command.hpp"
+#include "argiope/calls/calls.hpp"
 #include "argiope/engine/engine.hpp"
 #include "argiope/engine/worker.hpp"
 #include "base/internal/counted.hpp"

@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/web/url.hpp"
+#include "base/internal/counted.hpp"
 #include "base/internal/json_told.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
@@ -20,6 +21,7 @@
 #include "cli/error_advice.hpp"
 #include "cli/job_store.hpp"
 #include "cli/table.hpp"
+#include "serve/base/internal/own_queues.hpp"
 #include "serve/base/internal/usual_daemon.hpp"
 
 namespace argiope {
@@ -40,6 +42,17 @@ struct ToldReceiver {
   std::optional<WallTime> last_at;
 };
 
+// Messages of one that the configuration has no more: nobody delivers them.
+struct LeftMessages {
+  std::string name;
+  std::uint64_t messages = 0;
+};
+
+struct ToldReceivers {
+  std::vector<ToldReceiver> receivers;
+  std::vector<LeftMessages> left;
+};
+
 ToldReceiver read_told_receiver(const JsonValue& told) {
   ToldMembers in(told);
   ToldReceiver receiver;
@@ -51,12 +64,22 @@ ToldReceiver read_told_receiver(const JsonValue& told) {
   return receiver;
 }
 
-Coro<Result<std::vector<ToldReceiver>>> ask_for_receivers(ApiClient& client) {
+LeftMessages read_left_messages(const JsonValue& told) {
+  ToldMembers in(told);
+  LeftMessages left;
+  in.read("name", left.name);
+  in.read("messages", left.messages);
+  return left;
+}
+
+Coro<Result<ToldReceivers>> ask_for_receivers(ApiClient& client) {
   const std::string body = co_await or_return(client.tell({.path = "/v1/notify"}));
   co_return read_answer(body, [](const JsonValue& told) {
-    std::vector<ToldReceiver> receivers;
-    ToldMembers(told).for_each("notify", [&](const JsonValue& one) { receivers.push_back(read_told_receiver(one)); });
-    return receivers;
+    ToldReceivers all;
+    ToldMembers in(told);
+    in.for_each("notify", [&](const JsonValue& one) { all.receivers.push_back(read_told_receiver(one)); });
+    in.for_each("left", [&](const JsonValue& one) { all.left.push_back(read_left_messages(one)); });
+    return all;
   });
 }
 
@@ -72,15 +95,17 @@ std::string receiver_json(const ToldReceiver& receiver) {
   });
 }
 
-Coro<Result<int>> list_receivers(const NotifyArguments& arguments, ApiClient& client) {
-  const auto receivers = co_await or_return(ask_for_receivers(client));
-  if (arguments.json) {
-    for (const ToldReceiver& receiver : receivers) fmt::print("{}\n", receiver_json(receiver));
-    co_return kExitFinished;
-  }
+std::string left_json(const LeftMessages& left) {
+  return json_object([&](JsonWriter& json) {
+    json.member("name", left.name);
+    json.member("left", left.messages);
+  });
+}
+
+void print_receivers(const std::vector<ToldReceiver>& receivers) {
   if (receivers.empty()) {
     fmt::print("Nobody is told: there is no [[notify]] in the daemon's configuration.\n");
-    co_return kExitFinished;
+    return;
   }
   Table table({"NAME", "MESSAGES", "GATHERED", "LASTING", "LAST"});
   for (const ToldReceiver& receiver : receivers) {
@@ -89,6 +114,20 @@ Coro<Result<int>> list_receivers(const NotifyArguments& arguments, ApiClient& cl
                receiver.last_at ? to_rfc3339(*receiver.last_at) : ""});
   }
   table.print();
+}
+
+Coro<Result<int>> list_receivers(const NotifyArguments& arguments, ApiClient& client) {
+  const auto [receivers, left] = co_await or_return(ask_for_receivers(client));
+  if (arguments.json) {
+    for (const ToldReceiver& receiver : receivers) fmt::print("{}\n", receiver_json(receiver));
+    for (const LeftMessages& one : left) fmt::print("{}\n", left_json(one));
+    co_return kExitFinished;
+  }
+  print_receivers(receivers);
+  for (const auto& [name, messages] : left) {
+    fmt::print("{}: there is no [[notify]] of that name any more, and nobody delivers {}; see argiope job list {}{}\n",
+               one_line(name, kMostOfName), counted(messages, "message"), kNotifyQueues, one_line(name, kMostOfName));
+  }
   co_return kExitFinished;
 }
 
@@ -101,7 +140,7 @@ Coro<Result<std::vector<std::string>>> names_to_test(const NotifyArguments& argu
     names.push_back(*arguments.name);
     co_return names;
   }
-  for (ToldReceiver& receiver : co_await or_return(ask_for_receivers(client))) {
+  for (ToldReceiver& receiver : (co_await or_return(ask_for_receivers(client))).receivers) {
     names.push_back(std::move(receiver.name));
   }
   if (names.empty()) {
@@ -198,7 +237,7 @@ std::function<int()> add_notify_command(CLI::App& app) {
   const NotifyPointer listed = add_common_options(*list);
   list->footer(
       "MESSAGES are counted since the daemon began. GATHERED troubles wait for the next one; LASTING ones were told,\n"
-      "and are not over.");
+      "and are not over. Messages of a name that the configuration has no more come behind: nobody delivers them.");
   CLI::App* test = notify->add_subcommand("test", "Send a message that says that it is a test");
   const NotifyPointer tested = add_common_options(*test);
   test->add_option("NAME", tested->name, "To whom; to all, where none is named")->type_name("");

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "cli/commands.hpp"
 #include "cli/project/project_ask.hpp"
@@ -11,6 +10,7 @@
 #include "cli/project/project_looks.hpp"
 #include "cli/project/project_run.hpp"
 #include "cli/project/project_try.hpp"
+#include "cli/subcommands.hpp"
 
 namespace argiope {
 
@@ -22,21 +22,14 @@ std::function<int()> add_project_command(CLI::App& app) {
       "argiope project COMMAND --help says more. docs/projects.md is the guide, docs/from-pyspider.md the way here "
       "from pyspider.\n"
       "Begin with: argiope project try FILE URL");
-  std::vector<std::pair<const char*, std::function<int()>>> commands = {
-      {"run", add_project_run(*project)},           {"status", add_project_status(*project)},
-      {"results", add_project_results(*project)},   {"explain", add_project_explain(*project)},
-      {"check", add_project_check(*project)},       {"try", add_project_try(*project)},
-      {"versions", add_project_versions(*project)}, {"stop", add_project_stop(*project)},
-      {"start", add_project_start(*project)},       {"ask", add_project_ask(*project)},
-      {"message", add_project_message(*project)},   {"resume", add_project_resume(*project)},
-      {"delete", add_project_delete(*project)},     {"restore", add_project_restore(*project)},
-  };
-  return [project, commands = std::move(commands)] {
-    for (const auto& [name, run] : commands) {
-      if (project->got_subcommand(name)) return run();
-    }
-    return static_cast<int>(kExitUsage);
-  };
+  Subcommands commands(*project);
+  for (const auto add :
+       {&add_project_run, &add_project_status, &add_project_results, &add_project_explain, &add_project_check,
+        &add_project_try, &add_project_versions, &add_project_stop, &add_project_start, &add_project_ask,
+        &add_project_message, &add_project_resume, &add_project_delete, &add_project_restore}) {
+    commands.add(add(*project));
+  }
+  return [commands = std::move(commands)] { return commands.run(); };
 }
 
 }  // namespace argiope

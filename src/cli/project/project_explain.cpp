@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/json_told.hpp"
 #include "base/internal/json_writer.hpp"

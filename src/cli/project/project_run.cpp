@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

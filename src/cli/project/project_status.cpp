@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/json_told.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

@@ -10,7 +10,7 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/local_crawl.hpp"
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/detail/proxy.hpp"
 #include "cli/command_files.hpp"
 #include "cli/crawl/host_arguments.hpp"
 #include "cli/crawl/render_arguments.hpp"

@@ -8,12 +8,11 @@
 #include <memory>
 #include <optional>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/calls/command.hpp"
-#include "argiope/calls/http_call.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/calls/calls.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"

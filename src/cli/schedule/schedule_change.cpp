@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_writer.hpp"
 #include "cli/cron_arguments.hpp"
 #include "cli/schedule/schedule_command.hpp"

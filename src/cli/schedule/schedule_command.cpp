@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <utility>
 
 #include "calls/internal/call_functions.hpp"
+#include "cli/subcommands.hpp"
 
 namespace argiope {
 
@@ -28,24 +28,16 @@ std::function<int()> add_schedule_command(CLI::App& app, const std::vector<std::
       "  argiope explain backup\n"
       "Exit status: 0 done, 1 runs have failed (run --fail-on-failed), 2 bad usage, 3 the store cannot be used,\n"
       "130 interrupted.");
-  auto commands = std::make_shared<std::vector<std::pair<CLI::App*, std::function<int()>>>>();
-  const auto add = [&](std::function<int()> run) {
-    commands->emplace_back(schedule->get_subcommands(nullptr).back(), std::move(run));
-  };
-  add(add_schedule_add(*schedule, command));
+  Subcommands commands(*schedule);
+  commands.add(add_schedule_add(*schedule, command));
   for (ScheduleSubcommand* const subcommand :
        {&add_schedule_list, &add_schedule_show, &add_schedule_history, &add_schedule_output, &add_schedule_explain,
         &add_schedule_pause, &add_schedule_resume, &add_schedule_remove, &add_schedule_run_now, &add_schedule_export,
         &add_schedule_import}) {
-    add(subcommand(*schedule));
+    commands.add(subcommand(*schedule));
   }
-  add(add_schedule_run(*schedule, command));
-  return [commands] {
-    for (const auto& [subcommand, run] : *commands) {
-      if (subcommand->parsed()) return run();
-    }
-    return static_cast<int>(kExitUsage);
-  };
+  commands.add(add_schedule_run(*schedule, command));
+  return [commands = std::move(commands)] { return commands.run(); };
 }
 
 }  // namespace argiope

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/engine/schedule_book.hpp"
+#include "argiope/engine/book.hpp"
 #include "cli/job_store.hpp"
 #include "cli/owner.hpp"
 

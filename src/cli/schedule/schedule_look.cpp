@@ -7,9 +7,9 @@
 #include <cstring>
 #include <memory>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/number_option.hpp"
 #include "cli/schedule/schedule_command.hpp"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "argiope/calls/command.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/calls/calls.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"

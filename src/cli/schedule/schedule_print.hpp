@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/engine/schedule_book.hpp"
+#include "argiope/engine/book.hpp"
 #include "argiope/time/time_zone.hpp"
 
 namespace argiope {

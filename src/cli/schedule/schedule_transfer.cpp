@@ -8,7 +8,7 @@
 #include <memory>
 #include <set>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/file_reading.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/output_file.hpp"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/owner.hpp"
 

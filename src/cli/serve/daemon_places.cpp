@@ -16,7 +16,9 @@
 #include "base/internal/null_device.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/kept_file.hpp"
+#include "project/store/internal/page_file.hpp"
 #include "serve/base/internal/line_file_check.hpp"
+#include "store/jobs/internal/job_file.hpp"
 
 namespace argiope {
 namespace {
@@ -25,6 +27,11 @@ constexpr std::string_view kStoreInFile = "sqlite:";
 
 std::string file_of_store(const std::string& store) {
   return store.starts_with(kStoreInFile) ? store.substr(kStoreInFile.size()) : std::string();
+}
+
+// `name`: the option, or the member of the file.
+std::unexpected<Error> with_name(std::string_view name, Error error) {
+  return fail(error.code, fmt::format("{} {}", name, error.message));
 }
 
 Result<void> check_socket(std::string_view what, const std::string& path) {
@@ -127,11 +134,15 @@ std::vector<std::string> addresses_not_free(const ServeOptions& options, const P
 Result<void> check_places(const ServeOptions& options, const std::vector<RunProject>& projects,
                           const PlaceNames& names) {
   if (auto good = files_of_daemon(options, projects, names).check(); !good) return good;
+  if (const std::string store = file_of_store(options.store); !store.empty()) {
+    if (auto good = check_job_file(store); !good) return with_name(names.store, std::move(good.error()));
+  }
+  if (!options.pages.empty() && options.pages != ":memory:") {
+    if (auto good = check_page_file(options.pages); !good) return with_name(names.pages, std::move(good.error()));
+  }
   if (const std::string audit = options.audit_file(); !audit.empty() && !is_null_device(audit)) {
     if (auto good = check_kept_file(names.audit, audit); !good) return good;
-    if (auto good = check_line_file(audit); !good) {
-      return fail(good.error().code, fmt::format("{} {}", names.audit, good.error().message));
-    }
+    if (auto good = check_line_file(audit); !good) return with_name(names.audit, std::move(good.error()));
   }
   auto good = check_sockets(options.http, names.listen);
   return good ? check_sockets(options.beanstalkd, names.beanstalkd) : good;

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/subprocess.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "async/internal/as_error.hpp"
 #include "cli/commands.hpp"

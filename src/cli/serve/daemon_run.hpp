@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "cli/project/run_arguments.hpp"
 #include "cli/project/run_projects.hpp"
 #include "config/internal/configuration.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

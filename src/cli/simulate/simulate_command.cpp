@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/output_file.hpp"
 #include "base/internal/printable.hpp"
 #include "cli/command_files.hpp"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/extraction_rules.hpp"
+#include "argiope/crawl/sinks.hpp"
 
 namespace argiope {
 

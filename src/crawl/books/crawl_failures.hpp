@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
 
 namespace argiope {
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "base/internal/fingerprint.hpp"
 
 namespace argiope {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_set>
 
-#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
 
 namespace argiope {
 

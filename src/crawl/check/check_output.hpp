@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "base/internal/output_file.hpp"
 #include "crawl/check/internal/link_check.hpp"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/crawl/crawl_report.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/duplicates/parameter_lessons.hpp"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
 
 namespace argiope {
 

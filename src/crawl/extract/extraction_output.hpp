@@ -16,7 +16,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/extraction_rules.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "crawl/extract/output_mark.hpp"
 
 namespace argiope {

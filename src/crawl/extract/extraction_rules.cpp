@@ -1,5 +1,3 @@
-#include "argiope/crawl/extraction_rules.hpp"
-
 #include <fmt/format.h>
 #include <re2/re2.h>
 
@@ -7,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "argiope/crawl/sinks.hpp"
 #include "argiope/document/document.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"

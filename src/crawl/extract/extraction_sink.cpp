@@ -1,7 +1,5 @@
 // The extraction's side of a crawl: shards put pages into a queue, threads read them and append what they
 // find to one file.
-#include "argiope/crawl/extraction_sink.hpp"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -18,6 +16,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "argiope/crawl/sinks.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/extract/extraction_output.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

@@ -10,7 +10,7 @@
 #include "argiope/jobs/job.hpp"
 #include "argiope/jobs/job_queue.hpp"
 #include "argiope/store/store.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "argiope/web/robots.hpp"
 #include "argiope/web/url.hpp"
 #include "crawl/hosts/host_rests.hpp"

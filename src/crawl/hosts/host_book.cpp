@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "argiope/base/random.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 
 namespace argiope {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

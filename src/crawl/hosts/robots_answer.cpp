@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
 #include "web/http/internal/http_date.hpp"
 

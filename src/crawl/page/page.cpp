@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "crawl/page/internal/page_view.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "web/html/internal/page_survey.hpp"
 

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/csv.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/output_file.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

@@ -5,10 +5,8 @@
 #include <algorithm>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/web/http_session.hpp"
-#include "argiope/web/login.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/render/internal/part_rules.hpp"

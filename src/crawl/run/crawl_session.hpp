@@ -11,9 +11,9 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/store/url_store.hpp"
-#include "argiope/web/cookies.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/http_session.hpp"
 #include "crawl/books/cookie_detours.hpp"
 
 namespace argiope {

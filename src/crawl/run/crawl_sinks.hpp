@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/crawl_sink.hpp"
+#include "argiope/crawl/page.hpp"
 
 namespace argiope {
 

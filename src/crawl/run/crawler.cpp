@@ -1,5 +1,4 @@
-#include "argiope/crawl/crawler.hpp"
-
+#include "argiope/crawl/local_crawl.hpp"
 #include "crawl/run/shard.hpp"
 #include "crawl/run/shared.hpp"
 

@@ -189,15 +189,19 @@ std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, cons
   task.fingerprint = shared_.fingerprint_of(url.href());
   if (is_nested_too_deep(from, task.fingerprint, batch)) return shared_.seen.id_of(task.fingerprint);
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
-  if (!is_new) return id;
+  // As deep as its page, and stored as if a link led there, in case that one does.
+  task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
+  const std::int32_t priority = crawl_priority(options_, task.depth, url.href());
+  if (!is_new) {
+    // Of the pictures that a sitemap lists no links are kept by which depths could be counted again.
+    if (from.purpose == Purpose::sitemap) batch.depths.push_back({id, task.depth, priority});
+    return id;
+  }
   task.id = id;
   task.url = url;
   task.purpose = Purpose::asset;
   task.nesting = nesting_below(from);
-  // As deep as its page, and stored as if a link led there, in case that one does.
-  task.depth = from.depth + (is_of_pages(from.purpose) ? 0 : 1);
-  batch.discovered.push_back({id, url.href(), task.depth, crawl_priority(options_, task.depth, url.href()), from.id,
-                              wall(), UrlReason::asset});
+  batch.discovered.push_back({id, url.href(), task.depth, priority, from.id, wall(), UrlReason::asset});
   const Exclusion trap = shared_.scope.bars_check(url.href(), task.depth > 0 ? task.depth - 1 : 0);
   shared_.checks.add(task.fingerprint, {.id = id, .is_asset = true, .settled = trap != Exclusion::none});
   if (options_.requisites != Requisites::none) {

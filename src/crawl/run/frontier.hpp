@@ -15,7 +15,7 @@
 
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/jobs/job_queue.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "crawl/hosts/host_book.hpp"
 #include "crawl/hosts/internal/host_pace.hpp"

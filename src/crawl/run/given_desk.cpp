@@ -114,13 +114,14 @@ void Crawler::Shard::GivenDesk::take_one_given(const GivenUrl& given, UrlBatch& 
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(url->href());
   const auto claimed = shared_.seen.claim(task.fingerprint);
+  const std::int32_t priority = crawl_priority(options_, depth, url->href());
   if (!claimed.is_new) {
+    batch.depths.push_back({claimed.id, depth, priority});
     shared_.given.known.fetch_add(1);
     return;
   }
   const UrlReason reason = reason_of(place);
-  batch.discovered.push_back(
-      {claimed.id, url->href(), depth, crawl_priority(options_, depth, url->href()), 0, wall(), reason});
+  batch.discovered.push_back({claimed.id, url->href(), depth, priority, 0, wall(), reason});
   if (place != Exclusion::none) {
     count(place);
     shared_.count_left_out(reason);

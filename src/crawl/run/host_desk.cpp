@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
 #include "web/http/internal/http_date.hpp"
 

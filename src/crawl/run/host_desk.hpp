@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "argiope/base/random.hpp"
-#include "argiope/jobs/retry.hpp"
+#include "argiope/jobs/job_queue.hpp"
 #include "crawl/hosts/internal/host_lanes.hpp"
 #include "crawl/run/leaving.hpp"
 #include "crawl/run/shard.hpp"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/web/http_client.hpp"
 #include "crawl/hosts/internal/host_question.hpp"
 #include "crawl/run/host_desk.hpp"

@@ -2,7 +2,7 @@
 // come to.
 #pragma once
 
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "crawl/run/shard.hpp"
 
 namespace argiope {

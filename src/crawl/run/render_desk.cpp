@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/web/http_client.hpp"
 #include "crawl/render/internal/part_rules.hpp"
 #include "crawl/run/host_desk.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "crawl/run/answer_notes.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/given_desk.hpp"

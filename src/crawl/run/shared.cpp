@@ -433,7 +433,7 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record, Url url) const {
   task.fingerprint = fingerprint_of(record.url);
   task.id = record.url_id;
   task.url = std::move(url);
-  task.depth = record.depth;
+  task.depth = scope.is_seed(record.url) ? 0 : record.depth;
   task.purpose = purpose_of(record, work);
   // Also a URL that waits and was fetched before. One that is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};
@@ -458,18 +458,22 @@ void Crawler::Shared::add_seeds(WallTime now) {
   for (const Url& url : options.seeds) {
     const std::uint64_t seed_fingerprint = fingerprint_of(url.href());
     const SeenUrls::Claim claimed = seen.claim(seed_fingerprint);
-    if (!claimed.is_new) continue;
+    const std::int32_t priority = crawl_priority(options, 0, url.href());
+    if (!claimed.is_new) {
+      batch.depths.push_back({claimed.id, 0, priority});  // earlier runs may have found it far away
+      continue;
+    }
     UrlTask task;
     task.fingerprint = seed_fingerprint;
     task.id = claimed.id;
     task.url = url;
-    batch.discovered.push_back({task.id, url.href(), 0, crawl_priority(options, 0, url.href()), 0, now});
+    batch.discovered.push_back({task.id, url.href(), 0, priority, 0, now});
     depth_book.found({{{task.fingerprint, task.id, 0}}});
     ending.begin(1);
     taken_up_.fetch_add(1, std::memory_order_relaxed);
     shards[shard_of(url)]->prepare_task(std::move(task));
   }
-  if (!batch.discovered.empty()) store.submit(std::move(batch));
+  if (batch.size() > 0) store.submit(std::move(batch));
 }
 
 // --- what shards ask -------------------------------------------------------------------------------------------
@@ -747,35 +751,40 @@ Result<void> Crawler::Shared::mark_redirect_loops() {
 }
 
 Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
-  const bool may_be_elsewhere = options.check_links || options.check_assets;
+  const bool makes_checks = options.check_links || options.check_assets;
   OwnHosts own;
-  const auto unlinked = find_unlinked(store, options.accept_status, may_be_elsewhere ? &own : nullptr);
+  const auto unlinked = find_unlinked(store, options.accept_status, makes_checks ? &own : nullptr);
   if (!unlinked) return std::unexpected(unlinked.error());
   // Those of other sites come last, as in a link check.
-  std::vector<BrokenLink> elsewhere;
-  std::vector<std::int64_t> referrers, referrers_elsewhere;
+  struct Listed {
+    BrokenLink link;
+    std::int64_t referrer = 0;
+  };
+  std::vector<Listed> ours, others;
   auto scanned = scan_unaccepted(store, options.accept_status, [&](const UrlRecord& record) {
     if (unlinked->contains(record.url_id)) return true;
     ++report.broken_count;
     if (record.mtime < opened_at_) ++report.broken_before;
-    const bool is_own = !may_be_elsewhere || own.has(record.url);
-    std::vector<BrokenLink>& links = is_own ? report.broken : elsewhere;
-    if (links.size() < CrawlReport::kMostBroken) {
-      links.push_back({record.url, record.status_code, record.error, {}});
-      (is_own ? referrers : referrers_elsewhere).push_back(record.referrer);
-    }
+    // Without checks they are of an earlier run that had some, and it is looked at below whose they are.
+    const bool was_checked = record.reason == UrlReason::checked || record.reason == UrlReason::asset;
+    std::vector<Listed>& links = (makes_checks ? own.has(record.url) : !was_checked) ? ours : others;
+    if (links.size() < CrawlReport::kMostBroken)
+      links.push_back({{record.url, record.status_code, record.error, {}}, record.referrer});
     return true;
   });
+  if (scanned && !makes_checks && !others.empty()) {
+    const auto add = [&](const UrlRecord& record) { return own.add(record), true; };
+    scanned = store.scan(1, add, UrlStore::Fields::to_go_on);
+    std::ranges::stable_partition(others, [&](const Listed& one) { return own.has(one.link.url); });
+  }
   if (!scanned) return scanned;
-  const std::size_t room = std::min(CrawlReport::kMostBroken - report.broken.size(), elsewhere.size());
-  std::move(elsewhere.begin(), elsewhere.begin() + static_cast<std::ptrdiff_t>(room),
-            std::back_inserter(report.broken));
-  referrers.insert(referrers.end(), referrers_elsewhere.begin(),
-                   referrers_elsewhere.begin() + static_cast<std::ptrdiff_t>(room));
-  for (std::size_t i = 0; i < referrers.size(); ++i) {
-    auto page = page_with_link(store, report.broken[i].url, referrers[i], options.max_redirects + 1);
+  std::ranges::move(others, std::back_inserter(ours));
+  ours.resize(std::min(ours.size(), CrawlReport::kMostBroken));
+  for (Listed& one : ours) {
+    auto page = page_with_link(store, one.link.url, one.referrer, options.max_redirects + 1);
     if (!page) return std::unexpected(std::move(page.error()));
-    report.broken[i].referrer = std::move(*page);
+    one.link.referrer = std::move(*page);
+    report.broken.push_back(std::move(one.link));
   }
   return {};
 }

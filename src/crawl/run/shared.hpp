@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "argiope/crawl/crawler.hpp"
+#include "argiope/crawl/local_crawl.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "crawl/books/check_book.hpp"
 #include "crawl/books/crawl_failures.hpp"

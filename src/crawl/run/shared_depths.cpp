@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "argiope/web/link_scanner.hpp"
 #include "crawl/run/shared.hpp"
 
 namespace argiope {
@@ -12,38 +13,66 @@ constexpr std::uint32_t kUnknownDepth = std::numeric_limits<std::uint32_t>::max(
 // A site can lead back and forth so that each round finds one URL: its depths are left as they are then.
 constexpr int kMostDepthRounds = 100;
 
+// Whether what is linked so is checked with its page, and not followed.
+bool is_checked_with_page(std::string_view kind) {
+  for (int i = static_cast<int>(LinkKind::mention); i <= static_cast<int>(LinkKind::resource); ++i) {
+    if (kind == to_string(static_cast<LinkKind>(i))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-// By all links that are stored. Empty: none is nearer than it is stored.
+// By all links that are stored, and by what pages refer to where that is kept. Empty: none is nearer than it is stored.
 Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
   std::vector<std::uint32_t> depths(static_cast<std::size_t>(store.next_id()), kUnknownDepth);
-  const auto depth_of = [&](std::int64_t id) -> std::uint32_t& { return depths.at(static_cast<std::size_t>(id)); };
+  std::vector<bool> is_of_pages(depths.size());
   bool is_nearer = false;
   auto read = store.scan(
       1,
       [&](const UrlRecord& record) {
-        depth_of(record.url_id) = scope.is_seed(record.url) ? 0 : record.depth;
-        is_nearer = is_nearer || depth_of(record.url_id) < record.depth;
+        const auto id = static_cast<std::size_t>(record.url_id);
+        depths.at(id) = scope.is_seed(record.url) ? 0 : record.depth;
+        is_of_pages[id] = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
+        is_nearer = is_nearer || depths[id] < record.depth;
         return true;
       },
       UrlStore::Fields::to_go_on);
   if (!read) return std::unexpected(std::move(read.error()));
-  // Each round goes one link farther at least; links to later ids, which are most, are all followed in one.
+  const auto depth_of = [&](std::int64_t id) {
+    return id > 0 && id < std::ssize(depths) ? depths[static_cast<std::size_t>(id)] : kUnknownDepth;
+  };
+  const auto is_shorter = [&](std::uint32_t depth, std::int64_t target) {
+    return depth < depth_of(target) && depth_of(target) != kUnknownDepth;
+  };
   bool changed = true;
+  const auto reach = [&](std::int64_t target, std::uint32_t depth) {
+    depths[static_cast<std::size_t>(target)] = depth;
+    changed = true;
+  };
+  const auto follow = [&](const UrlLinks& links) {
+    const std::uint32_t from = depth_of(links.url_id);
+    if (from == kUnknownDepth) return true;
+    const std::uint32_t there = from + (links.redirect ? 0 : 1);
+    for (const std::int64_t target : links.targets) {
+      if (is_shorter(there, target)) reach(target, there);
+    }
+    return true;
+  };
+  // As Discovery::discover_asset() counts.
+  const auto follow_kept = [&](std::int64_t page, std::uint32_t, const KeptLink& link) {
+    const std::uint32_t from = depth_of(page);
+    if (from == kUnknownDepth) return true;
+    const std::uint32_t there = from + (is_of_pages[static_cast<std::size_t>(page)] ? 0 : 1);
+    if (is_shorter(there, link.target) && is_checked_with_page(link.kind)) reach(link.target, there);
+    return true;
+  };
+  // Each round goes one link farther at least; links to later ids, which are most, are all followed in one. What pages
+  // refer to leads hardly anywhere.
   for (int round = 0; changed && round < kMostDepthRounds; ++round) {
     changed = false;
-    auto followed = store.scan_links([&](const UrlLinks& links) {
-      const std::uint32_t from = depth_of(links.url_id);
-      if (from == kUnknownDepth) return true;
-      for (const std::int64_t target : links.targets) {
-        if (target <= 0 || target >= std::ssize(depths) || depth_of(target) == kUnknownDepth) continue;
-        const std::uint32_t depth = from + (links.redirect ? 0 : 1);
-        if (depth >= depth_of(target)) continue;
-        depth_of(target) = depth;
-        changed = true;
-      }
-      return true;
-    });
+    auto followed = store.scan_links(follow);
+    if (followed && !changed) followed = store.scan_kept_links(follow_kept);
     if (!followed) return std::unexpected(std::move(followed.error()));
     is_nearer = is_nearer || changed;
   }

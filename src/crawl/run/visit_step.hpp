@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "crawl/books/requisite_book.hpp"
 
 namespace argiope {

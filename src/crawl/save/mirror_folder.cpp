@@ -38,6 +38,17 @@ Result<void> for_each_name(int folder, const std::string& path, Visit visit) {
   return {};
 }
 
+// The folder whose making failed, of those that a path goes through.
+std::string first_missing(const std::string& path) {
+  std::filesystem::path whole;
+  for (const std::filesystem::path& part : std::filesystem::path(path)) {
+    whole /= part;
+    std::error_code failed;
+    if (!std::filesystem::exists(whole, failed)) break;
+  }
+  return whole.string();
+}
+
 std::string_view mirror_leaf(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -64,7 +75,10 @@ Result<void> MirrorFolder::open_all() {
   root_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root_) {
     if (errno == ENOTDIR) return fail(Errc::wrong_format, fmt::format("{}: not a folder", path_));
-    return file_trouble(path_, made ? "made" : "opened");
+    if (!made) return file_trouble(path_, "opened");
+    const std::string missing = first_missing(path_);
+    errno = made.value();
+    return file_trouble(missing, "made");
   }
   const std::string own(kOwn), blobs(kBlobs);
   own_ = Descriptor(::openat(root(), own.c_str(), kFolderFlags));

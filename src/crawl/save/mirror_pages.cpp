@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "argiope/base/random.hpp"
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "web/text/internal/ascii.hpp"
 

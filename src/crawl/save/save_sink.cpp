@@ -1,7 +1,5 @@
 // The mirror's side of a crawl: shards put what came into two buffers, one thread writes them to the log, and at the
 // end the mirror is made of that.
-#include "argiope/crawl/save_sink.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -15,7 +13,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "argiope/crawl/scope.hpp"
+#include "argiope/crawl/detail/scope.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"

@@ -1,6 +1,4 @@
 // The archive's side of a crawl: shards put exchanges into a queue, one thread digests, packs and writes them.
-#include "argiope/crawl/warc_sink.hpp"
-
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -15,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/crawl/sinks.hpp"
 #include "base/internal/counted.hpp"
 #include "crawl/page/internal/page_view.hpp"
 #include "crawl/page/seen_answers.hpp"

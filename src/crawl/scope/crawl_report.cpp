@@ -1,6 +1,6 @@
-#include "argiope/crawl/crawl_report.hpp"
+#include "argiope/crawl/detail/crawl_report.hpp"
 
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

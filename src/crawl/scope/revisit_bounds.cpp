@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/printable.hpp"
 
 namespace argiope {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "crawl/scope/internal/revisit_intervals.hpp"
 
 namespace argiope {

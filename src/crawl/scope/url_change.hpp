@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/crawl/scope.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/crawl/detail/scope.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

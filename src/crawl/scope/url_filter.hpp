@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "argiope/crawl/scope.hpp"
+#include "argiope/crawl/detail/scope.hpp"
 #include "crawl/options/internal/host_rules.hpp"
 #include "web/url/internal/url_patterns.hpp"
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "argiope/engine/book.hpp"
-#include "argiope/engine/schedule_book.hpp"
 #include "base/internal/json_reader.hpp"
 
 namespace argiope {

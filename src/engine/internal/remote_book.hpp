@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/engine/schedule_book.hpp"
+#include "argiope/engine/book.hpp"
 #include "engine/internal/job_book.hpp"
 
 namespace argiope {

@@ -1,7 +1,7 @@
 // The members to tell of schedules as JSON, for callers that have more members to tell.
 #pragma once
 
-#include "argiope/engine/schedule_book.hpp"
+#include "argiope/engine/book.hpp"
 #include "base/internal/json_writer.hpp"
 
 namespace argiope {

@@ -10,7 +10,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/detail/requests.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/raw_json.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 
 namespace argiope::job_tally {
 

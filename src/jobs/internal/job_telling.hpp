@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "argiope/jobs/detail/requests.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "argiope/jobs/schedule.hpp"
-#include "argiope/jobs/schedule_record.hpp"
 
 namespace argiope {
 

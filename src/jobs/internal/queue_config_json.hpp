@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "argiope/jobs/queue_config.hpp"
+#include "argiope/jobs/job_queue.hpp"
 #include "base/internal/json_reader.hpp"
 
 namespace argiope::detail {

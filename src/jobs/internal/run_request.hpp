@@ -1,7 +1,7 @@
 // From a plan to what a store writes.
 #pragma once
 
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "jobs/internal/plan.hpp"
 
 namespace argiope {

@@ -9,7 +9,6 @@
 #include <unordered_map>
 
 #include "argiope/jobs/schedule.hpp"
-#include "argiope/jobs/schedule_record.hpp"
 
 namespace argiope {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/base64.hpp"
 #include "project/fetch/internal/page_fetcher.hpp"
 #include "project/fetch/page_encoding.hpp"

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "argiope/base/random.hpp"
 #include "argiope/jobs/detail/token_level.hpp"
-#include "argiope/jobs/retry.hpp"
+#include "argiope/jobs/job_queue.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/robots.hpp"
 #include "crawl/hosts/internal/address_gate.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
 

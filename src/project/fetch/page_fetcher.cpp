@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/web/cookies.hpp"
+#include "argiope/web/detail/proxy.hpp"
 #include "argiope/web/http_client.hpp"
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/http_session.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/hosts/internal/host_question.hpp"

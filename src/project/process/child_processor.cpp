@@ -7,7 +7,7 @@
 #include <list>
 #include <utility>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "project/process/bounded_log.hpp"
 #include "project/process/processor_child.hpp"

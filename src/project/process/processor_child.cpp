@@ -11,9 +11,9 @@
 #include <system_error>
 #include <utility>
 
-#include "argiope/async/executor.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/threads.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
 

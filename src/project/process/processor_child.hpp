@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
+#include "argiope/async/detail/future.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/future.hpp"
-#include "argiope/async/subprocess.hpp"
+#include "argiope/async/stream.hpp"
 #include "argiope/async/sync.hpp"
 #include "async/internal/background.hpp"
 #include "project/process/internal/child_processor.hpp"

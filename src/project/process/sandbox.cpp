@@ -16,7 +16,7 @@
 #include <fstream>
 #include <set>
 
-#include "argiope/async/subprocess.hpp"
+#include "argiope/async/stream.hpp"
 #include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "project/process/internal/system_call_filter.hpp"

@@ -7,10 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "argiope/async/executor.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/calls/http_push.hpp"
+#include "argiope/async/threads.hpp"
+#include "argiope/calls/calls.hpp"
 #include "base/internal/printable.hpp"
 #include "project/process/bounded_log.hpp"
 #include "project/process/internal/webhook_answer.hpp"

@@ -9,10 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
 #include "argiope/engine/book.hpp"
 #include "base/internal/printable.hpp"
 #include "project/results/result_sink.hpp"

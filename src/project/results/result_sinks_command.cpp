@@ -3,9 +3,9 @@
 
 #include <utility>
 
-#include "argiope/async/subprocess.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/event_loop.hpp"
+#include "argiope/async/stream.hpp"
+#include "argiope/base/clock.hpp"
 #include "async/internal/child_process.hpp"
 #include "base/internal/printable.hpp"
 #include "project/results/result_sink.hpp"

@@ -19,7 +19,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/threads.hpp"
 #include "base/internal/file_writing.hpp"
 #include "base/internal/fingerprint.hpp"
 #include "base/internal/output_place.hpp"

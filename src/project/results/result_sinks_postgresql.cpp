@@ -13,7 +13,7 @@
 #include <mutex>
 #include <utility>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/threads.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "project/results/result_sink.hpp"
 #include "project/results/sink_copy_text.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/calls/http_push.hpp"
+#include "argiope/calls/calls.hpp"
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
 #include "project/results/result_sink.hpp"

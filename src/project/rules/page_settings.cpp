@@ -6,8 +6,8 @@
 #include <chrono>
 #include <limits>
 
+#include "argiope/web/detail/proxy.hpp"
 #include "argiope/web/http_client.hpp"
-#include "argiope/web/proxy.hpp"
 #include "base/internal/base64.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/jobs/job.hpp"
 #include "base/internal/field_error.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_texts.hpp"

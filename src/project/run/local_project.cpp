@@ -9,9 +9,7 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/json_writer.hpp"
 #include "crawl/run/internal/local_wire.hpp"
 #include "project/process/internal/processor_messages.hpp"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "project/run/page_engine_impl.hpp"
 
 namespace argiope {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/event_loop.hpp"
 
 namespace argiope {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
-#include "argiope/web/charset.hpp"
+#include "argiope/base/clock.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

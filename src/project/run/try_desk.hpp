@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "project/run/ask_desk.hpp"
 #include "project/run/visit_reader.hpp"
 

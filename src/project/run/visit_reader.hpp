@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/threads.hpp"
 #include "project/fetch/internal/page_fetcher.hpp"
 #include "project/process/internal/rule_reader.hpp"
 #include "project/run/host_table.hpp"

@@ -9,6 +9,7 @@
 
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
+#include "project/store/internal/page_file.hpp"
 
 namespace argiope::page_rows {
 namespace {
@@ -185,6 +186,16 @@ Value enum_at(std::int64_t number, Value last) noexcept {
 }  // namespace
 
 constinit const SqliteFormat kPageFormat{kPagesApplicationId, kPageMigrations};
+
+}  // namespace argiope::page_rows
+
+namespace argiope {
+
+Result<void> check_page_file(const std::string& path) { return check_sqlite_head(path, page_rows::kPageFormat); }
+
+}  // namespace argiope
+
+namespace argiope::page_rows {
 
 // --- pages -----------------------------------------------------------------------------------------------------------
 

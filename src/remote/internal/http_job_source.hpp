@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/engine/events.hpp"
+#include "argiope/engine/engine.hpp"
 #include "async/internal/background.hpp"
 #include "engine/internal/job_source.hpp"
 #include "remote/internal/api_client.hpp"

@@ -7,10 +7,12 @@
 #include <utility>
 #include <variant>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
+#include "serve/api/read_apart.hpp"
 #include "serve/gate/request_source.hpp"
 #include "serve/watch/request_counts.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -58,23 +60,24 @@ Result<void> check_conditions(ApiCall& call) {
 }
 
 // Checks the form that every request must have, whatever its route does.
-Result<void> check_form(const ApiRoute& route, ApiCall& call) {
-  if (auto good = check_conditions(call); !good) return good;
+Coro<Result<void>> check_form(const ApiRoute& route, ApiCall& call) {
+  co_await or_return(check_conditions(call));
   if (call.has_body()) {
-    if (auto good = call.check_coding(); !good) return good;
+    co_await or_return(call.check_coding());
+    co_await read_apart(call, [&] { call.parse(); });
     const bool has_nothing_to_say = route.method == HttpMethod::get || route.method == HttpMethod::delete_;
-    if (auto good = has_nothing_to_say ? call.no_members() : Result<void>{}; !good) return good;
+    if (has_nothing_to_say) co_await or_return(call.no_members());
   }
-  return route.has_query ? Result<void>{} : ApiQuery(call).finish();
+  co_return route.has_query ? Result<void>{} : ApiQuery(call).finish();
 }
 
 Coro<ServerResponse> handle(ApiState& api, const ApiRoute& route, ApiCall& call, const std::string& request_id) {
-  if (auto good = check_form(route, call); !good) co_return answer(call.problem_for(good.error()), request_id);
-  std::optional<ReadTurns::Turn> turn;
+  if (auto good = co_await check_form(route, call); !good) co_return answer(call.problem_for(good.error()), request_id);
+  ReadTurns::Turn turn;
   if (route.reads_much && api.options.room->is_full(call.caller.name)) {
     co_return answer(AnswerRoom::refusal(), request_id);
   }
-  if (route.reads_much) turn.emplace(co_await api.read_turns.next(call.caller.name));
+  if (route.reads_much) turn = co_await api.options.read_turns->next(call.caller.name);
   auto answered = co_await route.handler(api, call);
   if (answered) co_return std::move(*answered);
   co_return answer(call.problem_for(answered.error()), request_id);

@@ -9,9 +9,10 @@
 #include <string_view>
 
 #include "argiope/engine/engine.hpp"
-#include "argiope/web/http_router.hpp"
+#include "argiope/web/http_server.hpp"
 #include "serve/api/internal/what_if.hpp"
 #include "serve/bounds/answer_room.hpp"
+#include "serve/bounds/read_turns.hpp"
 #include "serve/gate/audit_log.hpp"
 #include "serve/gate/gate.hpp"
 #include "serve/watch/event_feed.hpp"
@@ -42,6 +43,8 @@ struct ApiOptions {
   std::function<std::string(std::string_view)> queue_line, schedule_line;
   // Where answers wait for their clients.
   std::shared_ptr<AnswerRoom> room = std::make_shared<AnswerRoom>(std::size_t{64} * 1024 * 1024);
+  // In which requests that read much are answered.
+  std::shared_ptr<ReadTurns> read_turns = std::make_shared<ReadTurns>();
   const History* history = nullptr;  // null: there is none
   Notifier* notifier = nullptr;      // null: nobody is told of anything
   // Answers POST /v1/simulate, on a thread of its own; empty: nobody does.

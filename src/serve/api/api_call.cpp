@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
@@ -115,13 +115,28 @@ Result<std::string> ApiCall::name_in_path(std::string_view part) {
   return std::string(name);
 }
 
-Result<JsonValue> ApiCall::object() {
+bool ApiCall::has_json() const {
   const std::string type = media_type(request);
-  const bool is_json = type.empty() || type == "application/json" || type.ends_with("+json") ||
-                       type == "application/x-www-form-urlencoded";
-  if (!is_json) {
+  return type.empty() || type == "application/json" || type.ends_with("+json") ||
+         type == "application/x-www-form-urlencoded";
+}
+
+void ApiCall::parse() {
+  if (!has_json() || parsed_) return;
+  parsed_ = read_object();
+  wrong_body_ = std::exchange(problem_, std::nullopt);
+}
+
+Result<JsonValue> ApiCall::object() {
+  if (!parsed_) return read_object();
+  if (!*parsed_) return refuse(*wrong_body_);
+  return *parsed_;
+}
+
+Result<JsonValue> ApiCall::read_object() {
+  if (!has_json()) {
     return refuse(ProblemType::unsupported_media_type,
-                  fmt::format("Content-Type {}: application/json is wanted", in_quotes(type)));
+                  fmt::format("Content-Type {}: application/json is wanted", in_quotes(media_type(request))));
   }
   if (count_json_values(request.body, kMostBodyValues) > kMostBodyValues) return refuse(too_many_values());
   auto parsed = JsonText::parse(has_body() ? std::string_view(request.body) : std::string_view("{}"));
@@ -155,6 +170,7 @@ Result<void> ApiCall::checked() {
 
 Result<void> ApiCall::read_all() {
   auto good = checked();
+  parsed_.reset();
   text_.reset();
   return good;
 }

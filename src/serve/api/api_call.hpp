@@ -75,6 +75,9 @@ class ApiCall {
   //         people keep here for themselves (payloads) and in lists whose entries are refused one by one; a
   //         Content-Type that is not JSON's. None at all, and the one that curl -d sends, are taken for JSON.
   Result<JsonValue> object();
+  // Reads the text of a body that object() would take, so that object() has nothing to do any more; of others nothing.
+  // The problems of that text are told by object().
+  void parse();
   // Of a request that has nothing to say in its body: no member.
   Result<void> no_members();
   // Whether the body is as it was sent: a Content-Encoding is not undone here.
@@ -89,10 +92,14 @@ class ApiCall {
 
  private:
   Result<std::optional<RequestKey>> read_key();
+  bool has_json() const;
+  Result<JsonValue> read_object();
 
   std::optional<Problem> problem_;
   std::optional<std::optional<RequestKey>> key_;
   std::optional<JsonText> text_;
+  std::optional<Result<JsonValue>> parsed_;
+  std::optional<Problem> wrong_body_;
   JsonErrors errors_;
 };
 

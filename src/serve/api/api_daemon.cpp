@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/api/openapi.hpp"
@@ -133,7 +133,7 @@ std::vector<ApiRoute> daemon_routes() {
   using enum HttpMethod;
   return {
       {.method = get, .pattern = "/v1/events", .handler = events, .has_query = true},
-      {get, "/v1/counters", TokenScope::read, counters},
+      reading_much(get, "/v1/counters", counters),
       reading_much(get, "/v1/config", config),
       {.method = get,
        .pattern = "/v1/audit",

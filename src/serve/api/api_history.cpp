@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/watch/history.hpp"

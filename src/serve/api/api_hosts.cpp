@@ -2,7 +2,7 @@
 #include <limits>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "serve/api/project_call.hpp"
 
 namespace argiope {

@@ -6,12 +6,13 @@
 #include <list>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/explanation_json.hpp"
 #include "jobs/internal/job_json.hpp"
 #include "serve/api/api_state.hpp"
+#include "serve/api/read_apart.hpp"
 #include "serve/base/internal/own_queues.hpp"
 #include "web/text/internal/ascii.hpp"
 
@@ -138,7 +139,7 @@ Coro<Result<ServerResponse>> job_output(ApiState& api, ApiCall& call) {
     const JobOutput output = co_await or_return(look_at_output(api, call, id, *look));
     co_return json_answer([&](JsonWriter& json) { write_members(json, output); });
   }
-  const auto turn = co_await api.read_turns.next(call.caller.name);
+  const auto turn = co_await api.options.read_turns->next(call.caller.name);
   auto record = co_await or_return(api.book().get(id));
   if (record.result.empty()) {
     co_return call.refuse(ProblemType::not_found, fmt::format("job {}: no run of it has left a result", id));
@@ -367,7 +368,7 @@ void read_ids(const ApiState& api, const JsonValue& list, std::vector<JobId>& id
   });
 }
 
-Result<AskedChanges> read_changes(const ApiState& api, ApiCall& call) {
+Result<AskedChanges> read_changes(const ApiState& api, ApiCall& call, WallTime now) {
   const auto root = call.object();
   if (!root) return std::unexpected(root.error());
   JsonMembers in(*root);
@@ -388,7 +389,7 @@ Result<AskedChanges> read_changes(const ApiState& api, ApiCall& call) {
     if (!priority) root->refuse("member \"priority\" is missing");
     asked.change.priority = priority.value_or(0);
   } else if (asked.change.kind == set_due) {
-    const auto due_at = read_when(in, api.engine.calendar_now());
+    const auto due_at = read_when(in, now);
     if (!due_at) root->refuse("member \"due_at\" or \"delay_ms\" is missing");
     asked.change.due_at = due_at.value_or(WallTime{});
   }
@@ -409,7 +410,9 @@ Coro<Result<std::vector<bool>>> seen_by(ApiState& api, const ApiCall& call, cons
 }
 
 Coro<Result<ServerResponse>> change_each(ApiState& api, ApiCall& call) {
-  const AskedChanges asked = co_await or_return(read_changes(api, call));
+  Result<AskedChanges> read;
+  co_await read_apart(call, [&, now = api.engine.calendar_now()] { read = read_changes(api, call, now); });
+  const AskedChanges asked = co_await or_return(std::move(read));
   const std::vector<bool> seen = co_await or_return(seen_by(api, call, asked.ids));
   std::vector<Change> changes;
   for (std::size_t i = 0; i < seen.size(); ++i) {

@@ -7,17 +7,16 @@
 #include <optional>
 #include <utility>
 
-#include "argiope/async/errors.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/base64.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/raw_json.hpp"
 #include "jobs/internal/job_json.hpp"
 #include "remote/internal/lease_limits.hpp"
 #include "serve/api/api_state.hpp"
-#include "serve/api/asked_jobs.hpp"
-#include "serve/api/settlement_json.hpp"
+#include "serve/api/asked_settlements.hpp"
+#include "serve/api/read_apart.hpp"
 
 namespace argiope {
 namespace {
@@ -28,85 +27,6 @@ constexpr std::size_t kMostStops = 10'000;  // of a worker, that it has not been
 
 // --- settling
 // ------------------------------------------------------------------------------------------------------------
-
-struct AskedSettlements {
-  std::vector<RunEnd> runs;         // those that can be settled
-  std::vector<std::size_t> places;  // of each, in the request
-  std::vector<std::uint64_t> tokens;
-  std::map<std::size_t, Problem> wrong;  // by the place in the request
-  std::size_t waits = 0;                 // of the follow-ups of those that can be settled
-  // Follow-ups with an id or name: the settlement's place, what is told where another's job has it, and the follow-up's
-  // pointer.
-  std::map<std::pair<std::size_t, std::string>, std::string> named;
-};
-
-// The problem of the settlement at that place, where it was refused.
-Problem problem_of_settlement(const AskedSettlements& asked, std::size_t place, const Error& error) {
-  const auto follow_up = asked.named.find({place, error.message});
-  const bool is_taken = error.code == Errc::conflict && follow_up != asked.named.end();
-  return is_taken ? problem_of_job(error, follow_up->second) : problem_of(error);
-}
-
-std::size_t waits_of(const RunEnd& run) {
-  std::size_t waits = 0;
-  for (const NewJob& job : run.verdict.follow_ups) waits += job.waits_for.size();
-  return waits;
-}
-
-void note_named(AskedSettlements& asked, std::size_t place, const JsonValue& settlement, const RunEnd& run) {
-  const auto& follow_ups = run.verdict.follow_ups;
-  for (std::size_t i = 0; i < follow_ups.size(); ++i) {
-    std::string told = told_if_taken(follow_ups[i]);
-    if (told.empty()) continue;
-    asked.named.try_emplace({place, std::move(told)},
-                            fmt::format("{}/follow_ups/{}", pointer_to(settlement.path()), i));
-  }
-}
-
-// Why the caller may not settle it so; nullopt when it may.
-std::optional<Problem> forbidden(ApiState& api, const ApiCall& call, RunEnd& run) {
-  for (NewJob& job : run.verdict.follow_ups) {
-    auto why_not = call.caller.why_not_put(job.queue, job.function);
-    if (why_not) return Problem{ProblemType::forbidden, *std::move(why_not), {}};
-    job.within = call.caller.reach();
-  }
-  const auto running = api.engine.running(run.token);
-  if (!running || (running->remote && call.caller.may_fill(running->queue))) return std::nullopt;
-  return Problem{ProblemType::forbidden, "the lease is not of a worker and queue that the token may speak for", {}};
-}
-
-// A list of settlements. A mistake in one of them refuses that one alone.
-void read_settlements(ApiState& api, const ApiCall& call, const JsonValue& list, RawJson& raw,
-                      AskedSettlements& asked) {
-  if (!list.is_list() || list.size() > api.options.most_jobs) {
-    return list.wrong(fmt::format("a list of at most {} settlements", api.options.most_jobs));
-  }
-  const WallTime now = api.engine.calendar_now();
-  asked.tokens.reserve(list.size());
-  asked.runs.reserve(list.size());
-  asked.places.reserve(list.size());
-  list.for_each([&](const JsonValue& value) {
-    const std::size_t place = asked.tokens.size();
-    JsonErrors errors;
-    RawJson raw_value(raw, place);
-    RunEnd run = read_settlement(value.telling(errors), now, raw_value);
-    asked.tokens.push_back(run.token);
-    if (errors) {
-      asked.wrong.emplace(place, problem_of(errors));
-    } else if (auto why = forbidden(api, call, run)) {
-      asked.wrong.emplace(place, std::move(*why));
-    } else if (const std::size_t waits = waits_of(run); waits > kMostWaitsTogether - asked.waits) {
-      asked.wrong.emplace(place,
-                          too_many_waits("settle it in a request of its own, with fewer where that is not enough",
-                                         pointer_to(value.path()) + "/follow_ups"));
-    } else {
-      asked.waits += waits;
-      note_named(asked, place, value, run);
-      asked.runs.push_back(std::move(run));
-      asked.places.push_back(place);
-    }
-  });
-}
 
 // The outcome of each, in the order of the request.
 struct Settled {
@@ -173,8 +93,10 @@ void write(JsonWriter& json, std::string_view name, const Settled& settled) {
   });
 }
 
-Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
-  const JsonValue root = co_await or_return(call.object());
+Result<AskedSettlements> read_settle(const ApiState& api, ApiCall& call, WallTime now) {
+  const auto parsed = call.object();
+  if (!parsed) return std::unexpected(parsed.error());
+  const JsonValue& root = *parsed;
   AskedSettlements asked;
   RawJson raw(call.request.body);
   std::size_t place = 0;
@@ -183,10 +105,18 @@ Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
     RawJson raw_value(raw, place++);
     if (name != "settlements") return value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
     has_list = true;
-    read_settlements(api, call, value, raw_value, asked);
+    read_settlements(api.options.most_jobs, now, value, raw_value, asked);
   });
   if (!has_list) root.refuse("member \"settlements\" is missing: a list");
-  co_await or_return(call.read_all());
+  if (auto good = call.read_all(); !good) return std::unexpected(std::move(good.error()));
+  return asked;
+}
+
+Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
+  Result<AskedSettlements> read;
+  co_await read_apart(call, [&, now = api.engine.calendar_now()] { read = read_settle(api, call, now); });
+  AskedSettlements asked = co_await or_return(std::move(read));
+  judge_settlements(api, call, asked);
   const Settled settled = co_await or_return(settle_each(api, call, std::move(asked)));
   co_return json_answer([&](JsonWriter& json) { write(json, "replies", settled); });
 }
@@ -244,8 +174,8 @@ void read_queues(ApiCall& call, const JsonValue& value, LeaseCall& into) {
   });
 }
 
-void read_lease_member(ApiState& api, ApiCall& call, std::string_view name, const JsonValue& value, RawJson& raw,
-                       AskedLease& asked) {
+void read_lease_member(const ApiState& api, ApiCall& call, WallTime now, std::string_view name, const JsonValue& value,
+                       RawJson& raw, AskedLease& asked) {
   const auto most_ms = std::chrono::duration_cast<std::chrono::milliseconds>(api.options.longest_wait).count();
   if (name == "queues") {
     read_queues(call, value, asked.call);
@@ -257,13 +187,13 @@ void read_lease_member(ApiState& api, ApiCall& call, std::string_view name, cons
     asked.call.worker = value.text(1, kMostNameBytes);
   } else if (name == "settle") {
     asked.settles = true;
-    read_settlements(api, call, value, raw, asked.settle);
+    read_settlements(api.options.most_jobs, now, value, raw, asked.settle);
   } else {
     value.refuse_member(fmt::format("there is no member {}", in_quotes(name)));
   }
 }
 
-Result<AskedLease> read_lease(ApiState& api, ApiCall& call) {
+Result<AskedLease> read_lease(const ApiState& api, ApiCall& call, WallTime now) {
   const auto root = call.object();
   if (!root) return std::unexpected(root.error());
   AskedLease asked;
@@ -271,7 +201,7 @@ Result<AskedLease> read_lease(ApiState& api, ApiCall& call) {
   std::size_t place = 0;
   root->for_each_member([&](std::string_view name, const JsonValue& value) {
     RawJson raw_value(raw, place++);
-    read_lease_member(api, call, name, value, raw_value, asked);
+    read_lease_member(api, call, now, name, value, raw_value, asked);
   });
   if (asked.call.queues.empty()) root->refuse("member \"queues\" is missing: a list of names of queues");
   if (auto good = call.read_all(); !good) return std::unexpected(std::move(good.error()));
@@ -459,7 +389,10 @@ bool has_room_for(ApiState& api, const ApiCall& call, std::vector<LeasedJob>& le
 }
 
 Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
-  AskedLease asked = co_await or_return(read_lease(api, call));
+  Result<AskedLease> read;
+  co_await read_apart(call, [&, now = api.engine.calendar_now()] { read = read_lease(api, call, now); });
+  AskedLease asked = co_await or_return(std::move(read));
+  judge_settlements(api, call, asked.settle);
   const auto worker =
       api.workers.seen(call.caller.name, asked.call.worker, asked.call.queues, api.engine.calendar_now());
   if (worker == nullptr) {
@@ -546,27 +479,40 @@ std::optional<RunningJob> renew(ApiState& api, const ApiCall& call, AskedRenewal
   return running;
 }
 
-Coro<Result<ServerResponse>> renew_each(ApiState& api, ApiCall& call) {
-  const JsonValue root = co_await or_return(call.object());
+struct AskedRenewals {
+  std::vector<AskedRenewal> leases;
+  std::string worker;
+};
+
+Result<AskedRenewals> read_renewals(const ApiState& api, ApiCall& call) {
+  const auto parsed = call.object();
+  if (!parsed) return std::unexpected(parsed.error());
+  const JsonValue& root = *parsed;
   JsonMembers in(root);
   in.refuse_repeated();
-  std::vector<AskedRenewal> asked;
+  AskedRenewals asked;
   const JsonValue* const list = in.find("leases");
   if (list == nullptr) {
     root.refuse("member \"leases\" is missing: a list");
   } else if (!list->is_list() || list->size() > api.options.most_jobs) {
     list->wrong(fmt::format("a list of at most {} leases", api.options.most_jobs));
   } else {
-    list->for_each([&](const JsonValue& value) { asked.push_back(read_renewal(value)); });
+    list->for_each([&](const JsonValue& value) { asked.leases.push_back(read_renewal(value)); });
   }
-  std::string name;
-  if (const JsonValue* worker = in.find("worker")) name = worker->text(1, kMostNameBytes);
+  if (const JsonValue* worker = in.find("worker")) asked.worker = worker->text(1, kMostNameBytes);
   in.finish("a renewal has none");
-  co_await or_return(call.checked());
-  const auto worker = api.workers.find(call.caller.name, name);
+  if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
+  return asked;
+}
+
+Coro<Result<ServerResponse>> renew_each(ApiState& api, ApiCall& call) {
+  Result<AskedRenewals> read;
+  co_await read_apart(call, [&] { read = read_renewals(api, call); });
+  AskedRenewals asked = co_await or_return(std::move(read));
+  const auto worker = api.workers.find(call.caller.name, asked.worker);
   co_return json_answer([&](JsonWriter& json) {
     json.array("leases", [&] {
-      for (AskedRenewal& one : asked) {
+      for (AskedRenewal& one : asked.leases) {
         const auto running = renew(api, call, one);
         json.object([&] {
           json.member("token", one.token);

@@ -1,18 +1,16 @@
 // The receivers that are told when something is wrong, and whether a message gets there.
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/notify/notifier.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr Duration kLeftAge = std::chrono::seconds{1};
-
 Coro<Result<ServerResponse>> list_notify(ApiState& api, ApiCall& call) {
   co_await or_return(call.check_unbound("the list of those who are told of trouble"));
-  (void)co_await api.events.count(kLeftAge);  // else `left` is as it was counted last
+  (void)co_await api.events.count(EventFeed::kCountAge);  // else `left` is as it was counted last
   co_return json_answer([&](JsonWriter& json) {
     json.array("notify", [&] {
       if (api.options.notifier == nullptr) return;

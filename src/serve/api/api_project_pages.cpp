@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "project/process/internal/asked_pages.hpp"
 #include "project/results/internal/result_export.hpp"

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
 #include "base/internal/printable.hpp"
 #include "project/process/internal/asked_pages.hpp"
 #include "project/run/internal/tried_page_json.hpp"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/sleep.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "project/run/internal/round_json.hpp"
 #include "serve/api/project_call.hpp"

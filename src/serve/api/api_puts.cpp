@@ -3,11 +3,12 @@
 
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/job_names.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/api/asked_jobs.hpp"
+#include "serve/api/read_apart.hpp"
 
 namespace argiope {
 namespace {
@@ -66,11 +67,7 @@ Coro<Result<PutReply>> put_once(ApiState& api, ApiCall& call, NewJob job) {
 // --- one
 // -----------------------------------------------------------------------------------------------------------------
 
-Coro<Result<ServerResponse>> put_one(ApiState& api, ApiCall& call, const JsonValue& root) {
-  JobNames names;
-  RawJson raw(call.request.body);
-  NewJob job = read_new_job(root, api.engine.calendar_now(), &names, raw);
-  co_await or_return(call.read_all());
+Coro<Result<ServerResponse>> put_one(ApiState& api, ApiCall& call, NewJob job, JobNames names) {
   co_await or_return(call.check_put(job.queue, job.function));
   job.within = call.caller.reach();
   if (!names.empty()) {
@@ -205,7 +202,14 @@ Coro<Result<ServerResponse>> put_all(ApiState& api, ApiCall& call, AskedJobs ask
 // --- what is asked
 // -------------------------------------------------------------------------------------------------------
 
-struct AskedBatch {
+// One job, or many.
+struct AskedPut {
+  AskedPut(const Caller& caller, WallTime the_time) : now(the_time), jobs(caller, the_time) {}
+
+  const WallTime now;
+  bool is_one = false;
+  NewJob one;
+  JobNames names;
   AskedJobs jobs;
   bool atomic = false;
   std::optional<NewJob> completion;
@@ -223,27 +227,20 @@ void read_jobs(const ApiState& api, const JsonValue& list, RawJson& raw, AskedJo
   });
 }
 
-void read_batch_member(ApiState& api, std::string_view name, const JsonValue& value, RawJson& raw, AskedBatch& asked) {
+void read_batch_member(const ApiState& api, std::string_view name, const JsonValue& value, RawJson& raw,
+                       AskedPut& asked) {
   if (name == "jobs") {
     read_jobs(api, value, raw, asked.jobs);
   } else if (name == "atomic") {
     asked.atomic = value.flag();
   } else if (name == "completion") {
-    asked.completion = read_new_job(value, api.engine.calendar_now(), nullptr, raw);
+    asked.completion = read_new_job(value, asked.now, nullptr, raw);
   } else {
     value.refuse_member(fmt::format("there is no member {} beside \"jobs\"", in_quotes(name)));
   }
 }
 
-Coro<Result<ServerResponse>> put_batch(ApiState& api, ApiCall& call, const JsonValue& root) {
-  AskedBatch asked{AskedJobs(call.caller, api.engine.calendar_now()), false, std::nullopt};
-  RawJson raw(call.request.body);
-  std::size_t place = 0;
-  root.for_each_member([&](std::string_view name, const JsonValue& value) {
-    RawJson raw_value(raw, place++);
-    read_batch_member(api, name, value, raw_value, asked);
-  });
-  co_await or_return(call.read_all());
+Coro<Result<ServerResponse>> put_batch(ApiState& api, ApiCall& call, AskedPut asked) {
   if (asked.completion) {
     co_await or_return(call.check_put(asked.completion->queue, asked.completion->function));
     asked.completion->within = call.caller.reach();
@@ -257,31 +254,50 @@ void skip_blanks(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
 }
 
-Coro<Result<ServerResponse>> put_lines(ApiState& api, ApiCall& call) {
-  AskedJobs asked(call.caller, api.engine.calendar_now());
+Result<void> read_put_lines(const ApiState& api, ApiCall& call, AskedJobs& asked) {
   std::string_view rest = call.request.body;
   std::size_t values = 0;
   for (skip_blanks(rest); !rest.empty(); skip_blanks(rest)) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     if (asked.count() == api.options.most_jobs) {
-      co_return call.refuse(ProblemType::invalid_input, fmt::format("more than {} lines", api.options.most_jobs));
+      return call.refuse(ProblemType::invalid_input, fmt::format("more than {} lines", api.options.most_jobs));
     }
     values += count_json_values(line, kMostBodyValues);
-    if (values > kMostBodyValues) co_return call.refuse(too_many_values());
+    if (values > kMostBodyValues) return call.refuse(too_many_values());
     asked.read_line(line);
   }
-  co_return co_await put_each(api, call, std::move(asked));
+  return {};
+}
+
+Result<void> read_put(const ApiState& api, ApiCall& call, AskedPut& asked) {
+  const std::string type = media_type(call.request);
+  if (type == "application/x-ndjson" || type == "application/jsonl") return read_put_lines(api, call, asked.jobs);
+  const auto root = call.object();
+  if (!root) return std::unexpected(root.error());
+  RawJson raw(call.request.body);
+  asked.is_one = true;
+  root->for_each_member(
+      [&](std::string_view name, const JsonValue&) { asked.is_one = asked.is_one && name != "jobs"; });
+  if (asked.is_one) {
+    asked.one = read_new_job(*root, asked.now, &asked.names, raw);
+    return call.read_all();
+  }
+  std::size_t place = 0;
+  root->for_each_member([&](std::string_view name, const JsonValue& value) {
+    RawJson raw_value(raw, place++);
+    read_batch_member(api, name, value, raw_value, asked);
+  });
+  return call.read_all();
 }
 
 Coro<Result<ServerResponse>> put(ApiState& api, ApiCall& call) {
-  const std::string type = media_type(call.request);
-  if (type == "application/x-ndjson" || type == "application/jsonl") co_return co_await put_lines(api, call);
-  const JsonValue root = co_await or_return(call.object());
-  bool is_batch = false;
-  root.for_each_member([&](std::string_view name, const JsonValue&) { is_batch = is_batch || name == "jobs"; });
-  if (is_batch) co_return co_await put_batch(api, call, root);
-  co_return co_await put_one(api, call, root);
+  AskedPut asked(call.caller, api.engine.calendar_now());
+  Result<void> good;
+  co_await read_apart(call, [&] { good = read_put(api, call, asked); });
+  co_await or_return(std::move(good));
+  if (!asked.is_one) co_return co_await put_batch(api, call, std::move(asked));
+  co_return co_await put_one(api, call, std::move(asked.one), std::move(asked.names));
 }
 
 }  // namespace

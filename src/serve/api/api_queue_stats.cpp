@@ -1,7 +1,7 @@
 // How a queue has fared: what was counted of its jobs since the daemon began.
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/watch/counters.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/job_json.hpp"
 #include "jobs/internal/queue_config_json.hpp"

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/or_return.hpp"
-#include "argiope/time/timestamp.hpp"
+#include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
 #include "engine/internal/schedule_status_json.hpp"
 #include "jobs/internal/job_json.hpp"

@@ -1,7 +1,7 @@
 // The session of a page in a browser: a cookie in a token's place.
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/gate/sessions.hpp"
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
 #include "jobs/internal/schedule_json.hpp"

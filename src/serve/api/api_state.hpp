@@ -14,9 +14,9 @@
 #include <variant>
 #include <vector>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/threads.hpp"
 #include "argiope/engine/engine.hpp"
 #include "serve/api/api.hpp"
 #include "serve/api/api_call.hpp"
@@ -24,7 +24,6 @@
 #include "serve/api/request_memory.hpp"
 #include "serve/api/worker_registry.hpp"
 #include "serve/bounds/caller_counts.hpp"
-#include "serve/bounds/read_turns.hpp"
 #include "serve/gate/audit_log.hpp"
 
 namespace argiope {
@@ -76,7 +75,6 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   CallerCounts polls_of;
   // Why one more may not wait, for one that has nothing to answer before: it comes too late, or too many wait.
   std::optional<Problem> why_not_wait(const Caller& caller) const;
-  ReadTurns read_turns;
   bool stopped = false;
   std::uint64_t requests = 0;
   // Of what-if questions: whose wait or are being answered, whose turn it is, and that no more is wanted of the thread.

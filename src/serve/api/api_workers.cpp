@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
 

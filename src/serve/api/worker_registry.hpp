@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/clock.hpp"
 
 namespace argiope {

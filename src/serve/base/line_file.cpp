@@ -15,7 +15,6 @@ namespace argiope {
 
 // After a power cut a file of ours may begin with zeros.
 Result<void> check_line_file(const std::string& path) {
-  if (is_null_device(path)) return {};
   const auto file = InputFile::open(path, FileReading::again);
   if (!file && file.error().code == Errc::not_found) return {};
   char first = '{';
@@ -28,9 +27,9 @@ Result<void> check_line_file(const std::string& path) {
 }
 
 Result<void> LineFile::open(const std::function<void(std::string_view line)>& each) {
+  if (is_null_device(path_)) return open_to_append();
   if (auto ours = check_line_file(path_); !ours) return ours;
   if (auto opened = open_to_append(); !opened) return opened;
-  if (is_null_device(path_)) return {};
   std::int64_t whole = 0;
   bool is_torn = false;
   const auto read = read_lines(path_, most_line_bytes_, FileReading::again, [&](const TextLine& line) {

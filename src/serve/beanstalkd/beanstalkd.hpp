@@ -7,7 +7,7 @@
 #include <string>
 
 #include "argiope/engine/engine.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "serve/bounds/answer_room.hpp"
 
 namespace argiope {

@@ -8,7 +8,7 @@
 #include <queue>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 #include "base/internal/counted.hpp"
 #include "serve/base/internal/own_queues.hpp"
 #include "serve/beanstalkd/beanstalkd_session.hpp"

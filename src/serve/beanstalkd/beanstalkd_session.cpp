@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "async/internal/stream_layer.hpp"
 
 namespace argiope {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
 

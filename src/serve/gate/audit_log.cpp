@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/executor.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/async/threads.hpp"
 #include "async/internal/as_error.hpp"
 #include "base/internal/counted.hpp"
 #include "base/internal/json_reader.hpp"

@@ -7,7 +7,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/jobs/detail/token_level.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 
 namespace argiope {
 

@@ -24,6 +24,10 @@ namespace {
 constexpr std::array<std::string_view, 4> kScopes{"none", "read", "work", "admin"};
 constexpr std::array<std::string_view, 4> kKnownBy{"nothing", "user", "token", "session"};
 
+// The name of all where there are no tokens.
+constexpr const char* kEveryone = "local";
+std::string name_of_user(std::uint32_t user) { return fmt::format("uid {}", user); }
+
 Problem unauthorized(std::string detail) { return problem(ProblemType::unauthorized, std::move(detail)); }
 
 // The words of `Authorization: Bearer WORDS`; empty for anything else.
@@ -96,6 +100,10 @@ struct Gate::State {
   std::expected<Caller, Problem> identify_by(std::string_view words, std::string_view peer);
   std::expected<Caller, Problem> identify_by_session(const ServerRequest& request, std::string_view cookie);
   std::expected<Caller, Problem> caller_of(const Token& token, KnownBy by, const AccessGrant& grant);
+  Entry* entry_of(std::string_view words) noexcept {
+    return words.size() <= kMostTokenBytes ? find(digest_of_token(words)) : nullptr;
+  }
+  std::string name_of(const ServerRequest& request);
   AccessGrant new_grant(std::optional<WallTime> expires_at = {}) const {
     return AccessGrant(std::make_shared<AccessRight>(clock, expires_at));
   }
@@ -167,10 +175,10 @@ std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& reques
     return std::unexpected(problem(ProblemType::invalid_input, "Authorization is there more than once"));
   }
   if (is_open()) {
-    return Caller{.name = "local", .scope = TokenScope::admin, .prefixes = {}, .right = of_everyone.right()};
+    return Caller{.name = kEveryone, .scope = TokenScope::admin, .prefixes = {}, .right = of_everyone.right()};
   }
   if (authorization.empty() && is_trusted_user(request)) {
-    return Caller{.name = fmt::format("uid {}", *request.peer_user),
+    return Caller{.name = name_of_user(*request.peer_user),
                   .scope = TokenScope::admin,
                   .prefixes = {},
                   .by = KnownBy::user,
@@ -188,7 +196,7 @@ std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& reques
 }
 
 std::expected<Caller, Problem> Gate::State::identify_by(std::string_view words, std::string_view peer) {
-  const Entry* const entry = words.size() <= kMostTokenBytes ? find(digest_of_token(words)) : nullptr;
+  const Entry* const entry = entry_of(words);
   if (entry != nullptr) return caller_of(entry->token, KnownBy::token, entry->grant);
   const TimePoint now = clock.now();
   const IpAddress source = source_of(peer);
@@ -224,6 +232,15 @@ std::expected<Caller, Problem> Gate::State::identify_by_session(const ServerRequ
                                    fmt::format("a change by a session's cookie needs the header {}", kChangeHeader)));
   }
   return caller_of(entry->token, KnownBy::session, session->grant);
+}
+
+std::string Gate::State::name_of(const ServerRequest& request) {
+  if (is_open()) return kEveryone;
+  const std::string_view authorization = request.header("Authorization");
+  if (authorization.empty() && is_trusted_user(request)) return name_of_user(*request.peer_user);
+  const Sessions::Session* const session = authorization.empty() ? sessions.find(session_cookie_of(request)) : nullptr;
+  const Entry* const entry = session != nullptr ? find(session->token) : entry_of(bearer_of(authorization));
+  return entry == nullptr ? std::string() : entry->token.name;
 }
 
 std::expected<void, Problem> Gate::State::check_source(const ServerRequest& request) {
@@ -263,6 +280,8 @@ std::expected<Caller, Problem> Gate::admit(const ServerRequest& request, TokenSc
   }
   return caller;
 }
+
+std::string Gate::name_of(const ServerRequest& request) const { return state_->name_of(request); }
 
 std::expected<Gate::OpenedSession, Problem> Gate::open_session(const ServerRequest& request, std::string_view words) {
   State& state = *state_;

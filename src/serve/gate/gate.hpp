@@ -13,7 +13,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "argiope/web/http_server.hpp"
 #include "serve/base/problem.hpp"
 #include "serve/gate/access_right.hpp"
@@ -130,6 +130,9 @@ class Gate {
   // kChangeHeader besides.
   // For TokenScope::none nothing is asked, not even the host: balancers that look at /healthz send what they like.
   std::expected<Caller, Problem> admit(const ServerRequest& request, TokenScope needed);
+
+  // Whose the request seems to be, by the name that admit() would give: nothing is judged or counted. Empty: nobody's.
+  std::string name_of(const ServerRequest& request) const;
 
   struct OpenedSession {
     Caller caller;

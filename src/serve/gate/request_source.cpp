@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {

@@ -10,8 +10,8 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/queue_config.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/jobs/job_queue.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "base/internal/json_reader.hpp"
 #include "serve/base/internal/usual_daemon.hpp"
 

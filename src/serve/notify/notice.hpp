@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "serve/notify/internal/notify_rule.hpp"
 
 namespace argiope {

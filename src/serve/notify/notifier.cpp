@@ -9,8 +9,8 @@
 #include <span>
 #include <utility>
 
-#include "argiope/async/executor.hpp"
-#include "argiope/base/duration.hpp"
+#include "argiope/async/threads.hpp"
+#include "argiope/base/clock.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"
@@ -23,6 +23,7 @@
 #include "serve/notify/notice.hpp"
 #include "serve/notify/notify_memory.hpp"
 #include "serve/notify/trouble_log.hpp"
+#include "serve/watch/metrics.hpp"
 #include "serve/watch/oldest_ready.hpp"
 #include "serve/watch/queue_waits.hpp"
 
@@ -643,6 +644,15 @@ Coro<void> Notifier::stop() {
 void Notifier::open() { state_->open(); }
 
 std::vector<Notifier::Left> Notifier::left() const { return state_->left(); }
+
+void Notifier::add_to(Metrics& metrics) const {
+  metrics.add(Metrics::Kind::gauge, "argiope_notify_left_messages",
+              "Messages that wait for a [[notify]] whose name the configuration has no more", {}, [state = state_] {
+                std::uint64_t messages = 0;
+                for (const Left& left : state->left()) messages += left.messages;
+                return static_cast<double>(messages);
+              });
+}
 
 std::vector<Notifier::Status> Notifier::statuses() const {
   std::vector<Status> all;

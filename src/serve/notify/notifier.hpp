@@ -14,6 +14,8 @@
 
 namespace argiope {
 
+class Metrics;
+
 struct NotifierOptions {
   std::string from;  // which daemon: a name for people
   // How often to look at what is a state and not an event: depth, age, the daemon.
@@ -75,6 +77,8 @@ class Notifier {
   // Of rules that are gone, or have another name now: how many messages wait that nobody delivers. As of the last count
   // of the queues.
   std::vector<Left> left() const;
+  // The same as one number, for as long as the metrics live. Lifetime: the engine outlives them, too.
+  void add_to(Metrics& metrics) const;
 
  private:
   struct State;

@@ -6,7 +6,7 @@
 #include <limits>
 #include <utility>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"

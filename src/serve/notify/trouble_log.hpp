@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/job_record.hpp"
-#include "argiope/jobs/schedule_record.hpp"
+#include "argiope/jobs/job.hpp"
+#include "argiope/jobs/schedule.hpp"
 #include "serve/notify/internal/notify_rule.hpp"
 
 namespace argiope {

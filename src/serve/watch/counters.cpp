@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 
 namespace argiope {
 

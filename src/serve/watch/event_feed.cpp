@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/or_return.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/coro.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"
 #include "async/internal/as_error.hpp"
 #include "async/internal/background.hpp"
@@ -167,6 +167,8 @@ class EventFeed::State::Stream : public ListHook {
   void greet(std::string& out);
   // Adds the events that it has not been sent; up to one piece. Empty: nothing, and the last piece is not long ago.
   void gather(std::string& out);
+  // What gather() has added was taken: nothing of it waits any more.
+  void sent(std::string& out);
   bool has_more() const noexcept { return next_ != state_.record.next(); }
   bool is_still_let_in() const noexcept { return holds(wanted_.right); }
   // Until something happens, or a client should not be left without a word any longer.
@@ -179,6 +181,7 @@ class EventFeed::State::Stream : public ListHook {
   void reset(std::string& out, std::string_view why);
   void take_up(std::string& out, std::string_view last_event_id);
   void go_back(std::string& out);
+  void add_snapshot(std::string& out);
   void append_id(std::string& out, std::uint64_t number) const {
     fmt::format_to(std::back_inserter(out), "id: {}\n", to_string(EventId{state_.run, number}));
   }
@@ -188,6 +191,8 @@ class EventFeed::State::Stream : public ListHook {
   std::uint64_t next_;
   TimePoint sent_at_;
   std::uint64_t snapshot_ = 0;
+  AnswerRoom::Held held_;        // of a snapshot that waits to be taken
+  bool waits_for_room_ = false;  // a snapshot that was left out
   Event woken_;
 };
 
@@ -254,10 +259,7 @@ bool EventFeed::State::Stream::sees(const KeptEvent& event) const {
 }
 
 void EventFeed::State::Stream::gather(std::string& out) {
-  if (wanted_.counters && snapshot_ != state_.counters.number()) {
-    snapshot_ = state_.counters.number();
-    append_event(out, "counters", state_.counters.json(wanted_.may_see));
-  }
+  if (wanted_.counters && snapshot_ != state_.counters.number()) add_snapshot(out);
   if (next_ < state_.record.first()) reset(out, "too slow");
   for (; has_more() && out.size() < kMostPieceBytes; ++next_) {
     const KeptEvent& event = state_.record.at(next_);
@@ -275,9 +277,31 @@ void EventFeed::State::Stream::gather(std::string& out) {
   if (!out.empty()) sent_at_ = now;
 }
 
+// One of many queues is as long as a large answer, and waits in memory for who does not take it.
+void EventFeed::State::Stream::add_snapshot(std::string& out) {
+  if (waits_for_room_ && state_.options.room->is_full(wanted_.who)) return;
+  const std::string json = state_.counters.json(wanted_.may_see);
+  waits_for_room_ = false;
+  if (state_.options.room != nullptr && json.size() > AnswerRoom::kSmall) {
+    held_ = state_.options.room->take(wanted_.who, json.size());
+    waits_for_room_ = held_ == nullptr;
+  }
+  if (waits_for_room_) return;
+  snapshot_ = state_.counters.number();
+  append_event(out, "counters", json);
+}
+
+void EventFeed::State::Stream::sent(std::string& out) {
+  held_.reset();
+  if (out.capacity() > 2 * kMostPieceBytes) out = std::string();
+  out.clear();
+}
+
 Coro<void> EventFeed::State::Stream::wait() {
   try {
-    co_await timeout_at(saturating_add(sent_at_, state_.options.heartbeat_interval)).run(woken_.wait());
+    const TimePoint room_at = saturating_add(state_.loop.time(), state_.options.gather_interval);
+    const TimePoint word_at = saturating_add(sent_at_, state_.options.heartbeat_interval);
+    co_await timeout_at(waits_for_room_ ? std::min(room_at, word_at) : word_at).run(woken_.wait());
   } catch (const TimeoutError&) {
     // gather() says a word
   }
@@ -294,7 +318,7 @@ Coro<void> EventFeed::State::follow(std::shared_ptr<State> self, std::shared_ptr
     if (!piece.empty()) {
       const bool goes_on = co_await send(piece);
       if (!goes_on) co_return;
-      piece.clear();
+      stream.sent(piece);
     }
     if (!stream.has_more()) co_await stream.wait();
   }
@@ -450,5 +474,9 @@ std::size_t EventFeed::streams() const noexcept { return state_->places; }
 std::uint64_t EventFeed::resets() const noexcept { return state_->resets; }
 
 const Tally& EventFeed::tally() const noexcept { return state_->tally; }
+
+std::function<std::uint64_t()> EventFeed::changes() const {
+  return [state = state_] { return state->tally.heard(); };
+}
 
 }  // namespace argiope

@@ -12,6 +12,7 @@
 
 #include "argiope/engine/engine.hpp"
 #include "argiope/web/http_server.hpp"
+#include "serve/bounds/answer_room.hpp"
 #include "serve/gate/access_right.hpp"
 #include "serve/watch/counters.hpp"
 #include "serve/watch/tally.hpp"
@@ -30,6 +31,9 @@ struct EventFeedOptions {
   Duration keep_for = std::chrono::seconds{60};
   // The daemon's own numbers for snapshots, as a JSON object; may be empty.
   std::function<std::string()> daemon_counters;
+  // Where snapshots wait for their clients. One for which there is no room is left out until there is. Null: nothing is
+  // counted.
+  std::shared_ptr<AnswerRoom> room{};
 };
 
 // A stream sends, each with the id RUN-NUMBER: `job`, `schedule`, `queue`, and what tell() is given. Without an id:
@@ -43,6 +47,8 @@ struct EventFeedOptions {
 class EventFeed {
  public:
   static constexpr std::size_t kMostUnwatched = 50;
+  // How old counts may be for those who ask for them: GET /metrics, GET /v1/notify.
+  static constexpr Duration kCountAge = std::chrono::seconds{1};
 
   // `run_id`: of this run of the daemon; no two in a row may be the same.
   EventFeed(Engine& engine, EventFeedOptions options, std::uint64_t run_id);
@@ -88,6 +94,8 @@ class EventFeed {
   // How often a stream was told `reset`.
   std::uint64_t resets() const noexcept;
   const Tally& tally() const noexcept;
+  // Tally::heard(), for who may outlive the feed.
+  std::function<std::uint64_t()> changes() const;
 
  private:
   struct State;

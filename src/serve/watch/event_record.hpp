@@ -8,8 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/engine/events.hpp"
-#include "argiope/engine/schedule_events.hpp"
+#include "argiope/engine/engine.hpp"
 
 namespace argiope {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 #include "serve/base/scheduler_of.hpp"
 
 namespace argiope {

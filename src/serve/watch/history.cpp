@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "argiope/async/executor.hpp"
+#include "argiope/async/threads.hpp"
 #include "async/internal/background.hpp"
 #include "async/internal/ticker.hpp"
 #include "base/internal/counted.hpp"

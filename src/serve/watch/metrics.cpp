@@ -26,8 +26,6 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Labels = std::vector<ClientMetric::Label>;
 
-constexpr Duration kCountAge = std::chrono::seconds{1};
-
 // Families in the order they were begun.
 class MetricsPage {
  public:
@@ -413,7 +411,7 @@ void Metrics::add(Kind kind, std::string name, std::string help, std::pair<std::
 }
 
 Coro<ServerResponse> Metrics::answer(MaySee may_see) {
-  const auto counted = co_await state_->sources.events.count(kCountAge);
+  const auto counted = co_await state_->sources.events.count(EventFeed::kCountAge);
   const bool is_up = counted && !state_->sources.engine.failure();
   MetricsPage page;
   state_->write_up(page, is_up);

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "argiope/async/or_return.hpp"
+#include "argiope/async/coro.hpp"
 
 namespace argiope {
 

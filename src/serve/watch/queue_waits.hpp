@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/engine/events.hpp"
+#include "argiope/engine/engine.hpp"
 
 namespace argiope {
 

@@ -81,6 +81,7 @@ void Tally::close() {
 void Tally::note(const JobEvent& event) {
   const auto kind = tallied(event.kind);
   if (!kind) return;
+  ++heard_;
   Counted& queue = queue_named(event.queue);
   count(queue, *kind);
   if (*kind == Tallied::added) count_put(queue);

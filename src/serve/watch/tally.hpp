@@ -75,6 +75,8 @@ class Tally {
   // A second, over the last ten whole ones, or as many as there have been. Zeros for a queue of which nothing was
   // heard.
   PerTallied<double> rates(std::string_view queue) const;
+  // How many events of jobs it has counted.
+  std::uint64_t heard() const noexcept { return heard_; }
   // Since when it counts.
   std::uint64_t seconds() const noexcept { return second_; }
 
@@ -116,6 +118,7 @@ class Tally {
   std::unordered_map<JobId, WallTime> leased_at_;
   JobId expired_ = 0;  // the job of the event before, if it was its lease that ran out
   SpanHistogram lateness_;
+  std::uint64_t heard_ = 0;
   std::uint64_t missed_ = 0;
   std::uint64_t marked_ = 0;
   std::uint64_t second_ = 0;  // since it began

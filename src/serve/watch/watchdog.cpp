@@ -8,7 +8,7 @@
 #include <csignal>
 #include <mutex>
 
-#include "argiope/base/duration.hpp"
+#include "argiope/base/clock.hpp"
 
 namespace argiope {
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "store/jobs/internal/job_file.hpp"
 #include "store/jobs/sqlite_driver.hpp"
 
 namespace argiope {
@@ -240,6 +241,8 @@ constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3, kVersion
 constexpr SqliteFormat kJobsFormat{kApplicationId, kMigrations};
 
 }  // namespace
+
+Result<void> check_job_file(const std::string& path) { return check_sqlite_head(path, kJobsFormat); }
 
 Result<std::unique_ptr<SqliteDriver>> SqliteDriver::open(const std::string& path, const StoreOptions& options) {
   std::unique_ptr<SqliteDriver> driver(new SqliteDriver(path, options));

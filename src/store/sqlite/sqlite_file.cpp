@@ -14,6 +14,8 @@
 #include <optional>
 #include <thread>
 
+#include "base/internal/file_reading.hpp"
+
 namespace argiope {
 namespace {
 
@@ -111,22 +113,26 @@ struct Identity {
   bool empty = false;
 };
 
+std::unexpected<Error> not_ours(const std::string& path) {
+  return fail(Errc::wrong_format, fmt::format("database {}: not made by argiope for this; it is left as it is", path));
+}
+
+Result<void> check_version(std::int64_t version, const std::string& path, const SqliteFormat& format) {
+  if (version <= std::ssize(format.migrations)) return {};
+  return fail(Errc::newer_version, fmt::format("database {}: made by a newer argiope (schema {}, this one knows {})",
+                                               path, version, format.migrations.size()));
+}
+
 Result<Identity> identify(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
   const auto id = database.query_number("PRAGMA application_id");
   if (!id) return std::unexpected(id.error());
   const auto objects = database.query_number("SELECT count(*) FROM sqlite_master");
   if (!objects) return std::unexpected(objects.error());
   if (*id == 0 && *objects == 0) return Identity{0, true};
-  if (*id != format.application_id) {
-    return fail(Errc::wrong_format,
-                fmt::format("database {}: not made by argiope for this; it is left as it is", path));
-  }
+  if (*id != format.application_id) return not_ours(path);
   const auto version = database.query_number("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
-  if (*version > std::ssize(format.migrations)) {
-    return fail(Errc::newer_version, fmt::format("database {}: made by a newer argiope (schema {}, this one knows {})",
-                                                 path, *version, format.migrations.size()));
-  }
+  if (auto good = check_version(*version, path, format); !good) return std::unexpected(std::move(good.error()));
   return Identity{*version, false};
 }
 
@@ -144,6 +150,37 @@ Result<void> migrate(SqliteDatabase& database, const std::string& path, const Sq
 }
 
 }  // namespace
+
+namespace {
+
+// The head of a file of SQLite: https://www.sqlite.org/fileformat.html#the_database_header
+constexpr std::size_t kHeadBytes = 100;
+constexpr std::size_t kPagesAt = 28, kFreePagesAt = 36, kVersionAt = 60, kApplicationIdAt = 68;
+
+std::int64_t number_at(std::string_view head, std::size_t place) {
+  std::int64_t number = 0;
+  for (const char byte : head.substr(place, 4)) number = number << 8 | static_cast<unsigned char>(byte);
+  return number;
+}
+
+}  // namespace
+
+Result<void> check_sqlite_head(const std::string& path, const SqliteFormat& format) {
+  const auto file = InputFile::open(path, FileReading::again);
+  if (!file && file.error().code == Errc::not_found) return {};
+  std::string head(kHeadBytes, '\0');
+  const auto read = file ? file->read(head) : std::unexpected(file.error());
+  if (!read) return fail(read.error().code, fmt::format("database {}: {}", path, read.error().message));
+  if (*read == 0) return {};
+  if (*read < kHeadBytes || !head.starts_with(kSqliteBegin)) {
+    return fail(Errc::wrong_format, fmt::format("database {}: this file is no SQLite database", path));
+  }
+  if (file_number_of(path + "-wal")) return {};
+  const std::int64_t id = number_at(head, kApplicationIdAt);
+  const bool has_tables = number_at(head, kPagesAt) - number_at(head, kFreePagesAt) > 1;
+  if (id == 0 && !has_tables) return {};
+  return id == format.application_id ? check_version(number_at(head, kVersionAt), path, format) : not_ours(path);
+}
 
 Result<bool> is_older(SqliteDatabase& database, const std::string& path, const SqliteFormat& format) {
   const auto found = identify(database, path, format);

@@ -87,7 +87,7 @@ void MemoryUrlStore::submit(UrlBatch batch) {
   }
   for (const UrlDepth& nearer : batch.depths) {
     const auto found = records_.find(nearer.url_id);
-    if (found == records_.end()) continue;
+    if (found == records_.end() || found->second.depth <= nearer.depth) continue;
     take_from_shelf(found->second);
     found->second.depth = nearer.depth;
     found->second.priority = nearer.priority;

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "jobs/internal/stored_time.hpp"
 
 namespace argiope {

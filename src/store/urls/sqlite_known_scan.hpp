@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "jobs/internal/stored_time.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 #include "store/sqlite/internal/sqlite_file.hpp"

@@ -1,10 +1,10 @@
-// How open_url_store makes a store on a file; see url_store.hpp for what it does.
+// How open_url_store makes a store on a file; argiope/store/detail/url_store.hpp says what it does.
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

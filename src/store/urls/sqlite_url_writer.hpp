@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "store/sqlite/internal/sqlite_owner.hpp"
 
 namespace argiope {

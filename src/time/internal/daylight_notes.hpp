@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "argiope/time/cron.hpp"
 #include "argiope/time/time_zone.hpp"
+#include "argiope/time/trigger.hpp"
 
 namespace argiope {
 

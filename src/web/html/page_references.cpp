@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "web/html/internal/css_references.hpp"
 #include "web/html/internal/html_entities.hpp"
 #include "web/html/internal/refresh_url.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/utf8.hpp"
 #include "web/html/internal/css_references.hpp"
 #include "web/html/internal/html_entities.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {

@@ -56,7 +56,10 @@ class JsonSalvage {
   std::string read() {
     while (at_ < text_.size()) {
       const std::size_t nothing = json_nothing_at(rest());
+      looked_at_ += nothing;
+      const std::size_t before = at_;
       if (nothing == 0) take();
+      looked_at_ += at_ - before;
       at_ += nothing;
     }
     guesses_ += open_.size();
@@ -65,6 +68,7 @@ class JsonSalvage {
     return roots_ > 1 ? "[" + out_ + "]" : std::move(out_);
   }
   std::size_t guesses() const noexcept { return guesses_; }
+  std::uint64_t looked_at() const noexcept { return looked_at_; }
 
  private:
   enum class Awaits : std::uint8_t { name, colon, value };
@@ -76,6 +80,8 @@ class JsonSalvage {
   };
 
   std::string_view rest() const noexcept { return text_.substr(at_); }
+  // How many are open that `closing` would close.
+  std::size_t& open_of(char closing) noexcept { return closing == '}' ? objects_ : lists_; }
 
   void take() {
     const char c = text_[at_];
@@ -130,10 +136,9 @@ class JsonSalvage {
 
   void take_opening(char c) {
     const bool is_of_template = !open_.empty() && open_.back().closing == '}' && rest().starts_with("{{");
-    const std::size_t template_end = is_of_template ? rest().find("}}") : std::string_view::npos;
-    if (template_end != std::string_view::npos) {
+    if (is_of_template && find_template_end()) {
       if (open_.back().awaits != Awaits::name) put_value("null");
-      at_ += template_end + 2;
+      at_ = template_end_ + 2;
       return;
     }
     ++at_;
@@ -147,22 +152,33 @@ class JsonSalvage {
     }
     out_ += c;
     open_.push_back({c == '{' ? '}' : ']', c == '{' ? Awaits::name : Awaits::value});
+    ++open_of(open_.back().closing);
+  }
+  // The next "}}", which is looked for once. False: there is none.
+  bool find_template_end() noexcept {
+    if (template_end_ < at_) {
+      template_end_ = std::min(text_.find("}}", at_), text_.size());
+      looked_at_ += template_end_ - at_;
+    }
+    return template_end_ < text_.size();
   }
   // Closes what is open within what it closes.
   void take_closing(char c) {
     ++at_;
-    const auto closed = std::ranges::find(open_.rbegin(), open_.rend(), c, &Open::closing);
-    if (closed == open_.rend()) {
+    if (open_of(c) == 0) {
       ++guesses_;
       return;
     }
+    const auto closed = std::ranges::find(open_.rbegin(), open_.rend(), c, &Open::closing);
     const auto within = static_cast<std::size_t>(closed - open_.rbegin());
     guesses_ += within;
+    looked_at_ += within;
     for (std::size_t i = 0; i <= within; ++i) close_last();
   }
   void close_last() {
     end_member();
     out_ += open_.back().closing;
+    --open_of(open_.back().closing);
     open_.pop_back();
     if (!open_.empty()) end_value();
   }
@@ -258,21 +274,26 @@ class JsonSalvage {
     ++guesses_;
     end_text();
   }
-  bool ends_string(std::string_view behind) const {
+  bool ends_string(std::string_view behind) {
     // A name has none.
     if (!has_quotes_within_ || is_name_) return true;
-    skip_space(behind);
+    skip_space_behind(behind);
     if (behind.empty() || behind[0] == '}' || behind[0] == ']') return true;
     const bool in_object = open_.back().closing == '}';
     if (behind[0] != ',') return in_object && begins_with_name(behind);
     behind.remove_prefix(1);
-    skip_space(behind);
+    skip_space_behind(behind);
     if (behind.empty() || behind[0] == '}' || behind[0] == ']') return true;
     if (in_object) return begins_with_name(behind);
     return quote_at(behind) != nullptr || std::string_view("{[-tfn").contains(behind[0]) || is_digit(behind[0]);
   }
+  void skip_space_behind(std::string_view& text) noexcept {
+    looked_at_ += text.size();
+    skip_space(text);
+    looked_at_ -= text.size();
+  }
   // "name": or name:
-  static bool begins_with_name(std::string_view text) {
+  bool begins_with_name(std::string_view text) {
     text = text.substr(0, kLookedAhead);
     std::size_t end = 0;
     if (const QuoteKind* const quote = quote_at(text)) {
@@ -283,7 +304,8 @@ class JsonSalvage {
       while (end < text.size() && is_of_word(text[end])) ++end;
     }
     text.remove_prefix(std::min(end, text.size()));
-    skip_space(text);
+    looked_at_ += end;
+    skip_space_behind(text);
     return end > 0 && text.starts_with(':');
   }
 
@@ -293,6 +315,9 @@ class JsonSalvage {
   std::size_t at_ = 0;
   std::size_t guesses_ = 0;
   std::size_t roots_ = 0;
+  std::size_t objects_ = 0, lists_ = 0;  // that are open
+  std::size_t template_end_ = 0;         // of a "}}" before `at_`: not looked for; the text's size: there is none
+  std::uint64_t looked_at_ = 0;
   bool is_name_ = false;  // the text that is being put
   std::vector<Open> open_;
 };
@@ -318,7 +343,7 @@ std::optional<std::string> out_of_string(std::string_view text) {
 
 }  // namespace
 
-std::string salvaged_json(std::string_view given) {
+std::string salvaged_json(std::string_view given, std::uint64_t* looked_at) {
   std::string text = with_quotes_read(given);
   for (int left = kMostStringsInStrings; left > 0; --left) {
     auto inside = out_of_string(text);
@@ -328,9 +353,11 @@ std::string salvaged_json(std::string_view given) {
   }
   JsonSalvage plain(text, false);
   std::string read = plain.read();
+  if (looked_at != nullptr) *looked_at = plain.looked_at();
   if (plain.guesses() == 0) return read;
   JsonSalvage careful(text, true);
   std::string other = careful.read();
+  if (looked_at != nullptr) *looked_at += careful.looked_at();
   return careful.guesses() < plain.guesses() ? other : read;
 }
 

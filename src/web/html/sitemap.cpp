@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "web/html/xml_scanner.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_decoder.hpp"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "argiope/async/asio_op.hpp"
+#include "argiope/async/asio_backend.hpp"
 
 namespace argiope {
 namespace {

@@ -12,9 +12,9 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "argiope/web/detail/ip_address.hpp"
+#include "argiope/web/detail/proxy.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/ip_address.hpp"
-#include "argiope/web/proxy.hpp"
 #include "web/net/client_tls.hpp"
 #include "web/net/wire.hpp"
 

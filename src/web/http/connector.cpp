@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/timeout.hpp"
 
 namespace argiope {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "argiope/async/asio_backend.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "web/http/client_connection.hpp"
 #include "web/http/proxy_handshake.hpp"

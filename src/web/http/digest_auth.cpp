@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "argiope/web/url.hpp"
 #include "web/text/internal/ascii.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 
 namespace argiope {
 namespace {

@@ -7,8 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "argiope/async/sleep.hpp"
-#include "argiope/async/timeout.hpp"
+#include "argiope/async/event_loop.hpp"
 #include "base/internal/printable.hpp"
 #include "web/http/connector.hpp"
 #include "web/http/http2_origins.hpp"

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/web/detail/proxy.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/http_client.hpp"
-#include "argiope/web/proxy.hpp"
 
 namespace argiope {
 

@@ -11,9 +11,9 @@
 #include <variant>
 
 #include "argiope/base/error.hpp"
+#include "argiope/web/detail/ip_address.hpp"
+#include "argiope/web/detail/proxy.hpp"
 #include "argiope/web/http.hpp"
-#include "argiope/web/ip_address.hpp"
-#include "argiope/web/proxy.hpp"
 #include "web/http/internal/http_response_reader.hpp"
 #include "web/text/internal/content_decoder.hpp"
 

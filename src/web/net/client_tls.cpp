@@ -11,7 +11,7 @@
 #include <cstring>
 #include <new>
 
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
 #include "web/net/certificate_trouble.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "web/net/wire.hpp"
 
 namespace argiope {

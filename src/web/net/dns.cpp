@@ -1,4 +1,4 @@
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 
 #include <ares.h>
 #include <arpa/inet.h>

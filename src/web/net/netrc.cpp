@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "argiope/web/credentials.hpp"
+#include "argiope/web/detail/credentials.hpp"
 #include "argiope/web/url.hpp"
 #include "web/text/internal/ascii.hpp"
 

@@ -1,4 +1,4 @@
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/detail/proxy.hpp"
 
 #include <fmt/format.h>
 

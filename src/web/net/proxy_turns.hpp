@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/web/proxy.hpp"
+#include "argiope/web/detail/proxy.hpp"
 
 namespace argiope {
 

@@ -1,4 +1,4 @@
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/tls.hpp"
 
 #include <fmt/format.h>
 #include <openssl/bio.h>

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "argiope/web/tls.hpp"
+#include "argiope/web/detail/tls.hpp"
 #include "async/internal/stream_layer.hpp"
 #include "base/internal/printable.hpp"
 #include "web/http/internal/http_date.hpp"

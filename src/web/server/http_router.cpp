@@ -1,5 +1,3 @@
-#include "argiope/web/http_router.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/web/http_server.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/printable.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/web/cookies.hpp"
+#include "argiope/web/http_session.hpp"
 #include "argiope/web/url.hpp"
 #include "web/session/set_cookie.hpp"
 

@@ -1,12 +1,11 @@
 // The jar: which cookies there are, in what order they go, and which have to leave. The rules are in cookie_rules.cpp.
-#include "argiope/web/cookies.hpp"
-
 #include <algorithm>
 #include <list>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "argiope/web/http_session.hpp"
 #include "web/session/cookie_rules.hpp"
 
 namespace argiope {

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <chrono>
 
-#include "argiope/web/cookies.hpp"
+#include "argiope/web/http_session.hpp"
 #include "base/internal/counted.hpp"
 #include "web/text/internal/ascii.hpp"
 

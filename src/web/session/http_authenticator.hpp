@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
-#include "argiope/web/credentials.hpp"
+#include "argiope/web/detail/credentials.hpp"
 #include "argiope/web/http.hpp"
 #include "web/http/internal/digest_auth.hpp"
 

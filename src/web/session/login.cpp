@@ -1,13 +1,11 @@
-#include "argiope/web/login.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "argiope/async/event_loop.hpp"
-#include "argiope/async/sleep.hpp"
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "argiope/web/http_client.hpp"
+#include "argiope/web/http_session.hpp"
 #include "base/internal/printable.hpp"
 #include "web/html/html_forms.hpp"
 #include "web/text/internal/ascii.hpp"

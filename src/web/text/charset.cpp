@@ -1,4 +1,4 @@
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 
 #include <uchardet/uchardet.h>
 

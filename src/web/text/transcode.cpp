@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "base/internal/printable.hpp"
 #include "web/text/encodings.hpp"
 

@@ -1,4 +1,4 @@
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 
 namespace argiope {
 namespace {

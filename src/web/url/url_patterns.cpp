@@ -5,11 +5,13 @@
 #include <re2/set.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "argiope/web/url.hpp"
 #include "base/internal/printable.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/url/internal/host_address.hpp"
 
 namespace argiope {
 namespace {
@@ -230,6 +232,60 @@ RE2::Options expression_options() {
 
 namespace {
 
+// The parts of a glob that has a slash and does not begin with one: "//" counts as no scheme.
+struct GlobParts {
+  std::string_view scheme, host, behind;  // with "://" and "/"
+};
+std::optional<GlobParts> parts_of(std::string_view glob) noexcept {
+  if (glob.starts_with("//")) {
+    glob.remove_prefix(2);
+  } else if (glob.starts_with('/') || !glob.contains('/')) {
+    return std::nullopt;
+  }
+  const std::size_t scheme = glob.find("://");
+  const std::size_t host = scheme == std::string_view::npos ? 0 : scheme + 3;
+  const std::size_t path = std::min(glob.find('/', host), glob.size());
+  return GlobParts{glob.substr(0, host), glob.substr(host, path - host), glob.substr(path)};
+}
+
+std::string why_host_fits_none(std::string_view host) {
+  if (host.empty()) return "has no host";
+  if (host.contains('@') && !host.contains("**"))
+    return "has a name in front of its host, and URLs are compared without it";
+  if (host.find_first_of(kWild) != std::string_view::npos) return {};
+  const auto url = Url::parse(fmt::format("http://{}/", host));
+  return url && can_be_host(url->host()) ? std::string() : fmt::format("fits no URL: {} is no host", in_quotes(host));
+}
+
+// URLs do not have the port that is their scheme's: what else fits a glob that names it, and leaves the scheme open.
+// Empty: nothing.
+std::string glob_without_port(std::string_view glob) {
+  const auto parts = parts_of(glob);
+  if (!parts || equals_lower(parts->scheme, "http://") || equals_lower(parts->scheme, "https://")) return {};
+  for (const auto& [port, scheme] :
+       {std::pair<std::string_view, std::string_view>{":443", "https://"}, {":80", "http://"}}) {
+    if (!parts->host.ends_with(port)) continue;
+    const std::string_view host = parts->host.substr(0, parts->host.size() - port.size());
+    return fmt::format("{}{}{}", scheme, host, parts->behind);
+  }
+  return {};
+}
+
+// Why an expression that has to begin where the URL does begins with letters of no scheme; empty: it does not.
+std::string why_beginning_fits_none(std::string_view expression) {
+  if (!expression.starts_with('^')) return {};
+  std::string_view rest = expression.substr(1);
+  std::string_view begins =
+      rest.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(rest, is_alnum) - rest.begin()));
+  rest.remove_prefix(begins.size());
+  // What is repeated may be absent, and with another alternative nothing is certain.
+  if (!rest.empty() && std::string_view("?*{").contains(rest[0]) && !begins.empty()) begins.remove_suffix(1);
+  if (expression.contains('|') || std::string_view("https://").starts_with(begins) ||
+      std::string_view("http://").starts_with(begins))
+    return {};
+  return fmt::format("begins with ^{}, but a URL with its scheme; write ^https?://", begins);
+}
+
 // Why a glob fits no URL that is ever asked, though it has a slash or a wildcard; empty: it may fit some.
 std::string why_glob_fits_none(std::string_view glob) {
   constexpr std::string_view kSchemeEnd = "://";
@@ -240,7 +296,8 @@ std::string why_glob_fits_none(std::string_view glob) {
   const bool is_named = scheme.size() < glob.size() && !scheme.empty() && std::ranges::all_of(scheme, is_alnum);
   if (is_named && !equals_lower(scheme, "http") && !equals_lower(scheme, "https"))
     return "fits no URL: only those of http and https are asked";
-  return {};
+  const auto parts = parts_of(glob);
+  return parts ? why_host_fits_none(parts->host) : std::string();
 }
 
 }  // namespace
@@ -260,7 +317,10 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
                       pattern));
     }
     if (const std::string why = why_glob_fits_none(pattern); !why.empty()) return bad_pattern(pattern, why);
-    return GlobTranslator(pattern).translate();
+    auto expression = GlobTranslator(pattern).translate();
+    const std::string without_port = glob_without_port(pattern);
+    if (!expression || without_port.empty()) return expression;
+    return fmt::format("(?:{}|{})", *expression, *GlobTranslator(without_port).translate());
   }
   const std::string_view expression = pattern.substr(kExpression.size());
   // These would be found in no URL.
@@ -268,6 +328,7 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
     return bad_pattern(pattern, "must be ASCII: URLs write other letters as %C3%BC, in capitals");
   if (expression.starts_with("^/"))
     return bad_pattern(pattern, "begins with ^/, but a URL with its scheme; write ^https?://[^/]*/");
+  if (const std::string why = why_beginning_fits_none(expression); !why.empty()) return bad_pattern(pattern, why);
   return std::string(expression);
 }
 

@@ -54,7 +54,10 @@ def add(
     elif trigger is not None or members:
         raise TypeError("a whole schedule has its trigger, queue and payload in itself")
     tell_zone(schedule.get("name"), schedule.get("trigger"))
-    return call("POST", "/v1/schedules" + query(conflict=conflict), json_of, as_api(schedule), key=new_key())
+    return call("POST", "/v1/schedules" + query(conflict=conflict), json_of, as_api(schedule), key=new_key(), advice=_IF_THERE)
+
+
+_IF_THERE = {"conflict": 'conflict="replace" takes its place, and conflict="keep" leaves it'}
 
 
 def _by_name(name: str, trigger: Any, members: Dict[str, Any]) -> Dict[str, Any]:

@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "argiope/async/event_loop.hpp"
+#include "argiope/async/detail/event_loop.hpp"
+#include "argiope/async/detail/future.hpp"
 
 namespace argiope {
 namespace detail {

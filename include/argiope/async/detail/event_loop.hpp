@@ -22,7 +22,6 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/async/detail/pace.hpp"
-#include "argiope/async/errors.hpp"
 #include "argiope/async/io_backend.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/detail/intrusive_list.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 #include "argiope/store/store.hpp"
 
 namespace argiope {

@@ -11,10 +11,6 @@
 
 namespace argiope {
 
-using JobId = std::uint64_t;
-// The target of a job, interned by JobQueue::key().
-enum class KeyId : std::uint32_t {};
-
 // Jobs lie in chunks and never move; a slot is the number of a job's place, used again after erase(). The index is one
 // flat array (linear probing, deletion by shifting back, so no tombstones) that holds 32 bits of each id's hash, so
 // that neither a probe nor a deletion looks at jobs of other ids.

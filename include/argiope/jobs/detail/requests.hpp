@@ -12,9 +12,9 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/detail/shelf.hpp"
-#include "argiope/jobs/job_record.hpp"
-#include "argiope/jobs/queue_config.hpp"
-#include "argiope/jobs/schedule_record.hpp"
+#include "argiope/jobs/job.hpp"
+#include "argiope/jobs/job_queue.hpp"
+#include "argiope/jobs/schedule.hpp"
 
 namespace argiope {
 

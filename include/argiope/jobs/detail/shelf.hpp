@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/jobs/job_record.hpp"
+#include "argiope/jobs/job.hpp"
 
 namespace argiope {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "crawl/check/internal/link_check.hpp"
 
 namespace argiope {

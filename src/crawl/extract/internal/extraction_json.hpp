@@ -4,7 +4,7 @@
 //              "fields": {"title": "css:h2", "price": {"css": ".price", "type": "number", "required": true}}}]}
 #pragma once
 
-#include "argiope/crawl/extraction_rules.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "argiope/base/detail/ring_buffer.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 
 namespace argiope {
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {

@@ -13,7 +13,7 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/document/document.hpp"
-#include "argiope/web/charset.hpp"
+#include "argiope/web/detail/charset.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/url.hpp"

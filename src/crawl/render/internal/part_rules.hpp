@@ -15,8 +15,8 @@
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/render/page_renderer.hpp"
-#include "argiope/web/cookies.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/http_session.hpp"
 #include "crawl/render/internal/part_cache.hpp"
 
 namespace argiope {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

@@ -11,7 +11,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "crawl/check/internal/link_check.hpp"
 
 namespace argiope {

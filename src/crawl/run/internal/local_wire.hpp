@@ -11,7 +11,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/crawl/local_crawl.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http_client.hpp"
 #include "argiope/web/url.hpp"
 

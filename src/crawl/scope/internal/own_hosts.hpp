@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

@@ -7,7 +7,7 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "crawl/scope/internal/own_hosts.hpp"
 
 namespace argiope {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "argiope/web/url.hpp"
 
 namespace argiope {

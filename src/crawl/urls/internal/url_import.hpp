@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

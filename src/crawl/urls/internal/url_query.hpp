@@ -11,7 +11,7 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "crawl/options/internal/host_rules.hpp"
 #include "web/url/internal/url_patterns.hpp"
 

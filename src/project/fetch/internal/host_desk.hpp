@@ -12,7 +12,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "argiope/async/coro.hpp"
-#include "argiope/web/cookies.hpp"
 #include "argiope/web/http.hpp"
+#include "argiope/web/http_session.hpp"
 #include "project/fetch/internal/host_desk.hpp"
 #include "project/fetch/internal/page_rendering.hpp"
 #include "project/process/internal/processor.hpp"

@@ -12,7 +12,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/extraction_rules.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "project/process/internal/processor.hpp"
 #include "project/rules/internal/project_definition.hpp"
 #include "project/rules/internal/project_map.hpp"

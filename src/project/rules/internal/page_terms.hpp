@@ -7,7 +7,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/jobs/retry.hpp"
+#include "argiope/jobs/job_queue.hpp"
 
 namespace argiope {
 

@@ -11,7 +11,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/crawl/extraction_rules.hpp"
+#include "argiope/crawl/sinks.hpp"
 #include "argiope/time/trigger.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/json_reader.hpp"

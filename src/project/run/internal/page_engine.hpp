@@ -21,7 +21,7 @@
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/web/dns.hpp"
+#include "argiope/web/detail/dns.hpp"
 #include "argiope/web/http.hpp"
 #include "project/fetch/internal/host_desk.hpp"
 #include "project/fetch/internal/page_rendering.hpp"

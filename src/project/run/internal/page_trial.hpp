@@ -10,9 +10,9 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/crawl/extraction_rules.hpp"
 #include "argiope/crawl/page.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/crawl/sinks.hpp"
+#include "argiope/store/detail/url_record.hpp"
 #include "argiope/web/url.hpp"
 #include "project/rules/internal/decide_ask.hpp"
 #include "project/rules/internal/project_definition.hpp"

@@ -18,7 +18,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 #include "project/rules/internal/field_count.hpp"
 #include "project/rules/internal/known_page.hpp"
 

@@ -12,7 +12,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/jobs/queue_config.hpp"
+#include "argiope/jobs/job_queue.hpp"
 #include "argiope/jobs/schedule.hpp"
 #include "argiope/time/time_zone.hpp"
 

@@ -8,7 +8,7 @@
 namespace argiope {
 
 // All lines of ours are objects of JSON (LineFile). A file that a person or another program has written is neither cut
-// nor written anew. Blocks.
+// nor written anew. Callers have asked before whether it is the null device, which is good. Blocks.
 // Errors: wrong_format; io and refused where it cannot be read. A file that is not there is good.
 Result<void> check_line_file(const std::string& path);
 

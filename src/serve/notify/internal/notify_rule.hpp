@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/calls/command.hpp"
-#include "argiope/calls/http_push.hpp"
+#include "argiope/calls/calls.hpp"
 #include "base/internal/json_reader.hpp"
 #include "serve/base/internal/own_queues.hpp"
 

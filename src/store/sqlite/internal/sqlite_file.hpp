@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,12 +61,20 @@ class FileWatch {
   std::vector<File> files_;
 };
 
+// Of every file of SQLite: https://www.sqlite.org/fileformat.html
+inline constexpr std::string_view kSqliteBegin("SQLite format 3\0", 16);
+
 // The signs that a file is one of ours. Version n is what the first n migrations make of an empty one.
 struct SqliteFormat {
   std::int64_t application_id;
   std::span<const char* const> migrations;
 };
 
+// Whether the first bytes of the file say that require_format() would refuse it. Opens no database, and so makes no
+// files beside it. A file that is not there or is empty is good; of one with a log beside it, which may know better,
+// only what is no database is told.
+// Errors: wrong_format, newer_version; io where it cannot be read.
+Result<void> check_sqlite_head(const std::string& path, const SqliteFormat& format);
 // Whether it is one of ours and of a version before the newest.
 Result<bool> is_older(SqliteDatabase& database, const std::string& path, const SqliteFormat& format);
 // Brings `database` to the newest version. An empty file becomes one of ours; anything else that is not is left as it

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "argiope/store/url_store.hpp"
+#include "argiope/store/detail/url_store.hpp"
 
 namespace argiope {
 

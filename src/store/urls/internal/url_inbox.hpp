@@ -6,7 +6,7 @@
 #include <string>
 
 #include "argiope/base/error.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

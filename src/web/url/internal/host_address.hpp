@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 #include "argiope/web/url.hpp"
 #include "web/text/internal/ascii.hpp"
 

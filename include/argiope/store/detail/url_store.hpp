@@ -12,7 +12,7 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/store/detail/sync_mode.hpp"
-#include "argiope/store/url_record.hpp"
+#include "argiope/store/detail/url_record.hpp"
 
 namespace argiope {
 

@@ -12,7 +12,7 @@
 #include "argiope/async/coro.hpp"
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 
 namespace argiope {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "argiope/base/error.hpp"
-#include "argiope/web/ip_address.hpp"
+#include "argiope/web/detail/ip_address.hpp"
 
 namespace argiope {
 

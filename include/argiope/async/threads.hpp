@@ -1,23 +1,281 @@
-// Channel<T>: a queue between threads. Tasks of several loops put into it and get from it.
-//
-// One mutex guards the items and the lists of who waits. A task that waits on another loop is served under the mutex
-// and then woken by its own loop: those served in between are collected, so a burst costs each loop one wake-up.
+// What crosses threads: work for other threads (ThreadPoolExecutor, run_in_executor), coroutines from other threads
+// (run_coroutine_threadsafe), and a queue between them (Channel).
 #pragma once
 
+#include <chrono>
+#include <condition_variable>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/queue.hpp"
 #include "argiope/async/sync.hpp"
+#include "argiope/base/detail/ring_buffer.hpp"
 
 namespace argiope {
+
+// Threads for work that would block a loop: ThreadPoolExecutor and run_in_executor.
+
+// A fixed number of threads that run functions in the order submitted.
+//
+// Lifetime: declare it after the loop it serves; its destructor finishes what was submitted and joins, and what it
+//           still owes the loop must find the loop alive.
+// Errors:   the constructor throws std::system_error when the system gives no thread.
+// Threads:  submit() from any thread.
+class ThreadPoolExecutor {
+ public:
+  explicit ThreadPoolExecutor(std::size_t threads);
+  ~ThreadPoolExecutor();
+
+  // Throws std::logic_error after shutdown(). An exception out of `function` ends the process: catch inside.
+  void submit(std::move_only_function<void()> function);
+  // Takes no more work, finishes what was submitted, joins. May be called twice.
+  void shutdown();
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  RingBuffer<std::move_only_function<void()>> functions_;
+  bool closed_ = false;
+  std::vector<std::thread> threads_;
+};
+
+namespace detail {
+
+// One function on its way to a thread and its result on the way back. The future belongs to the loop's thread
+// and is not touched by the other.
+template <class F, class R>
+struct Errand {
+  EventLoop& loop;
+  Future<R> future;
+  F function;
+  Slot<R> result{};
+  std::exception_ptr exception{};
+
+  void run() noexcept {
+    try {
+      if constexpr (std::is_void_v<R>) {
+        function();
+      } else {
+        result.value.emplace(function());
+      }
+    } catch (...) {
+      exception = std::current_exception();
+    }
+  }
+  void deliver() {
+    loop.end_outside_work();
+    if (future.done()) return;  // cancelled meanwhile: the result has no taker
+    if (exception) {
+      future.set_exception(std::move(exception));
+    } else if constexpr (std::is_void_v<R>) {
+      future.set_result();
+    } else {
+      future.set_result(std::move(*result.value));
+    }
+  }
+};
+
+}  // namespace detail
+
+// Runs `function` on one of the executor's threads; the future has its result or exception.
+// Cancel: cancels the future; the function itself runs to its end, and its result is dropped.
+template <class F, class R = std::invoke_result_t<F>>
+Future<R> run_in_executor(ThreadPoolExecutor& executor, F function) {
+  EventLoop& loop = EventLoop::current();
+  Future<R> future = loop.create_future<R>();
+  using Errand = detail::Errand<F, R>;
+  auto errand = std::make_unique<Errand>(loop, future, std::move(function));
+  loop.begin_outside_work();
+  try {
+    executor.submit([errand = std::move(errand)]() mutable {
+      errand->run();
+      EventLoop& home = errand->loop;
+      home.call_soon_threadsafe([back = std::move(errand)] { back->deliver(); });
+    });
+  } catch (...) {
+    loop.end_outside_work();
+    throw;
+  }
+  return future;
+}
+
+// Runs `function` on a thread of the running loop's default executor; otherwise as run_in_executor.
+// Errors: std::logic_error after shutdown_default_executor().
+template <class F, class R = std::invoke_result_t<F>>
+Future<R> to_thread(F function) {
+  return run_in_executor(EventLoop::current().default_executor(), std::move(function));
+}
+
+// run_coroutine_threadsafe: other threads' way to run a coroutine on a loop and wait for it.
+
+namespace detail {
+
+template <class T>
+struct ThreadsafeState {
+  explicit ThreadsafeState(EventLoop& on) noexcept : loop(on) {}
+  EventLoop& loop;
+  // The task while there is one to cancel; the loop's thread alone looks at it.
+  FutureCore* task = nullptr;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  // These belong to the mutex.
+  bool done = false;
+  Slot<T> result;
+  std::exception_ptr exception;
+};
+
+// The duty to tell the waiting thread what became of its coroutine, passed from callback to callback. Dropped with the
+// loop, it says so: no thread waits for ever.
+template <class T>
+class ThreadsafeDelivery {
+ public:
+  explicit ThreadsafeDelivery(std::shared_ptr<ThreadsafeState<T>> state) noexcept : state_(std::move(state)) {}
+  ThreadsafeDelivery(ThreadsafeDelivery&&) noexcept = default;
+  ~ThreadsafeDelivery() {
+    if (state_ == nullptr) return;
+    finish([](ThreadsafeState<T>& state) {
+      state.exception = std::make_exception_ptr(CancelledError("the event loop ended"));
+    });
+  }
+
+  void start(Coro<T> coro, const std::source_location& where) {
+    try {
+      Task<T> task = state_->loop.create_task(std::move(coro), {}, Start::next_turn, where);
+      FutureCore& core = *task.core();
+      state_->task = &core;
+      // Not held by a handle, or the loop's end could not free it.
+      task.add_done_callback([&core, delivery = std::move(*this)]() mutable { delivery.deliver(core); });
+    } catch (...) {
+      if (state_ == nullptr) return;  // moved into the callback that could not be added, and told there
+      finish([](ThreadsafeState<T>& state) { state.exception = std::current_exception(); });
+    }
+  }
+
+ private:
+  void deliver(FutureCore& core) {
+    finish([&](ThreadsafeState<T>& state) {
+      try {
+        core.rethrow_unless_ready();
+        if constexpr (!std::is_void_v<T>) {
+          state.result.value.emplace(std::move(*slot_of<T>(core).value));
+        }
+      } catch (...) {
+        state.exception = std::current_exception();
+      }
+    });
+  }
+  template <class Set>
+  void finish(Set set) {
+    const auto state = std::exchange(state_, nullptr);
+    state->task = nullptr;
+    std::lock_guard lock(state->mutex);
+    set(*state);
+    state->done = true;
+    state->changed.notify_all();
+  }
+
+  std::shared_ptr<ThreadsafeState<T>> state_;
+};
+
+}  // namespace detail
+
+// The result of a coroutine that runs on another thread's loop. Copies share it.
+// Threads: any.
+template <class T>
+class ThreadsafeFuture {
+ public:
+  explicit ThreadsafeFuture(std::shared_ptr<detail::ThreadsafeState<T>> state) noexcept : state_(std::move(state)) {}
+
+  bool done() const {
+    std::lock_guard lock(state_->mutex);
+    return state_->done;
+  }
+  // Asks the loop to cancel the task; get() still waits until that has ended. False when it was done already.
+  bool cancel(std::string message = {}) {
+    // Under the lock, so that the loop is there: its end has to tell this state first.
+    std::lock_guard lock(state_->mutex);
+    if (state_->done) return false;
+    state_->loop.call_soon_threadsafe([state = state_, message = std::move(message)] {
+      if (state->task != nullptr) state->task->cancel(message);
+    });
+    return true;
+  }
+  // Blocks the calling thread until it is done; then what the coroutine returned, moved out, or threw. To be called
+  // once.
+  // Errors: CancelledError when it was cancelled, or its loop ended before; std::logic_error on the loop's own thread,
+  //         which would wait for itself.
+  T get() {
+    std::unique_lock lock(state_->mutex);
+    require_other_thread();
+    state_->changed.wait(lock, [&] { return state_->done; });
+    return take();
+  }
+  // As get(), for `limit` of real time at most; TimeoutError then, and the coroutine goes on.
+  T get(Duration limit) {
+    std::unique_lock lock(state_->mutex);
+    require_other_thread();
+    if (!state_->changed.wait_for(lock, limit, [&] { return state_->done; })) throw TimeoutError();
+    return take();
+  }
+  template <detail::NoDuration N>
+  T get(N) ARGIOPE_SAY_THE_UNIT;
+
+ private:
+  void require_other_thread() const {
+    if (!state_->done && detail::this_thread.loop == &state_->loop) {
+      throw std::logic_error("get() on the thread of the loop that has to run it");
+    }
+  }
+  T take() {
+    if (state_->exception != nullptr) std::rethrow_exception(state_->exception);
+    if constexpr (!std::is_void_v<T>) return std::move(*state_->result.value);
+  }
+
+  std::shared_ptr<detail::ThreadsafeState<T>> state_;
+};
+
+// Runs `coro` as a task of `loop`, from any thread.
+// Lifetime: the loop must be alive at the call; afterwards it may end at any time.
+template <class T>
+ThreadsafeFuture<T> run_coroutine_threadsafe(Coro<T> coro, EventLoop& loop,
+                                             const std::source_location& where = std::source_location::current()) {
+  if (!coro) throw std::invalid_argument("run_coroutine_threadsafe of an empty coroutine");
+  auto state = std::make_shared<detail::ThreadsafeState<T>>(loop);
+  loop.call_soon_threadsafe([delivery = detail::ThreadsafeDelivery<T>(state), coro = std::move(coro), where]() mutable {
+    delivery.start(std::move(coro), where);
+  });
+  return ThreadsafeFuture<T>{std::move(state)};
+}
+// The same for a function that returns the Coro. The loop's thread calls it, and destroys it when its coroutine has
+// ended.
+template <CoroFunction F>
+ThreadsafeFuture<detail::FunctionValue<F>> run_coroutine_threadsafe(
+    F function, EventLoop& loop, const std::source_location& where = std::source_location::current()) {
+  return run_coroutine_threadsafe(detail::keeping(std::move(function)), loop, where);
+}
+
+// Channel<T>: a queue between threads. Tasks of several loops put into it and get from it.
+//
+// One mutex guards the items and the lists of who waits. A task that waits on another loop is served under the mutex
+// and then woken by its own loop: those served in between are collected, so a burst costs each loop one wake-up.
+
 namespace detail {
 
 // The part of a channel that does not depend on its type: who waits, on which loop, and how it is woken.

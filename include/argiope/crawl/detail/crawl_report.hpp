@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
-#include "argiope/crawl/scope.hpp"
+#include "argiope/crawl/detail/scope.hpp"
 #include "argiope/web/http.hpp"
 
 namespace argiope {

@@ -183,7 +183,7 @@ struct UrlLinks {
   friend bool operator==(const UrlLinks&, const UrlLinks&) = default;
 };
 
-// A URL is nearer to a seed than was known.
+// A URL may be nearer to a seed than was known; one that is not stays as it is.
 struct UrlDepth {
   std::int64_t url_id = 0;
   std::uint32_t depth = 0;
