@@ -421,12 +421,12 @@ TEST(CrawlArguments, AnArchivesFilesHaveASizeInBytesOrWithAUnit) {
     app.parse(words);
     return arguments.warc_bytes;
   };
-  EXPECT_EQ(size_of("1000"), 1000u);
+  EXPECT_EQ(size_of("100000"), 100'000u);
   EXPECT_EQ(size_of("500K"), 500u * 1024);
   EXPECT_EQ(size_of("2GB"), 2048u * 1024 * 1024);
   for (const std::string bad : {"0", "-1", "many", "1 parsec"}) {
     EXPECT_EQ(why_not_parsed<CrawlArguments>({"http://a.org", "--warc", "site", "--warc-size", bad}),
-              "--warc-size: \"" + bad + "\": more than 0 bytes, as in 1000000, 500M or 1G");
+              "--warc-size: \"" + bad + "\": at least 64K bytes, as in 1000000, 500M or 1G");
   }
   EXPECT_THROW(options_of({"http://a.org", "--warc-size", "1G"}), CLI::RequiresError);
 }

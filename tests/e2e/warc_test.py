@@ -222,7 +222,7 @@ class Warc(EndToEnd):
                 (['--warc', str(self.folder / 'no/site')], 3, 'cannot be opened for writing: No such file or directory'),
                 (['--warc', f'{self.folder}/'], 2, 'it names no file'),
                 (['--warc-size', '1G'], 2, '--warc-size requires --warc'),
-                (['--warc', 'x', '--warc-size', '0'], 2, '"0": more than 0 bytes'),
+                (['--warc', 'x', '--warc-size', '0'], 2, '"0": at least 64K bytes'),
                 (['replay'], 2, 'FILE is required'),
                 (['--quiet', 'replay', str(foreign)], 2, 'write --quiet behind replay'),
                 (['replay', str(foreign)], 3, 'no WARC file'),

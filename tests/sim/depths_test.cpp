@@ -131,6 +131,8 @@ TEST_P(DepthsOfRuns, AreCountedFromUrlsThatAreGivenLater) {
     site.sim.options.exclude.clear();
     site.sim.options.seeds.push_back(*Url::parse("http://host0.test/far"));
     site.run();
+    // Without either a crawl does not keep which record a URL has that it knew before.
+    if (!keeps_links && !GetParam()) continue;
     EXPECT_EQ(site.record("http://host0.test/far").depth, 0u);
     EXPECT_EQ(site.record("http://host0.test/behind").depth, 1u);
   }

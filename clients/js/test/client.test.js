@@ -202,7 +202,7 @@ describe("operations", () => {
     const added = (await schedules.get("nightly")).schedule;
     assert.deepEqual([added.trigger, added.misfire_grace, added.coalesce], ["30 3 * * *", "300s", "all"]);
     assert.deepEqual(added.job, { queue, payload: { a: 1 }, function: "send" });
-    await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue }), { type: "conflict", message: /"nightly".*conflict: "replace"/ });
+    await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue }), { type: "conflict", message: /there is one of that name; conflict: "replace"/ });
     await schedules.add("nightly", "@every 1h", { queue, conflict: "replace" });
     assert.equal((await schedules.get("nightly")).schedule.trigger, "@every 1h");
     await schedules.delete("nightly");

@@ -202,7 +202,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
       some_too_deep_ = true;
     }
     if (record.shelf) {
-      batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, record.depth});
+      batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, depth_of(record)});
     }
     return 0;
   }
@@ -239,7 +239,7 @@ std::size_t Crawler::Shared::load(const UrlRecord& record, UrlBatch& batch) {
 std::size_t Crawler::Shared::resume_now(const UrlRecord& record, UrlBatch& batch) {
   UrlRecord taken = record;
   taken.shelf.reset();
-  batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, record.depth});
+  batch.moves.push_back({record.url_id, std::nullopt, 0, record.priority, depth_of(record)});
   return resume(taken);
 }
 
@@ -433,7 +433,7 @@ UrlTask Crawler::Shared::task_of(const UrlRecord& record, Url url) const {
   task.fingerprint = fingerprint_of(record.url);
   task.id = record.url_id;
   task.url = std::move(url);
-  task.depth = scope.is_seed(record.url) ? 0 : record.depth;
+  task.depth = depth_of(record);
   task.purpose = purpose_of(record, work);
   // Also a URL that waits and was fetched before. One that is to be fetched whole has no validators to ask with.
   const bool was_fetched = record.state == UrlState::queued && record.mtime != WallTime{};

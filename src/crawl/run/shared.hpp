@@ -78,6 +78,8 @@ class Crawler::Shared {
 
   // Where a URL of http or https stands now; see Scope.
   Exclusion place_of(std::string_view href, std::uint32_t depth) const;
+  // As far from the seeds as it is known to be: those of this run may have been found far away by an earlier one.
+  std::uint32_t depth_of(const UrlRecord& record) const { return scope.is_seed(record.url) ? 0 : record.depth; }
   bool is_in_scope(const Url& url) const;
   // The outcome and the task by which a record of the store is fetched again while the crawl runs.
   struct Anew {

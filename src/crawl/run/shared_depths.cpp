@@ -32,18 +32,18 @@ Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
       1,
       [&](const UrlRecord& record) {
         const auto id = static_cast<std::size_t>(record.url_id);
-        depths.at(id) = scope.is_seed(record.url) ? 0 : record.depth;
+        depths.at(id) = depth_of(record);
         is_of_pages[id] = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
         is_nearer = is_nearer || depths[id] < record.depth;
         return true;
       },
       UrlStore::Fields::to_go_on);
   if (!read) return std::unexpected(std::move(read.error()));
-  const auto depth_of = [&](std::int64_t id) {
+  const auto depth_by_now = [&](std::int64_t id) {
     return id > 0 && id < std::ssize(depths) ? depths[static_cast<std::size_t>(id)] : kUnknownDepth;
   };
   const auto is_shorter = [&](std::uint32_t depth, std::int64_t target) {
-    return depth < depth_of(target) && depth_of(target) != kUnknownDepth;
+    return depth < depth_by_now(target) && depth_by_now(target) != kUnknownDepth;
   };
   bool changed = true;
   const auto reach = [&](std::int64_t target, std::uint32_t depth) {
@@ -51,7 +51,7 @@ Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
     changed = true;
   };
   const auto follow = [&](const UrlLinks& links) {
-    const std::uint32_t from = depth_of(links.url_id);
+    const std::uint32_t from = depth_by_now(links.url_id);
     if (from == kUnknownDepth) return true;
     const std::uint32_t there = from + (links.redirect ? 0 : 1);
     for (const std::int64_t target : links.targets) {
@@ -61,7 +61,7 @@ Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
   };
   // As Discovery::discover_asset() counts.
   const auto follow_kept = [&](std::int64_t page, std::uint32_t, const KeptLink& link) {
-    const std::uint32_t from = depth_of(page);
+    const std::uint32_t from = depth_by_now(page);
     if (from == kUnknownDepth) return true;
     const std::uint32_t there = from + (is_of_pages[static_cast<std::size_t>(page)] ? 0 : 1);
     if (is_shorter(there, link.target) && is_checked_with_page(link.kind)) reach(link.target, there);

@@ -1,9 +1,13 @@
 #include "store/sqlite/internal/sqlite.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 namespace argiope {
 namespace {
@@ -17,6 +21,12 @@ constexpr off_t kLeastPageBytes = 512;
 
 // SQLite takes "file:x?mode=ro" for a URI, and opens another file than the one that was looked at.
 std::string literal_name(const std::string& path) { return path.starts_with("file:") ? "./" + path : path; }
+
+// An errno. Where SQLite may not make a file, it asks for one to read, and reports that there is none.
+int why_not_made(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return ::faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK, AT_EACCESS) != 0 ? errno : ENOENT;
+}
 
 }  // namespace
 
@@ -75,10 +85,11 @@ Error SqliteDatabase::error(int code) const {
     case SQLITE_NOTADB: return says(Errc::wrong_format, "this file is no SQLite database");
     case SQLITE_CORRUPT: return says(Errc::corrupt, "the file is damaged (sqlite3 FILE .recover may save it)");
     case SQLITE_READONLY: return says(Errc::io, "it is read-only");
-    case SQLITE_CANTOPEN:
-      return says(Errc::io,
-                  fmt::format("cannot be opened: {}",
-                              os_error != 0 ? std::strerror(os_error) : "is it a directory, or its folder missing?"));
+    case SQLITE_CANTOPEN: {
+      const int why = os_error == ENOENT ? why_not_made(path_) : os_error;
+      return says(Errc::io, fmt::format("cannot be opened: {}",
+                                        why != 0 ? std::strerror(why) : "is it a directory, or its folder missing?"));
+    }
     case SQLITE_IOERR:
       if (os_error == ENOSPC || os_error == EDQUOT || os_error == EFBIG)
         return says(Errc::disk_full, "the disk is full");
