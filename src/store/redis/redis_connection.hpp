@@ -80,6 +80,8 @@ class RedisConnection {
   // The replies, one a command, none of them an error.
   // Errors: DatabaseFailed: network after the limit; io for an error that does not pass.
   RedisReplies ask(const RedisCommands& commands);
+  // False after trouble: the next ask() connects anew.
+  bool is_up() const noexcept { return context_ != nullptr; }
   // After an error of ask(): the server may have done what was asked.
   bool may_be_done() const noexcept { return may_be_done_; }
   // Waits a little, for others. False: so much has been waited before that it is the limit.

@@ -168,7 +168,8 @@ std::optional<std::string> RedisRows::lock() {
 }
 
 void RedisRows::unlock() noexcept {
-  if (!std::exchange(is_locked_, false)) return;
+  // A server that is away is not waited for: the lock ends by itself.
+  if (!std::exchange(is_locked_, false) || !connection_.is_up()) return;
   try {
     RedisCommands commands;
     commands.add("EVALSHA", unlock_script_, "1", key("lock"), client_);

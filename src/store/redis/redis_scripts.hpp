@@ -1,5 +1,6 @@
 // What the server does in one go. Each script makes all its checks before its first write, so none ends half done: what
-// could be refused for want of memory or of a disk, the server refuses before the script begins.
+// could be refused for want of memory or of a disk, the server refuses before the script begins. Those that take no
+// memory are allowed without.
 #pragma once
 
 namespace argiope::redis_scripts {
@@ -26,7 +27,7 @@ return {'open', tostring(redis.call('HINCRBY', KEYS[1], 'clients', 1)), tostring
 )lua";
 
 // KEYS: meta. ARGV: epoch, the lease in ms; 0: it is given back.
-inline constexpr const char* kRenew = R"lua(#!lua
+inline constexpr const char* kRenew = R"lua(#!lua flags=allow-oom
 local epoch = redis.call('HGET', KEYS[1], 'epoch')
 if not epoch then return 'gone' end
 if epoch ~= ARGV[1] then return 'lost' end
@@ -40,7 +41,7 @@ return 'done'
 )lua";
 
 // KEYS: the lock. ARGV: client.
-inline constexpr const char* kUnlock = R"lua(#!lua
+inline constexpr const char* kUnlock = R"lua(#!lua flags=allow-oom
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 return 'done'
 )lua";
