@@ -38,7 +38,7 @@ class PostgresOverlay {
   Row& operator[](const Key& key) {
     if (is_marked_) {
       const Row* const row = find(key);
-      at_mark_.try_emplace(key, row == nullptr ? std::nullopt : std::optional(*row));
+      at_mark_.try_emplace(key, row == nullptr ? std::optional<Row>() : std::optional<Row>(std::in_place, *row));
     }
     return rows_[key];
   }
