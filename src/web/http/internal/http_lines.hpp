@@ -89,8 +89,8 @@ class HttpChunkReader {
     bad_size,  // or there is something else behind it than extensions
     bad_end,   // the chunk goes on beyond its size
   };
-  // Takes `line.size` bytes off the front of `bytes`, which is not empty. `limit` is for a chunk's line, and for the last
-  // one with all trailers.
+  // Takes `line.size` bytes off the front of `bytes`, which is not empty. `limit` is for a chunk's line, and for the
+  // last one with all trailers.
   Step take(std::string_view bytes, std::size_t limit, HttpLine& line) noexcept;
   // Bytes of the chunk that have not come.
   std::uint64_t left() const noexcept { return left_; }
