@@ -1,5 +1,5 @@
-// What a store in PostgreSQL does that others do not: share a server, lose it, be taken over. That it is a store like the
-// others is in store_conformance_test.cpp and store_schedules_test.cpp.
+// What a store in PostgreSQL does that others do not: share a server, lose it, be taken over. That it is a store like
+// the others is in store_conformance_test.cpp and store_schedules_test.cpp.
 #include <gmock/gmock.h>
 
 #include <memory>

@@ -1,4 +1,5 @@
-// StorePlace: where the calls of a store are done, by the thread that works for a database, or at once by a driver at hand.
+// StorePlace: where the calls of a store are done, by the thread that works for a database, or at once by a driver at
+//             hand.
 #pragma once
 
 #include <atomic>

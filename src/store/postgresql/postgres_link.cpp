@@ -31,8 +31,8 @@ std::string postgres_words(const char* said) {
 
 Result<void> PostgresLink::connect(const std::string& password) {
   const std::string limit_ms = fmt::to_string(in_ms(limit_));
-  // A server that is gone is noticed in time. Of names that come twice the last counts: the connection's own text may say
-  // otherwise.
+  // A server that is gone is noticed in time. Of names that come twice the last counts: the connection's own text may
+  // say otherwise.
   const char* const names[] = {"tcp_user_timeout",
                                "keepalives_idle",
                                "keepalives_interval",

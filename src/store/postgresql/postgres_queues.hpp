@@ -1,4 +1,5 @@
-// PostgresQueues: the queues of a store in PostgreSQL, and how many jobs each has in which state, as the owner has them in
+// PostgresQueues: the queues of a store in PostgreSQL, and how many jobs each has in which state, as the owner has them
+//                 in
 // memory.
 #pragma once
 

@@ -1,5 +1,5 @@
-// PostgresSchedules: schedules in PostgreSQL, with their places, histories and outputs. What changes them is sent in the
-// order it was asked for.
+// PostgresSchedules: schedules in PostgreSQL, with their places, histories and outputs. What changes them is sent in
+// the order it was asked for.
 #pragma once
 
 #include <cstdint>

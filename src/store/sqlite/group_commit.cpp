@@ -176,9 +176,9 @@ void GroupCommit::run_reads_alone(std::span<const std::unique_ptr<Call>> batch, 
   transactions_->commit();
 }
 
-// A read that fails fails alone, unless the database has ended the transaction with it, as SQLite does when the disk fails: what
-// was written in the transaction is gone then, and what would be written after it would be committed statement by
-// statement.
+// A read that fails fails alone, unless the database has ended the transaction with it, as SQLite does when the disk
+// fails: what was written in the transaction is gone then, and what would be written after it would be committed
+// statement by statement.
 void GroupCommit::run_one(Call& call, bool writes) {
   if (writes && call.kind() != Call::Kind::read) return call.run();
   try {

@@ -1,4 +1,5 @@
-// PostgresLink: a connection to a server of PostgreSQL, made when it is asked for and within a time. How to connect, what
+// PostgresLink: a connection to a server of PostgreSQL, made when it is asked for and within a time. How to connect,
+//               what
 // a failure is called, and that no password is told, is here for all who use libpq.
 #pragma once
 
@@ -41,8 +42,8 @@ class PostgresLink {
   bool has_given_up() const noexcept { return has_given_up_; }
   PGconn* get() const noexcept { return postgres_; }  // null: not connected
   Duration limit() const noexcept { return limit_; }
-  // Waits for the server, and sends what is still to be sent. False: the connection is lost, or was given up; or nothing
-  // came in time.
+  // Waits for the server, and sends what is still to be sent. False: the connection is lost, or was given up; or
+  // nothing came in time.
   bool await_input();
 
  private:
