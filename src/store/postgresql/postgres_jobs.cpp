@@ -15,7 +15,7 @@ using namespace job_rules;
 
 namespace {
 
-constexpr std::string_view kRows =
+constexpr std::string_view kJobRows =
     "SELECT j.job_id, j.queue_id, j.state, j.rank, j.priority, j.due_at, j.attempts, j.expiries, j.pending, "
     "j.if_failed, "
     "j.flags, j.fence, j.ended_at, j.key, j.unique_name, j.schedule_id, j.run, j.tally, j.name, j.error, l.token FROM "
@@ -34,7 +34,7 @@ PostgresColumn column_of(const std::vector<JobId>& ids) {
 
 void PostgresJobs::ask_for(const NeededRows& needed, std::vector<PostgresWork::Statement>& reads) {
   const auto ask = [&](std::string_view condition, auto... values) {
-    reads.push_back({std::string(kRows) + std::string(condition), PostgresValues(values...)});
+    reads.push_back({std::string(kJobRows) + std::string(condition), PostgresValues(values...)});
   };
   if (!needed.ids.empty()) {
     const PostgresColumn ids = column_of(needed.ids);
@@ -275,7 +275,7 @@ std::optional<ErasedJob> PostgresJobs::erase_done(JobId id, std::uint64_t token)
 
 std::vector<JobId> PostgresJobs::erase_ended(QueueId queue, JobState state, WallTime before, std::size_t limit) {
   const PostgresRows rows =
-      work_.look(std::string(kRows) +
+      work_.look(std::string(kJobRows) +
                      "j.queue_id = $1 AND j.state = $2 AND j.state >= 4 AND j.ended_at < $3 ORDER BY j.ended_at, "
                      "j.job_id LIMIT $4",
                  PostgresValues(queue, row_state(state), to_ms(before), std::min<std::size_t>(limit, kMostJobId)));
@@ -322,7 +322,7 @@ std::vector<JobId> PostgresJobs::take_dependants(JobId waited_for) {
     const PostgresColumn ids = column_of({waited_for});
     PostgresWork::Answers answers = work_.read(
         {{"SELECT job_id FROM dependencies WHERE partition = 0 AND waits_for = ANY($1::bigint[])", PostgresValues(ids)},
-         {std::string(kRows) +
+         {std::string(kJobRows) +
               "j.job_id IN (SELECT d.job_id FROM dependencies d WHERE d.partition = 0 AND d.waits_for = "
               "ANY($1::bigint[]))",
           PostgresValues(ids)}});

@@ -165,17 +165,17 @@ CREATE VIEW schedule_list AS
   FROM schedules s JOIN places p USING (partition, schedule_id);
 )sql";
 
-constexpr const char* kMigrations[] = {kFirst};
+constexpr const char* kPostgresMigrations[] = {kFirst};
 
 }  // namespace
 
-std::int64_t newest_postgres_version() { return std::ssize(kMigrations); }
+std::int64_t newest_postgres_version() { return std::ssize(kPostgresMigrations); }
 
 std::string postgres_migration(const std::string& schema, std::int64_t version) {
   std::string statements = fmt::format(
       "BEGIN; SELECT pg_advisory_xact_lock({}); CREATE SCHEMA IF NOT EXISTS {}; SET LOCAL search_path TO {};",
       kMigrationLock, quoted_identifier(schema), quoted_identifier(schema));
-  for (std::int64_t from = version; from < newest_postgres_version(); ++from) statements += kMigrations[from];
+  for (std::int64_t from = version; from < newest_postgres_version(); ++from) statements += kPostgresMigrations[from];
   statements +=
       fmt::format("INSERT INTO meta VALUES ('version', {0}) ON CONFLICT (name) DO UPDATE SET value = {0}; COMMIT",
                   newest_postgres_version());
