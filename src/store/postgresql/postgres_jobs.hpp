@@ -1,6 +1,5 @@
 // PostgresJobs: the rows of jobs in PostgreSQL, their names, leases, histories and the links between them. A
-//               transaction
-// works on rows in memory: those it needs are brought together, those it has changed are written together.
+// transaction works on rows in memory: those it needs are brought together, those it has changed are written together.
 #pragma once
 
 #include <cstdint>

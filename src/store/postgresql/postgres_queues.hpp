@@ -1,6 +1,5 @@
 // PostgresQueues: the queues of a store in PostgreSQL, and how many jobs each has in which state, as the owner has them
-//                 in
-// memory.
+// in memory.
 #pragma once
 
 #include <array>

@@ -1,6 +1,5 @@
 // PostgresSession: statements that are sent to a server together, and answered together (libpq's pipeline mode). What
-//                  one
-// of them does not like undoes them all.
+// one of them does not like undoes them all.
 //
 // Numbers are bigint, texts bytea, both in binary: no text of ours is ever a statement's or a character set's business.
 #pragma once

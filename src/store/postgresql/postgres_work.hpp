@@ -1,6 +1,5 @@
 // PostgresWork: the transactions of a store in PostgreSQL, and whose store it is. What they write is gathered and sent
-//               with
-// the commit, in one round trip; what they read is read before.
+// with the commit, in one round trip; what they read is read before.
 //
 // One row, of `partitions`, keeps what was made from outdated rows from being written: each transaction that writes
 // counts its version up, and does nothing where that is not the version it was made from. An owner, who is nearly

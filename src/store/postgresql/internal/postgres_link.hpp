@@ -1,6 +1,5 @@
 // PostgresLink: a connection to a server of PostgreSQL, made when it is asked for and within a time. How to connect,
-//               what
-// a failure is called, and that no password is told, is here for all who use libpq.
+// what a failure is called, and that no password is told, is here for all who use libpq.
 #pragma once
 
 #include <libpq-fe.h>
