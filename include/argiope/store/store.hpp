@@ -100,9 +100,9 @@ struct StorePlace;  // where its calls are done
 // whatever else waited while the last commit ran, so a failure fails them all and changes nothing.
 //
 // Suspends: until the call's effect is committed and, with SyncMode::full, on the disk (reads: until it is read, and
-// what they have seen is on the disk; they see everything called before them). Cancel:   cancelling the wait does not
-// undo the call. Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId,
-// names above
+//           what they have seen is on the disk; they see everything called before them).
+// Cancel:   cancelling the wait does not undo the call.
+// Errors:   invalid_input where a request breaks its contract (id beyond kMostJobId, an unknown QueueId, names above
 //           512 bytes), and then nothing of it is done, nor of its call, except for put(), settle() and fire(), which
 //           answer for each request; refused where the store was opened for less (StoreAccess).
 //           While another process keeps the file locked, an owner's calls wait, as long as it takes: they are kept,

@@ -59,8 +59,8 @@ struct PageReading {
 };
 
 // Lifetime: refers to the URL and the bytes of its last begin(), which stay as and where they are meanwhile. What it
-// gives is valid until end() or begin(), text and tree until begin(). Threads:  one at a time; once there is a text,
-// document() and what it needs may run on another than all else.
+//           gives is valid until end() or begin(), text and tree until begin().
+// Threads:  one at a time; once there is a text, document() and what it needs may run on another than all else.
 class PageView {
  public:
   // How often each was made. For tests.
