@@ -423,6 +423,37 @@ class PeersOptions(unittest.TestCase):
                     self.assertEqual(missing, [])
 
 
+class TheMap(unittest.TestCase):
+    """ARCHITECTURE.md and the sources that it leads to."""
+    def setUp(self):
+        self.text = (ROOT / 'ARCHITECTURE.md').read_text()
+        self.sources = [path for folder in ('src', 'include') for path in (ROOT / folder).rglob('*') if path.suffix in ('.hpp', '.cpp')]
+
+    def test_each_function_that_it_names_is_there(self):
+        words = set().union(*(re.findall(r'\w+', path.read_text()) for path in self.sources))
+        named = set(re.findall(r'`((?:\w+::)+\w+)`', self.text))
+        self.assertGreater(len(named), 100)
+        self.assertEqual([name for name in sorted(named) if not set(name.split('::')) <= words], [])
+
+    def test_the_files_of_the_two_walks_are_there_and_are_as_many_as_it_says(self):
+        stems = {path.stem for path in self.sources}
+        walks = re.findall(r'^\*\*One [^*]+, (\d+):\*\*[^.]*\.(.*?)\n\n', self.text, re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(walks), 2)
+        for count, files in walks:
+            names = re.findall(r'\w+', re.sub(r'`[^`]*`', '', files))
+            self.assertEqual((len(names), len(set(names))), (int(count), int(count)))
+            self.assertEqual([name for name in names if name not in stems], [])
+
+
+class HeadersNamed(unittest.TestCase):
+    def test_each_that_a_page_includes_is_for_users(self):
+        named = {(page.name, header) for page in PAGES
+                 for header in re.findall(r'^#include [<"](argiope/[\w/]+\.hpp)[>"]', page.read_text(), re.MULTILINE)}
+        self.assertGreater(len(named), 5)
+        self.assertEqual([(page, header) for page, header in sorted(named)
+                          if '/detail/' in header or not (ROOT / 'include' / header).is_file()], [])
+
+
 def add_tests():
     for page in PAGES:
         name = 'test_' + re.sub(r'\W', '_', str(page.relative_to(ROOT).with_suffix('')).removeprefix('docs/'))

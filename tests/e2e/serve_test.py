@@ -280,9 +280,8 @@ class Telling(Daemons):
         self.assertEqual(json.loads(listed[1][-1]), {'name': 'ops', 'left': 2})
         self.file(rule.format('ops'))
         daemon.signal(signal.SIGHUP)
-        daemon.wait_for('was read again')
-        self.assertEqual(daemon.good('GET', '/v1/notify')['left'], [])
-        self.assertIn(b'\nargiope_notify_left_messages 0\n', daemon.ask('GET', '/metrics').body)
+        self.wait_until(lambda: daemon.good('GET', '/v1/notify')['left'] == [])
+        self.wait_until(lambda: b'\nargiope_notify_left_messages 0\n' in daemon.ask('GET', '/metrics').body)
 
     def test_findings_are_told_to_be_over_by_a_good_run_after_a_kill_and_a_reload(self):
         told = self.folder / 'told'

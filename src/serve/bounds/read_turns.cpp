@@ -65,7 +65,8 @@ Coro<void> ReadTurns::let_in(std::shared_ptr<Caller> caller) {
   const auto first = co_await caller->line.scoped();
   while (others_write() && loop.time() < caller->free_at) {
     waits = true;
-    co_await sleep_until(std::min(caller->free_at, saturating_add(changed_at_, kRecent)));
+    const TimePoint free_or_quiet_at = std::min(caller->free_at, saturating_add(changed_at_, kRecent));
+    co_await sleep_until(free_or_quiet_at);
   }
   if (waits) ++delayed_;
   if (others_write()) caller->use(kShare * kLeast, loop.time());
