@@ -31,7 +31,12 @@ Coro<Result<std::vector<Result<PutReply>>>> PutDesk::put_several(std::vector<New
   answers.reserve(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     Result<Queue*> queue = queues_.find(jobs[i].queue);
-    if (*queue == nullptr) queue = co_await queue_desk_.of(jobs[i]);
+    if (*queue == nullptr) {
+      // It may name those before it, which the store must know then.
+      for (auto& [place, answer] : answers) replies[place] = co_await std::move(answer);
+      answers.clear();
+      queue = co_await queue_desk_.of(jobs[i]);
+    }
     Result<void> good = queue ? check_job(jobs[i], (*queue)->name(), (*queue)->config().max_payload_bytes)
                               : std::unexpected(std::move(queue.error()));
     if (good && !(*queue)->room.take_now(1)) good = co_await (*queue)->room.take(1);
@@ -85,9 +90,9 @@ void PutDesk::answer(Pending& put, Result<PutReply> reply) {
 // --- all or none
 // -------------------------------------------------------------------------------------------------------
 
-// Of a job that it takes.
-Coro<Result<PutDesk::Queue*>> PutDesk::queue_for(const NewJob& job) {
-  Queue* queue = co_await or_return(queue_desk_.of(job));
+// Of a job that it takes. `of_call`: those that are put before it, later.
+Coro<Result<PutDesk::Queue*>> PutDesk::queue_for(const NewJob& job, std::vector<JobId> of_call) {
+  Queue* queue = co_await or_return(queue_desk_.of(job, std::move(of_call)));
   co_await or_return(check_job(job, queue->name(), queue->config().max_payload_bytes));
   co_return queue;
 }
@@ -131,7 +136,11 @@ Coro<Result<OnceReply>> PutDesk::do_put_once(OnceCall call) {
   const bool each = call.as == OnceCall::As::each;
   std::vector<Result<Queue*>> queues;
   if (each) {
-    for (const NewJob& job : call.jobs) queues.push_back(co_await queue_for(job));
+    std::vector<JobId> before;
+    for (const NewJob& job : call.jobs) {
+      queues.push_back(co_await queue_for(job, before));
+      if (job.id != 0) before.push_back(job.id);
+    }
   } else {
     for (Queue* queue : co_await or_return(queue_desk_.of_all(pointers_to(call.jobs)))) queues.emplace_back(queue);
   }

@@ -86,7 +86,8 @@ Result<void> QueueDesk::check_policies(const std::vector<const NewJob*>& jobs, b
   return {};
 }
 
-Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool takes_room) {
+Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool takes_room,
+                                          std::vector<JobId> of_call) {
   if (std::ranges::all_of(jobs, [&](const NewJob* job) { return queues_.find(job->queue) != nullptr; }))
     co_return Result<void>{};
   co_await or_return(check_policies(jobs, takes_room));
@@ -94,25 +95,32 @@ Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool 
   bool names_others = false;
   for (const NewJob* job : jobs) {
     requests.push_back({*job});
-    requests.back().job.payload.clear();
+    std::string().swap(requests.back().job.payload);  // clear() would keep its room
     names_others = names_others || job->id != 0 || !job->name.empty() || !job->waits_for.empty() || job->batch != 0;
   }
   co_await or_return(job_rules::check_plain(requests));
-  if (!names_others) co_return Result<void>{};
+  const auto is_of_call = [&](JobId id) { return std::ranges::contains(of_call, id); };
+  const bool names_those = std::ranges::any_of(jobs, [&](const NewJob* job) {
+    return is_of_call(job->batch) || std::ranges::any_of(job->waits_for, is_of_call);
+  });
+  if (!names_others || names_those) co_return Result<void>{};
   requests.push_back(refused_for_certain(jobs));
   const Error if_good = job_rules::out_of_reach("batch", requests.back().job.batch);
   const auto tried = co_await store_(&Store::put, std::move(requests), clock_.now(), Refusal::whole);
-  if (!tried && tried.error().message != if_good.message) co_return std::unexpected(tried.error());
-  co_return Result<void>{};
+  // A name that is taken is no refusal of every put.
+  if (tried || tried.error().message == if_good.message || tried.error().code == Errc::conflict)
+    co_return Result<void>{};
+  co_return std::unexpected(tried.error());
 }
 
-Coro<Result<QueueDesk::Queue*>> QueueDesk::of(const NewJob& job) {
-  co_await or_return(check_first({&job}, true));
+Coro<Result<QueueDesk::Queue*>> QueueDesk::of(const NewJob& job, std::vector<JobId> of_call) {
+  co_await or_return(check_first({&job}, true, std::move(of_call)));
   co_return co_await named(job.queue, options_.create_queues, job.within);
 }
 
-Coro<Result<std::vector<QueueDesk::Queue*>>> QueueDesk::of_all(std::vector<const NewJob*> jobs, bool takes_room) {
-  co_await or_return(check_first(jobs, takes_room));
+Coro<Result<std::vector<QueueDesk::Queue*>>> QueueDesk::of_all(std::vector<const NewJob*> jobs, bool takes_room,
+                                                               std::vector<JobId> of_call) {
+  co_await or_return(check_first(jobs, takes_room, std::move(of_call)));
   std::vector<Queue*> queues;
   for (const NewJob* job : jobs) {
     Queue* const queue = co_await or_return(named(job->queue, options_.create_queues, job->within));

@@ -44,12 +44,14 @@ class QueueDesk final : public Desk {
   // `asker`: for whom it is made where it is not there; null: the program itself.
   Coro<Result<Queue*>> named(std::string name, bool may_create, JobReachRef asker);
   // Whether those jobs can be put together, where queues of theirs are not there yet; so that jobs that are refused
-  // leave no queues behind. `takes_room`: the capacity of the queues counts. Errors: as puts give them.
-  Coro<Result<void>> check_first(std::vector<const NewJob*> jobs, bool takes_room);
+  // leave no queues behind. `takes_room`: the capacity of the queues counts. `of_call`: jobs that the same call puts or
+  // ends before these; the store cannot judge yet what names one of them. Errors: as puts give them.
+  Coro<Result<void>> check_first(std::vector<const NewJob*> jobs, bool takes_room, std::vector<JobId> of_call);
   // The same for all jobs of a call, and then their queues, which are there or are made.
-  Coro<Result<std::vector<Queue*>>> of_all(std::vector<const NewJob*> jobs, bool takes_room = true);
+  Coro<Result<std::vector<Queue*>>> of_all(std::vector<const NewJob*> jobs, bool takes_room = true,
+                                           std::vector<JobId> of_call = {});
   // Of one job, that is put by itself.
-  Coro<Result<Queue*>> of(const NewJob& job);
+  Coro<Result<Queue*>> of(const NewJob& job, std::vector<JobId> of_call = {});
   Coro<Result<void>> load_new();
   // Whether to look for new ones, because somebody asks for the jobs of these: then load_new().
   bool may_be_news(const std::vector<std::string>& names);

@@ -117,7 +117,9 @@ Coro<Result<std::vector<SettleReply>>> SettleDesk::settle_several(std::vector<Ru
   std::vector<std::optional<Error>> why_no_follow_ups(ends.size());
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const std::vector<NewJob>& follow_ups = ends[i].verdict.follow_ups;
-    if (!follow_ups.empty()) why_no_follow_ups[i] = co_await or_return(make_queues_of(ends[i].token, follow_ups));
+    if (!follow_ups.empty()) {
+      why_no_follow_ups[i] = co_await or_return(make_queues_of(ends[i].token, follow_ups, jobs_of(ends)));
+    }
   }
   std::vector<SettleReply> replies(ends.size());
   std::vector<std::pair<std::size_t, Future<Result<SettleReply>>>> answers;
@@ -144,7 +146,9 @@ bool SettleDesk::needs_new_queue(const Verdict& verdict) const {
 }
 
 Coro<Result<bool>> SettleDesk::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
-  auto why_not = co_await or_return(make_queues_of(token, verdict.follow_ups));
+  const Run* const run = runs_.find(token);
+  if (run == nullptr) co_return false;
+  auto why_not = co_await or_return(make_queues_of(token, verdict.follow_ups, {run->id}));
   if (runs_.find(token) == nullptr) co_return false;
   const auto reply = co_await submit_verdict(token, std::move(verdict), std::move(why_not));
   if (!reply) co_return std::unexpected(reply.error());
@@ -154,15 +158,27 @@ Coro<Result<bool>> SettleDesk::settle_in_new_queues(std::uint64_t token, Verdict
 // None is made where one of the follow-ups is refused: why, as far as that is known before it is put.
 // Errors: of the store, when it has failed.
 Coro<Result<std::optional<Error>>> SettleDesk::make_queues_of(std::uint64_t token,
-                                                              const std::vector<NewJob>& follow_ups) {
+                                                              const std::vector<NewJob>& follow_ups,
+                                                              std::vector<JobId> of_call) {
   const Run* const run = runs_.find(token);
   const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
   if (run == nullptr || std::ranges::none_of(follow_ups, is_new)) co_return std::optional<Error>();
   run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
-  auto made = co_await queue_desk_.of_all(pointers_to(follow_ups), false);
+  auto made = co_await queue_desk_.of_all(pointers_to(follow_ups), false, std::move(of_call));
   if (made) co_return std::optional<Error>();
   if (store_.failure()) co_return std::unexpected(std::move(made.error()));
   co_return std::optional<Error>(std::move(made.error()));
+}
+
+std::vector<JobId> SettleDesk::jobs_of(std::span<const RunEnd> ends) const {
+  std::vector<JobId> jobs;
+  for (const RunEnd& end : ends) {
+    if (const Run* const run = runs_.find(end.token)) jobs.push_back(run->id);
+    for (const NewJob& job : end.verdict.follow_ups) {
+      if (job.id != 0) jobs.push_back(job.id);
+    }
+  }
+  return jobs;
 }
 
 // Of each follow-up, or why one of them cannot be put.
@@ -346,8 +362,9 @@ Coro<Result<OnceReply>> SettleDesk::do_settle_once(RequestKey key, std::vector<R
 
 Coro<Result<OnceReply>> SettleDesk::settle_in_one(RequestKey key, std::vector<RunEnd> ends) {
   std::vector<std::optional<Error>> why_no_follow_ups;
-  for (const RunEnd& end : ends)
-    why_no_follow_ups.push_back(co_await or_return(make_queues_of(end.token, end.verdict.follow_ups)));
+  for (const RunEnd& end : ends) {
+    why_no_follow_ups.push_back(co_await or_return(make_queues_of(end.token, end.verdict.follow_ups, jobs_of(ends))));
+  }
   OnceRequest request{.key = std::move(key), .now = clock_.now()};
   std::vector<Pending> pending;
   for (std::size_t i = 0; i < ends.size(); ++i) {

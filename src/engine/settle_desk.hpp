@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "argiope/async/sync.hpp"
@@ -66,7 +67,10 @@ class SettleDesk final : public Desk {
   Coro<Result<OnceReply>> settle_in_one(RequestKey key, std::vector<RunEnd> ends);
   bool needs_new_queue(const Verdict& verdict) const;
   Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
-  Coro<Result<std::optional<Error>>> make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups);
+  Coro<Result<std::optional<Error>>> make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups,
+                                                    std::vector<JobId> of_call);
+  // Those that the ends change: runs, and follow-ups that bring their ids.
+  std::vector<JobId> jobs_of(std::span<const RunEnd> ends) const;
   Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;
   Settlement settlement_of(const Run& run, std::uint64_t token, Verdict& verdict, TimePoint now);
   Pending ended(std::uint64_t token, Verdict verdict, std::optional<Error> why_no_follow_ups);

@@ -397,6 +397,22 @@ TEST_F(ApiLeases, FollowUpsThatAreRefusedLeaveNoQueueBehind) {
   }
 }
 
+TEST_F(ApiLeases, FollowUpsInNewQueuesMayNameWhatTheirRequestEndsAndPuts) {
+  for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
+  const std::string own = token_of();
+  const Answered completes =
+      settle(fmt::format(R"({{"token":{},"outcome":"release","follow_ups":[{{"queue":"new","batch":1}}]}})", own));
+  EXPECT_EQ(completes.text("/replies/0/outcome"), "ok") << completes.body;
+  const std::string first = token_of(), second = token_of();
+  const Answered both =
+      settle(fmt::format(R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"mail","id":9000}}]}},)"
+                         R"({{"token":{},"outcome":"done","follow_ups":[{{"queue":"newer","waits_for":[9000]}}]}})",
+                         first, second));
+  EXPECT_EQ(both.text("/replies/0/outcome"), "ok") << both.body;
+  EXPECT_EQ(both.text("/replies/1/outcome"), "ok") << both.body;
+  EXPECT_EQ(get("/v1/queues/newer").status, 200);
+}
+
 TEST_F(ApiLeases, FollowUpsWaitForTenThousandOthersTogether) {
   for (int i = 0; i < 3; ++i) put_job(R"({"queue":"mail"})");
   std::string ids = "3";

@@ -84,6 +84,23 @@ TEST_F(ApiPuts, ThatAreRefusedLeaveNoQueueBehind) {
   }
 }
 
+TEST_F(ApiPuts, OfNewQueuesMayNameThoseBeforeThem) {
+  int id = 1000;
+  for (const std::string key : {"", "once"}) {
+    for (const std::string more : {"", R"(,"atomic":true)"}) {
+      const std::string body =
+          fmt::format(R"({{"jobs":[{{"queue":"a{0}","id":{0}}},{{"queue":"b{0}","waits_for":[{0}]}}]{1}}})", id, more);
+      const Answered answered =
+          key.empty() ? post("/v1/jobs", body)
+                      : ask(HttpMethod::post, "/v1/jobs", body, {{"Idempotency-Key", fmt::format("{}{}", key, id)}});
+      EXPECT_LT(answered.status, 300) << answered.body;
+      EXPECT_THAT(answered.body, testing::Not(testing::HasSubstr("error"))) << body;
+      EXPECT_EQ(get(fmt::format("/v1/queues/b{}", id)).status, 200);
+      ++id;
+    }
+  }
+}
+
 TEST_F(ApiPuts, ACompletionThatIsRefusedIsToldWithItsPlace) {
   EngineOptions options;
   options.create_queues = false;

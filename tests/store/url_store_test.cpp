@@ -490,6 +490,22 @@ TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
   EXPECT_EQ((*store->get(1))->depth, 2u) << "no way that is longer counts";
 }
 
+TEST_P(UrlStoreTest, AUrlThatKeepsItsPlaceIsNearerOnTheSamePlace) {
+  auto store = open(path());
+  UrlBatch batch;
+  for (std::int64_t id = 1; id <= 3; ++id) {
+    batch.discovered.push_back(new_url(id));
+    batch.moves.push_back(move(id, Shelf::ready, 7, -5));
+    batch.moves.back().depth = 2;
+  }
+  batch.moves.back().shelf.reset();
+  batch.depths = {{2, 0, -1, true}, {3, 0, -1, true}};
+  store->submit(std::move(batch));
+  EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 100}), Ids({1, 2}));
+  EXPECT_EQ((*store->get(2))->depth, 0u);
+  EXPECT_EQ((*store->get(3))->priority, -1) << "it is on no shelf";
+}
+
 TEST_P(UrlStoreTest, AFlushThatNobodyWaitsForComesToItsEnd) {
   auto store = open(path(), {.linger = 1h});
   store->submit({{}, {new_url(1)}});

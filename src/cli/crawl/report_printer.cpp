@@ -76,7 +76,8 @@ void print_lost(std::FILE* out, const CrawlReport& report) {
   std::vector<const LostHost*> told;
   for (const LostHost& lost : report.lost_hosts) {
     const auto is_of_host = [&](const BrokenLink& link) { return site_in(link.url) == lost.site; };
-    if (lost.not_asked > 0 || std::ranges::none_of(report.broken, is_of_host)) told.push_back(&lost);
+    const auto shown = report.broken | std::views::take(kBrokenShown);
+    if (lost.not_asked > 0 || std::ranges::none_of(shown, is_of_host)) told.push_back(&lost);
   }
   const std::uint64_t count = report.lost_host_count - (report.lost_hosts.size() - told.size());
   if (count == 0) return;
@@ -86,7 +87,8 @@ void print_lost(std::FILE* out, const CrawlReport& report) {
     fmt::print(out, "  {}  ({} not asked)\n       {}\n", printable(lost->site), lost->not_asked,
                printable(lost->error));
   }
-  if (count > kLostShown) fmt::print(out, "  … and {} more\n", count - kLostShown);
+  const std::size_t listed = std::min(told.size(), kLostShown);
+  if (count > listed) fmt::print(out, "  … and {} more\n", count - listed);
 }
 
 // The work that this run did not have to do, and the options that would make it.

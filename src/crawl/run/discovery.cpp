@@ -194,7 +194,7 @@ std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, cons
   const std::int32_t priority = crawl_priority(options_, task.depth, url.href());
   if (!is_new) {
     // Of the pictures that a sitemap lists no links are kept by which depths could be counted again.
-    if (from.purpose == Purpose::sitemap) batch.depths.push_back({id, task.depth, priority});
+    if (from.purpose == Purpose::sitemap) batch.depths.push_back({id, task.depth, priority, true});
     return id;
   }
   task.id = id;

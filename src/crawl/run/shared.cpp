@@ -460,7 +460,7 @@ void Crawler::Shared::add_seeds(WallTime now) {
     const SeenUrls::Claim claimed = seen.claim(seed_fingerprint);
     const std::int32_t priority = crawl_priority(options, 0, url.href());
     if (!claimed.is_new) {
-      batch.depths.push_back({claimed.id, 0, priority});  // earlier runs may have found it far away
+      batch.depths.push_back({claimed.id, 0, priority, true});  // earlier runs may have found it far away
       continue;
     }
     UrlTask task;

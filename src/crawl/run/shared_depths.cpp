@@ -27,6 +27,7 @@ bool is_checked_with_page(std::string_view kind) {
 Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
   std::vector<std::uint32_t> depths(static_cast<std::size_t>(store.next_id()), kUnknownDepth);
   std::vector<bool> is_of_pages(depths.size());
+  bool has_assets = options.check_assets;
   bool is_nearer = false;
   auto read = store.scan(
       1,
@@ -34,6 +35,7 @@ Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
         const auto id = static_cast<std::size_t>(record.url_id);
         depths.at(id) = depth_of(record);
         is_of_pages[id] = record.reason == UrlReason::asset || record.reason == UrlReason::requisite;
+        has_assets = has_assets || record.reason == UrlReason::asset;
         is_nearer = is_nearer || depths[id] < record.depth;
         return true;
       },
@@ -72,7 +74,7 @@ Result<std::vector<std::uint32_t>> Crawler::Shared::depths_by_links() {
   for (int round = 0; changed && round < kMostDepthRounds; ++round) {
     changed = false;
     auto followed = store.scan_links(follow);
-    if (followed && !changed) followed = store.scan_kept_links(follow_kept);
+    if (followed && !changed && has_assets) followed = store.scan_kept_links(follow_kept);
     if (!followed) return std::unexpected(std::move(followed.error()));
     is_nearer = is_nearer || changed;
   }

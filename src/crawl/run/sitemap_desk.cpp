@@ -132,7 +132,7 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
   if (is_new) {
     batch.discovered.push_back({id, task.url.href(), task.depth, priority, origin.id, wall(), UrlReason::sitemap});
   } else {
-    batch.depths.push_back({id, task.depth, priority});
+    batch.depths.push_back({id, task.depth, priority, true});
     const auto record = shared_.store.get(id);
     const bool was_sitemap = record && *record && (*record)->reason == UrlReason::sitemap;
     if (!was_sitemap) {

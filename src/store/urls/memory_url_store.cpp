@@ -88,8 +88,9 @@ void MemoryUrlStore::submit(UrlBatch batch) {
   for (const UrlDepth& nearer : batch.depths) {
     const auto found = records_.find(nearer.url_id);
     if (found == records_.end() || found->second.depth <= nearer.depth) continue;
-    take_from_shelf(found->second);
     found->second.depth = nearer.depth;
+    if (nearer.keeps_place && found->second.shelf) continue;
+    take_from_shelf(found->second);
     found->second.priority = nearer.priority;
     put_on_shelf(found->second);
   }

@@ -47,7 +47,9 @@ Result<void> SqliteUrlWriter::prepare_all() {
            "?15 WHERE url_id = ?1"},
       {touch_, touched + " WHERE url_id = ?1"},
       {move_, "UPDATE urls SET shelf = ?2, site = ?3, priority = ?4, depth = ?5 WHERE url_id = ?1"},
-      {nearer_, "UPDATE urls SET depth = ?2, priority = ?3 WHERE url_id = ?1 AND depth > ?2"},
+      {nearer_,
+       "UPDATE urls SET depth = ?2, priority = CASE WHEN ?4 AND shelf IS NOT NULL THEN priority ELSE ?3 END "
+       "WHERE url_id = ?1 AND depth > ?2"},
       {put_links_, "INSERT OR REPLACE INTO links (url_id, redirect, targets) VALUES (?, ?, ?)"},
       {forget_kept_, "DELETE FROM page_links WHERE from_id = ?"},
       {put_kept_, std::string("INSERT INTO page_links (") + kLinkColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
@@ -177,6 +179,7 @@ void SqliteUrlWriter::store_depth(const UrlDepth& nearer) {
   nearer_.bind(1, nearer.url_id);
   nearer_.bind(2, std::int64_t{nearer.depth});
   nearer_.bind(3, std::int64_t{nearer.priority});
+  nearer_.bind(4, std::int64_t{nearer.keeps_place});
   run(nearer_);
 }
 

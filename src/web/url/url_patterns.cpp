@@ -320,7 +320,8 @@ Result<std::string> url_pattern_expression(std::string_view pattern) {
     auto expression = GlobTranslator(pattern).translate();
     const std::string without_port = glob_without_port(pattern);
     if (!expression || without_port.empty()) return expression;
-    return fmt::format("(?:{}|{})", *expression, *GlobTranslator(without_port).translate());
+    const auto other = GlobTranslator(without_port).translate();
+    return other ? fmt::format("(?:{}|{})", *expression, *other) : expression;
   }
   const std::string_view expression = pattern.substr(kExpression.size());
   // These would be found in no URL.

@@ -188,6 +188,8 @@ struct UrlDepth {
   std::int64_t url_id = 0;
   std::uint32_t depth = 0;
   std::int32_t priority = 0;
+  // On a shelf it stays where it is: while the shelf is read, a place farther ahead may have been passed already.
+  bool keeps_place = false;
 };
 
 // A link or an asset as a page has it. Of crawls that keep them (CrawlOptions::keep_links).
