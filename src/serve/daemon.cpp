@@ -157,7 +157,10 @@ std::optional<std::string> reader_of(const Gate& gate, const ServerRequest& requ
   if (request.path == "/healthz" || request.path == "/readyz") return std::nullopt;
   const bool only_looks =
       changes_nothing(request.method) || std::ranges::find(kQuestionPaths, request.path) != std::end(kQuestionPaths);
-  return only_looks ? std::optional(gate.name_of(request)) : std::nullopt;
+  if (!only_looks) return std::nullopt;
+  std::string who = gate.name_of(request);
+  // Strangers get refusals and the dashboard's files, which cost little, and do not stand in line for them.
+  return who.empty() ? std::nullopt : std::optional(std::move(who));
 }
 
 // `handler` answers the requests that the gate lets through.
