@@ -99,7 +99,7 @@ Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool 
     names_others = names_others || job->id != 0 || !job->name.empty() || !job->waits_for.empty() || job->batch != 0;
   }
   co_await or_return(job_rules::check_plain(requests));
-  const auto is_of_call = [&](JobId id) { return std::ranges::contains(of_call, id); };
+  const auto is_of_call = [&](JobId id) { return std::ranges::find(of_call, id) != of_call.end(); };
   const bool names_those = std::ranges::any_of(jobs, [&](const NewJob* job) {
     return is_of_call(job->batch) || std::ranges::any_of(job->waits_for, is_of_call);
   });
