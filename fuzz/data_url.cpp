@@ -9,6 +9,7 @@
 #include "base/internal/base64.hpp"
 #include "fuzz/require.hpp"
 #include "project/fetch/internal/page_fetcher.hpp"
+#include "project/rules/internal/data_scheme.hpp"
 
 using namespace argiope;
 
