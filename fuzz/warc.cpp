@@ -1,4 +1,4 @@
-// A WARC file of whoever made it: gzip members or plain records, heads, HTTP in blocks. The first byte says whether the
+// A WARC file of any program: gzip members or plain records, heads, HTTP in blocks. The first byte says whether the
 // rest is the file, or what is packed into one.
 #include <cstdint>
 #include <string>

@@ -36,7 +36,7 @@ class Descriptors {
     Side& side(Interest interest) noexcept { return sides[static_cast<std::size_t>(interest)]; }
   };
 
-  // The side, for whoever wants it now; throws std::logic_error when another has it.
+  // The side, for the caller; throws std::logic_error when another has it.
   Side& free_side(int fd, Interest interest);
   void arm(int fd, Interest interest);
   void forget_if_idle(int fd) noexcept;

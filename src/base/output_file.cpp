@@ -73,7 +73,7 @@ std::FILE* OutputFile::open(Readers readers) {
   return file == nullptr && place_.is_file && is_forbidden(errno) ? open_to_write_into(readers) : file;
 }
 
-// It shares the place in the file with whoever has given it.
+// It shares the place in the file with the program that gave it.
 std::FILE* OutputFile::open_descriptor() const {
   if (place_.descriptor == STDOUT_FILENO) return stdout;
   const int descriptor = ::fcntl(place_.descriptor, F_DUPFD_CLOEXEC, 0);

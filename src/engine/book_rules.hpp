@@ -36,7 +36,7 @@ constexpr bool waits_for_room(CapacityPolicy policy, std::uint64_t count, std::u
   return policy == CapacityPolicy::wait && count <= capacity;
 }
 
-// The outcome of a change for whoever asked for it: `state` is the job's.
+// The outcome of a change for its caller: `state` is the job's.
 Result<void> meaning_of(ChangeOutcome outcome, JobId id, JobState state);
 
 }  // namespace argiope

@@ -49,7 +49,7 @@ class Housekeeper final : public Desk {
   std::function<void(Duration)> calendar_jumped_;
 };
 
-// Freed when the last coroutine that works in it has ended, whoever has let go of it before.
+// Freed when the last coroutine that works in it has ended, even if its owner let go of it before.
 class Broker final : public JobSource {
  public:
   // `store` lives until let_go() at least.

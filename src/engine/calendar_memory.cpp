@@ -42,7 +42,7 @@ Coro<Result<void>> remember_jump(StoreUse& store, Duration offset, JobClock::Jum
   const auto count = co_await or_return(store(&Store::recall, kJumps));
   const std::int64_t number = count.value_or(0);
   const auto at = std::chrono::floor<std::chrono::milliseconds>(jump.at).time_since_epoch().count();
-  // The offset last: whoever sees that finds the rest.
+  // The offset last: a reader that sees it finds the rest.
   const std::pair<std::string, std::int64_t> notes[] = {{place_of(number, "at_ms"), at},
                                                         {place_of(number, "offset_ns"), jump.before.count()},
                                                         {kJumps, number + 1},

@@ -1,4 +1,4 @@
-// Why a job does not run now: in the words of whoever knows, its owner or the store.
+// Why a job does not run now: in the words of its owner or of the store.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -313,7 +313,7 @@ void LeaseDesk::set_lease_time(Run& run, const JobRecord& record, TimePoint aske
   queue_desk_.mark(*run.queue);
 }
 
-// Asking makes no queue: who asks for the jobs of one that is not there waits until somebody makes it.
+// Asking makes no queue: who asks for the jobs of one that is not there waits until it is made.
 Result<LeaseCaller> LeaseDesk::caller_of(std::shared_ptr<const LeaseCall> call) {
   LeaseCaller caller;
   for (const std::string& name : call->queues) {
@@ -370,8 +370,8 @@ Coro<Result<std::vector<LeasedJob>>> LeaseDesk::receive(Future<Result<std::vecto
   throw CancelledError();
 }
 
-// Jobs that were cancelled, or whose lease has ended, since they were granted: whoever is about to get them could not
-// be told.
+// Jobs that were cancelled, or whose lease has ended, since they were granted: the worker that is about to get them
+// could not be told.
 void LeaseDesk::drop_stopped(std::vector<LeasedJob>& jobs) {
   std::erase_if(jobs, [&](const LeasedJob& job) {
     const Run* const run = runs_.find(job.token);

@@ -110,7 +110,7 @@ Coro<Result<std::vector<PutReply>>> PutDesk::put_together(std::vector<NewJob> jo
   co_return co_await to_its_end(send_together(std::move(requests), std::move(queues)));
 }
 
-// The room for them has been taken; the queues hear of it whoever waits.
+// The room for them has been taken; the queues hear of it whether or not the caller still waits.
 Coro<Result<std::vector<PutReply>>> PutDesk::send_together(std::vector<PutRequest> requests,
                                                            std::vector<Queue*> queues) {
   auto answered = co_await store_(&Store::put, std::move(requests), clock_.now(), Refusal::whole);
@@ -182,7 +182,7 @@ std::uint64_t PutDesk::take_what_there_is(Room& room, std::vector<Result<Queue*>
   return taken;
 }
 
-// The room for them has been taken; the queues hear of it whoever waits.
+// The room for them has been taken; the queues hear of it whether or not the caller still waits.
 Coro<Result<OnceReply>> PutDesk::send_once(OnceRequest request, std::vector<Result<Queue*>> queues) {
   request.now = clock_.now();
   auto answered = co_await store_(&Store::once, std::move(request));

@@ -181,7 +181,7 @@ Coro<Result<void>> QueueDesk::load_new() {
   co_return Result<void>{};
 }
 
-// Somebody asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who
+// A worker asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who
 // asks for what is not there may do so often.
 bool QueueDesk::may_be_news(const std::vector<std::string>& names) {
   const bool knows_all =
@@ -206,7 +206,7 @@ TimePoint QueueDesk::pause_ends(const Queue& queue) const {
   return ends ? clock_.to_monotonic(config.paused_until) : kNever;
 }
 
-// The time of its pause is over. The store goes on to say until when it was: whoever looks there knows what that means.
+// The time of its pause is over. The store goes on to say until when it was: a reader there knows what that means.
 void QueueDesk::end_pause(Queue& queue, TimePoint now) {
   QueueConfig config = queue.config();
   end_pause_if_over(config, config.paused_until);

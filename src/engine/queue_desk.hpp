@@ -53,10 +53,10 @@ class QueueDesk final : public Desk {
   // Of one job, that is put by itself.
   Coro<Result<Queue*>> of(const NewJob& job, std::vector<JobId> of_call = {});
   Coro<Result<void>> load_new();
-  // Whether to look for new ones, because somebody asks for the jobs of these: then load_new().
+  // Whether to look for new ones, because a worker asks for the jobs of these: then load_new().
   bool may_be_news(const std::vector<std::string>& names);
   Coro<Result<void>> recount();
-  // When its pause is over. kNever: it is not paused, or until somebody says so.
+  // When its pause is over. kNever: it is not paused, or until it is resumed.
   TimePoint pause_ends(const Queue& queue) const;
   void end_pause(Queue& queue, TimePoint now);
 

@@ -84,7 +84,7 @@ void go_on(SchedulePlace& place, const Schedule& schedule, bool other_trigger, W
 
 }  // namespace
 
-// A scheduler hears of what has been committed for it, whoever waits.
+// A scheduler hears of what has been committed for it, whether or not the caller still waits.
 template <class T>
 Coro<T> ScheduleBook::State::to_its_end(Coro<T> work) {
   if (scheduler) return scheduler->to_its_end(shared_from_this(), std::move(work));
@@ -289,7 +289,7 @@ Coro<Result<std::optional<ScheduleOutput>>> ScheduleBook::State::output(std::str
 // --- editing ---------------------------------------------------------------------------------------------------------
 
 // A function of the user's is called only while the user waits; what it has come to is written, and told to the
-// scheduler, whoever waits.
+// scheduler, whether or not the caller still waits.
 Coro<Result<ScheduleStatus>> ScheduleBook::State::edit(std::string name, Edit change) {
   for (int tries = 0; tries < kMostTries; ++tries) {
     auto stored = co_await or_return(find(name));

@@ -17,7 +17,7 @@ namespace argiope {
 // How many are read or asked for at a time.
 inline constexpr std::size_t kSchedulesAPage = 10'000;
 
-// Freed when the last coroutine that works in it has ended, whoever has let go of it before.
+// Freed when the last coroutine that works in it has ended, even if its owner let go of it before.
 class SchedulerImpl final : public std::enable_shared_from_this<SchedulerImpl> {
  public:
   // `store` lives until let_go() at least.

@@ -65,7 +65,7 @@ class KnownSchedules {
   // Those that are due, and are from now on.
   std::vector<ScheduleId> take_due(std::size_t most, WallTime now);
   bool is_in_flight(ScheduleId id) const { return in_flight_.contains(id); }
-  // It is no more. True: it has been edited since it was taken.
+  // It has been erased. True: it was edited after it was taken.
   bool land(ScheduleId id);
 
   // --- marks

@@ -353,7 +353,7 @@ void SettleDesk::expire(Queue& queue, const ExpiredLease& lease) {
 // --------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> SettleDesk::do_settle_once(RequestKey key, std::vector<RunEnd> ends) {
-  // One after the other: whoever repeats a request while it is being done finds its runs ended.
+  // One after the other: a request that is repeated while it is being done finds its runs ended.
   const auto in_turn = co_await settling_once_.scoped();
   OnceReply known = co_await or_return(look_for_request(store_, key));
   if (known.how != Repetition::first) co_return known;

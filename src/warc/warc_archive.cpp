@@ -232,7 +232,7 @@ class WarcArchive::Impl {
 
   // --- records
 
-  // Adds it to what is to be written; how many bytes it takes there.
+  // Adds it to the bytes to write; how many bytes it takes there.
   std::uint64_t add_record(std::string_view head, std::string_view first, std::string_view second = {}) {
     const std::size_t before = pending_.size();
     if (names_.is_packed()) {

@@ -447,7 +447,7 @@ void WarcCaptures::Reader::take_message(WarcMessage& message) const {
 Result<void> WarcCaptures::Reader::read_revisited(WarcMessage& message) {
   const HttpParts own = http_parts(record_.block);
   message.head = own.head;
-  // Of a writer that keeps it all the same.
+  // Of a writer that still keeps it.
   message.payload = own.payload;
   message.truncated = record_.head.field("WARC-Truncated");
   for (int left = kMostRevisited; left > 0 && record_.head.type() == WarcType::revisit; --left) {

@@ -165,7 +165,7 @@ class ArchiveOpening {
 
   // --- the files
 
-  // Whether nothing has been written to the file since the index was: whoever writes an archive writes its index last.
+  // Whether nothing has been written to the file since the index was: a writer of an archive writes its index last.
   bool is_older_than_index(const std::string& path) const {
     struct stat file {};
     struct stat index {};

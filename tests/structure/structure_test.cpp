@@ -359,7 +359,7 @@ std::size_t closing(const std::string& code, std::size_t open) {
   return code.size();
 }
 
-// Of a member's declaration without its body: whether it is a function that somebody has written.
+// Of a member's declaration without its body: whether it is a function that the source declares.
 bool declares_function(const std::string& declaration) {
   static const std::regex other("^\\s*(using|friend|static_assert|typedef|enum)\\b"),
       unwritten("=\\s*(delete|default)\\s*$"), is_operator("\\boperator\\b"),

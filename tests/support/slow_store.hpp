@@ -1,5 +1,5 @@
 // A store whose answers are late, or whose writes wait for another process, over simulated time. What is asked of it
-// takes effect, as with every store: whoever stops waiting changes nothing.
+// takes effect, as with every store: a caller that stops waiting changes nothing.
 #pragma once
 
 #include <memory>

@@ -211,7 +211,7 @@ class [[nodiscard("a coroutine does nothing until it is awaited or made a task")
   }
 
   explicit operator bool() const noexcept { return static_cast<bool>(handle_); }
-  // Gives the frame away; whoever takes it destroys it.
+  // Gives the frame away; its taker destroys it.
   Handle release() noexcept { return std::exchange(handle_, {}); }
   // Destroys it unrun, on purpose: nobody is warned of a coroutine that was never awaited. Harmless on an empty one.
   void close() noexcept {

@@ -328,7 +328,7 @@ class BasicQueue {
     task.cancel_served();
   }
 
-  // After an item has gone: whoever has waited longest to put may.
+  // After an item has gone, the put that has waited longest may go on.
   void let_next_in() {
     if (putters_.empty() || full()) return;
     auto& putter = static_cast<PutAwaiter&>(putters_.front());

@@ -30,7 +30,7 @@ namespace argiope {
 
 // One crawl, from open() to report().
 //
-// A sink of CrawlOptions::sinks relies on UrlStoreOptions::before_commit, which whoever opens the store sets to
+// A sink of CrawlOptions::sinks relies on UrlStoreOptions::before_commit, which the opener of the store sets to
 // keep_all().
 //
 // Threads: open() and report() from one thread while no shard works; work(i) on shard i's thread; stop(), stats()

@@ -113,8 +113,8 @@ struct Exchange {
 
 // A crawl shows each exchange to its sinks (CrawlOptions::sinks), in their order, before its outcome goes to the
 // database; and the database commits no outcome before the sinks have kept what belongs to it. So a sink may gather,
-// write in groups, and work on a thread of its own, and whoever is killed loses nothing: what was not kept is fetched
-// again by the next run. It may then see an exchange twice.
+// write in groups, and work on a thread of its own, and a process that is killed loses nothing: what was not kept is
+// fetched again by the next run. It may then see an exchange twice.
 //
 // Errors:  a sink that fails ends the crawl, which can be gone on with; its error is that of Crawler::report().
 // Threads: take() of each shard, from several at a time; keep() from the database's; the rest from any.

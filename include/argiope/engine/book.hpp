@@ -321,7 +321,7 @@ class Book {
   // Makes it if need be: for `asker`, where there is one.
   Coro<Result<void>> configure(std::string queue, QueueConfig config, JobReachRef asker = nullptr);
   Coro<Result<void>> pause(std::string queue);
-  // It goes on by itself then, whoever owns it.
+  // It goes on by itself then, whichever process owns it.
   Coro<Result<void>> pause(std::string queue, WallTime until);
   Coro<Result<void>> resume(std::string queue);
   // Forgets it with its configuration; a put makes it anew. Errors: not_found; refused while there are jobs in it,

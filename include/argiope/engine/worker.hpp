@@ -54,7 +54,7 @@ class JobContext {
   // How far it is, from 0 to 1; explain() shows it.
   void progress(double fraction, std::string message = {});
   // All that this run has left so far, for who follows it (Book::output()): the job's result until the run ends, and
-  // after an end that gives none. Each call is a write of the store: not more often than somebody would look.
+  // after an end that gives none. Each call is a write of the store: call it no more often than people look.
   void output(std::string so_far);
   // Kept with the job; when the function fails after it, too.
   void set_result(std::string result) { result_ = std::move(result); }

@@ -1,4 +1,4 @@
-// WarcReplay: requests answered from WARC files, whoever made them, instead of from the net.
+// WarcReplay: requests answered from WARC files of any program, instead of from the net.
 #pragma once
 
 #include <cstddef>

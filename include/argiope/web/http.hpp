@@ -41,7 +41,7 @@ struct HttpWay {
   std::optional<Proxy> proxy;
   // Where no proxy is said: none is asked, whatever the client's are.
   bool is_direct = false;
-  // False: whoever answers is taken for the server, whatever certificate it has. A proxy's certificate is checked
+  // False: the peer is taken for the server, whatever certificate it has. A proxy's certificate is checked
   // nevertheless.
   bool verifies = true;
   // As HttpClientOptions has it; zero: the client's.

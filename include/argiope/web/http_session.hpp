@@ -97,7 +97,7 @@ Result<std::vector<Cookie>> parse_cookies_txt(std::string_view text);
 std::string format_cookies_txt(const std::vector<Cookie>& cookies);
 
 // HttpSession: what makes one of many requests: cookies, and answers to servers that ask who is there. It stands
-// between whoever sends requests and the transport that does.
+// between the caller and the transport that sends the requests.
 
 struct HttpSessionOptions {
   // For servers that ask by HTTP authentication (basic, digest).

@@ -1,7 +1,7 @@
 // The listeners that are told of events: functions that a user has added, each with a mask of the kinds it wants.
 //
 // A listener may do to the list what it likes while it is told: remove itself or others, add some, which hear the next
-// event, or clear it. An exception of it is logged and counted, and reaches neither the others nor whoever tells.
+// event, or clear it. An exception of it is logged and counted, and reaches neither the others nor the teller.
 #pragma once
 
 #include <spdlog/spdlog.h>

@@ -174,7 +174,7 @@ void CrawlArguments::add_to(CLI::App& command) {
 }
 // clang-format on
 
-// An option that would change nothing is a mistake of whoever gives it: of a name, or of what was left out.
+// An option that would change nothing is a mistake: of a name, or of what was left out.
 Result<void> CrawlArguments::check_effects() const {
   const bool judges = report.checks() || !report.html.empty();
   const bool compares = duplicates.note_near || duplicates.skip == "near" || duplicates.traps > 0;

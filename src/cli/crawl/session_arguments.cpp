@@ -256,7 +256,7 @@ Result<void> SessionArguments::apply_users(CrawlOptions& options, const ProxySet
   return {};
 }
 
-// "default" is for the hosts of the URLs given, and not for whoever asks.
+// "default" is for the hosts of the URLs given, and not for any host that asks.
 Result<void> SessionArguments::apply_netrc(CrawlOptions& options, const ProxySettings::Variable& environment) const {
   if (!netrc && netrc_file.empty()) return {};
   const std::string option = netrc ? "--netrc" : "--netrc-file";

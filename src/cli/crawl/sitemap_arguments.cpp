@@ -12,7 +12,7 @@
 namespace argiope {
 namespace {
 
-// "sitemap.xml" is a file to whoever writes it, and would be a host.
+// "sitemap.xml" is a file to its writer, and would be a host.
 Result<void> check_is_whole(const std::string& text) {
   const std::size_t slash = std::min(text.find('/'), text.size());
   const std::string_view host = std::string_view(text).substr(0, slash);

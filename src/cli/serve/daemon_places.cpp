@@ -60,7 +60,7 @@ int why_not_bound(const ListenAddress& address) {
   return trouble;
 }
 
-// Whether somebody answers there.
+// Whether a server answers there.
 bool is_answered(const std::string& path) {
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   if (path.size() >= sizeof address.sun_path) return false;

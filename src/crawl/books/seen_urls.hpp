@@ -33,7 +33,7 @@ class SeenUrls {
     for (std::size_t i = 0; i < known.ids.size(); ++i) ids_.emplace(known.fingerprints[i], known.ids[i]);
   }
 
-  // New for whoever asks first, who stores the URL under that id. A known URL has its id where ids are kept; else 0.
+  // New for the first that asks, which stores the URL under that id. A known URL has its id where ids are kept; else 0.
   struct Claim {
     bool is_new = false;
     std::int64_t id = 0;

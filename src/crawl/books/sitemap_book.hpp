@@ -26,7 +26,7 @@ class SitemapBook {
     return taken_.contains(fingerprint);
   }
 
-  // The URL is known as that of a page: whoever gets its answer reads it as a sitemap. True: that was answered in this
+  // The URL is known as that of a page: its answer is read as a sitemap. True: that was answered in this
   // run already, and must be asked again.
   bool want(std::uint64_t fingerprint) {
     std::lock_guard lock(mutex_);

@@ -220,7 +220,7 @@ Result<void> ExtractionSink::Impl::keep() {
 }
 
 Result<void> ExtractionSink::Impl::go_on_from(UrlStore& store) {
-  // A database has to be older than the first record of its crawl, whoever is killed when.
+  // A database has to be older than the first record of its crawl, also after a kill.
   if (auto flushed = store.flush(); !flushed) return flushed;
   const auto mark = find_mark(store);
   if (!mark) return std::unexpected(mark.error());
@@ -233,7 +233,7 @@ Result<void> ExtractionSink::Impl::go_on_from(UrlStore& store) {
   if (!written) return std::unexpected(std::move(written.error()));
   written_ = std::move(*written);
   has_written_ = !written_.empty();
-  // Before the first record there is a mark for whoever goes on.
+  // Before the first record there is a mark for the run that goes on.
   if (auto kept = output_->keep(sync_); !kept) return kept;
   if (auto note = output_->note()) store.submit({.notes = {std::move(*note)}});
   return store.flush();

@@ -17,7 +17,7 @@ constexpr int kMostLinkHops = 20;  // of redirects, from a link to its file
 
 bool is_mirrored_scheme(const Url& url) noexcept { return url.scheme() == "http" || url.scheme() == "https"; }
 
-// Whether whoever opens the file would read it as another encoding than the server has said.
+// Whether a browser that opens the file reads it as another encoding than the server has said.
 bool needs_charset_declaration(std::string_view text, const CharsetDecision& charset) {
   using Source = CharsetDecision::Source;
   if (charset.source == Source::bom || charset.source == Source::meta || charset.source == Source::fallback)

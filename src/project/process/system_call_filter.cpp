@@ -15,7 +15,7 @@
 namespace argiope {
 namespace {
 
-// Refused as to somebody without rights.
+// Refused as to a user without rights.
 constexpr const char* kDeniedCalls[] = {
     // the network, and sockets of the machine; pairs of sockets are left
     "socket", "accept", "accept4", "bind", "listen",

@@ -56,7 +56,7 @@ class RuleReaders {
   std::vector<std::string> names_;                // of the rules
 };
 
-// The treatment of the pages that carry a rule, whoever has said so.
+// The treatment of the pages that carry a rule, given by a file or a script.
 struct LiveRule {
   std::string name;
   std::optional<std::size_t> place;  // in the definition's rules

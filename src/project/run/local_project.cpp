@@ -109,7 +109,7 @@ ProjectPage page_of(const PageCall& call) {
           .body = call.response.body};
 }
 
-// The program, as the engine sees whoever reads pages.
+// The program, as the engine sees a reader of pages.
 class ProgramProcessor final : public Processor {
  public:
   explicit ProgramProcessor(const LocalProjectOptions& options) : options_(options) {}

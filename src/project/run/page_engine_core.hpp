@@ -41,7 +41,7 @@ struct PageEngineCore {
   void stop(bool now);
   // The store has failed: nothing is visited any more.
   void fail(Error error);
-  // The engine looks again at what is to be visited.
+  // The engine looks again for pages to visit.
   void soon() {
     if (ticker) ticker->soon();
   }

@@ -1,4 +1,4 @@
-// StartDesk: starts and ticks of projects, when their times come or when somebody wants one.
+// StartDesk: starts and ticks of projects, when their times come or when a caller wants one.
 #pragma once
 
 #include <string>

@@ -53,7 +53,7 @@ void take_answer(const FetchedAnswer& fetched, TriedPage& tried) {
   tried.took = response.took;
   tried.headers = response.headers;
   take_text(response, tried);
-  // A status that is no success is an answer all the same.
+  // A status that is no success is still an answer.
   if (!response.error_kind.empty() && response.error_kind != "status") tried.not_fetched = response.error_text;
 }
 

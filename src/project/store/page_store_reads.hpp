@@ -1,4 +1,4 @@
-// PageStoreReads: what is read of pages.db, whoever writes it.
+// PageStoreReads: what is read of pages.db, whichever process writes it.
 #pragma once
 
 #include <memory>

@@ -113,7 +113,7 @@ Coro<Result<ServerResponse>> audit(ApiState& api, ApiCall& call) {
   const std::uint64_t after = query.whole("after", 0, kMostJobId, 0);
   const std::size_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   co_await or_return(query.finish());
-  // Each change is told by its path, whoever's it was.
+  // Each change is told by its path, by any caller.
   co_await or_return(call.check_unbound("the audit"));
   const auto& entries = api.audit.entries();
   const auto first = std::ranges::upper_bound(entries, after, {}, &AuditLog::Kept::number);

@@ -93,7 +93,7 @@ Coro<Result<void>> expect_waiting(ApiState& api, const StoredQueue& stored, Stat
   co_return Result<void>{};
 }
 
-// The daemon's own queues are no business of whoever plans: nobody puts into them, and nothing else works on them.
+// The daemon's own queues are no part of a plan: nobody puts into them, and nothing else works on them.
 bool is_simulated(const Caller& caller, std::string_view queue) {
   return caller.may_use(queue) && !is_own_queue(queue);
 }

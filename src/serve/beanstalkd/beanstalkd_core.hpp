@@ -37,7 +37,7 @@ constexpr std::uint32_t beanstalkd_pri(std::int32_t priority) noexcept {
   return static_cast<std::uint32_t>(std::int64_t{0x7fffffff} - priority);
 }
 
-// Each command answers what is to be sent, "\r\n" included. Names are those of tubes that may be there or not.
+// Each command returns the bytes to send, "\r\n" included. Names are those of tubes that may be there or not.
 //
 // Threads: the loop's own.
 class BeanstalkdCore : public std::enable_shared_from_this<BeanstalkdCore> {

@@ -32,7 +32,7 @@ struct NotifierOptions {
   std::function<std::optional<std::vector<std::string>>(const std::string& project)> alarms;
   // Where commands find the daemon, MessageHead::daemon. Empty: nobody knows.
   std::function<std::string()> daemon;
-  std::string file;  // of what is to be remembered; empty: it ends with the process
+  std::string file;  // of its memory; empty: it ends with the process
 };
 
 // A message is a job of the rule's own queue (NotifyRule::queue), put when its rule has waited for more to come, and

@@ -1,4 +1,4 @@
-// The store "memory:", for whoever looks into it as well.
+// The store "memory:", for those that look into it as well.
 #pragma once
 
 #include <memory>

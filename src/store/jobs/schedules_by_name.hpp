@@ -20,7 +20,7 @@ class SchedulesByName {
   static std::size_t hash(std::string_view name) noexcept { return std::hash<std::string_view>{}(name); }
 
   std::size_t size() const noexcept { return size_; }
-  // Whether `more` have room. Where they do not, whoever holds all schedules makes a table for them, in an order in
+  // Whether `more` have room. Where they do not, the holder of all schedules makes a table for them, in an order in
   // which the schedules lie: in the order of the old table each would be waited for.
   bool has_room(std::size_t more) const noexcept { return 4 * (size_ + more) <= 3 * places_.size(); }
   static SchedulesByName for_as_many_as(std::size_t count) {

@@ -112,7 +112,7 @@ class BatchCall final : public GroupCommit::Call {
   const UrlBatch batch_;
 };
 
-// The reads, whoever writes.
+// The reads, whichever process writes.
 class SqliteUrlReads : public UrlStore {
  public:
   Result<void> scan(std::int64_t from, const Visitor& visit, Fields fields = Fields::all) override {

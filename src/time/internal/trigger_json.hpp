@@ -1,4 +1,4 @@
-// A trigger's JSON form, for whoever reads forms that have triggers in them.
+// A trigger's JSON form, for readers of forms that have triggers in them.
 #pragma once
 
 #include "argiope/time/trigger.hpp"

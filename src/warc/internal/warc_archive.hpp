@@ -6,8 +6,8 @@
 //
 // Each record has the digest of its block, but for responses in packed files, which have their payload's alone.
 //
-// A record that was written whole stays whole: whoever is killed while he writes leaves at most a beginning of one
-// behind the last, and opening the archive again cuts it off.
+// A record that was written whole stays whole: a process that is killed while it writes leaves at most the beginning of
+// one behind the last, and opening the archive again cuts it off.
 #pragma once
 
 #include <cstddef>

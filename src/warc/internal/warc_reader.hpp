@@ -33,7 +33,7 @@ struct WarcReaderLimits {
   std::uint64_t record_bytes = std::uint64_t{1} << 40;  // of a block, by its Content-Length
   // Reads what others write, too: any number of line ends behind a block, none among them, records in the middle of a
   // line, and those that do not say how long they are.
-  // Nothing can be added to such a file: whoever writes takes only records that end as ours do.
+  // Nothing can be added to such a file: the writer takes only records that end as ours do.
   bool is_lenient = false;
 };
 

@@ -1,5 +1,5 @@
-// The notes that a crawl wants of a page's start tags, by whoever goes through them: scan_links(), or scan_references()
-// in the same pass. Private to the web module.
+// The notes that a crawl wants of a page's start tags, by those that go through them: scan_links(), or
+// scan_references() in the same pass. Private to the web module.
 #pragma once
 
 #include <algorithm>

@@ -108,7 +108,7 @@ class PageRewrite {
     copied_ = edit.begin + edit.size;
     changed_ = true;
   }
-  // The head stands before what is changed next: what is to be in it comes first.
+  // The head stands before what is changed next: its new content comes first.
   void declare_before(std::size_t place) {
     if (declared_ || options_.declare_charset.empty() || place < head_) return;
     declared_ = true;

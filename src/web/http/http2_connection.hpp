@@ -1,4 +1,4 @@
-// An Http2Session on a ClientConnection: reads what comes and sends what is due, whoever waits.
+// An Http2Session on a ClientConnection: reads what comes and sends what is due, for all streams.
 #pragma once
 
 #include <cstddef>

@@ -110,7 +110,7 @@ class Http2Session {
 
   // Takes what came from the server, at `now`. Where that is no HTTP/2, all streams end.
   void receive(std::string_view bytes, TimePoint now = {});
-  // Appends what is to be sent: about `most` bytes.
+  // Appends the bytes to send: about `most` bytes.
   void fill(std::string& out, std::size_t most);
   // Whether the connection has no use any more: both sides are done with it, or it broke. Ask when fill() has nothing.
   bool is_over() const noexcept;

@@ -151,7 +151,7 @@ int TlsWire::verify(int trusted, X509_STORE_CTX* verification) noexcept {
   try {
     self.certificate_trouble_ = argiope::certificate_trouble(*verification, self.host_);
   } catch (...) {
-    // There is no memory for words; it is refused all the same.
+    // There is no memory for words; it is still refused.
   }
   return 0;
 }

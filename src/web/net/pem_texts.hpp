@@ -1,4 +1,4 @@
-// Certificates and keys of texts in PEM, as OpenSSL takes them from files: whoever has read the file knows that it was
+// Certificates and keys of texts in PEM, as OpenSSL takes them from files: the reader of the file knows that it was
 // a plain one.
 #pragma once
 

@@ -21,7 +21,7 @@ struct WireStep {
   std::size_t bytes = 0;
 };
 
-// Nothing is lost by a call that comes to nothing, so whoever waits may be cancelled.
+// Nothing is lost by a call that comes to nothing, so a caller that waits may be cancelled.
 // Threads: one at a time.
 class Wire {
  public:

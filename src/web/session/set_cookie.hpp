@@ -25,7 +25,7 @@ struct SetCookie {
   bool http_only = false;
 };
 
-// nullopt for what is to be ignored: control characters, more than kMostCookieBytes, neither name nor value.
+// nullopt for one to ignore: control characters, more than kMostCookieBytes, neither name nor value.
 // Cost: linear in the field.
 std::optional<SetCookie> parse_set_cookie(std::string_view field, WallTime now);
 

@@ -64,7 +64,7 @@ class HostDesk {
   };
   // Whether a URL of the host may be asked for now. Where the host's robots.txt is to be read first, that is begun.
   // Suspends: never. `asks_robots`: false for a page that does not heed it. `verifies`: false for one that takes
-  // whoever answers for its https host; its robots.txt is read so, too, and counts for such pages alone.
+  // any peer that answers for its https host; its robots.txt is read so, too, and counts for such pages alone.
   Answer begin(std::uint32_t host, const Url& url, bool asks_robots = true, bool verifies = true);
   // How it went, for each go: `sent` is what the transport said; the response as it came, of the last request to this
   // host.

@@ -155,7 +155,7 @@ class Processor {
     co_await never.wait();
   }
   // Ends what describe() has started and has no page: the next call starts it again. Suspends until that has ended.
-  // Cancel: throws CancelledError; it ends all the same.
+  // Cancel: throws CancelledError; it still ends.
   virtual Coro<void> rest() { co_return; }
   // One page. As many at a time as `concurrency` times the processor's workers; more wait their turn in it.
   // Suspends. Cancel: throws CancelledError, and the answer, if one still comes, is dropped.

@@ -79,7 +79,7 @@ class RuleReader {
   // redirects have led.
   void read(std::size_t rule, const std::string& page_url, const PageResponse& response, WallTime fetched_at,
             RuleReading& reading);
-  // Of an answer with status 200 all links, each once, in their order, whoever may follow them.
+  // Of an answer with status 200 all links, each once, in their order, followed or not.
   struct Link {
     std::string url;        // absolute, without fragment
     bool nofollow = false;  // each time; of a page that asks so there are none

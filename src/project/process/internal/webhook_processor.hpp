@@ -54,7 +54,7 @@ class WebhookProcessor final : public Processor {
   std::size_t capacity() const override;
   Coro<void> close() override;
 
-  // Why nobody is there, as a sentence; empty: somebody is.
+  // Why no server answers, as a sentence; empty: one does.
   const std::string& trouble() const;
 
  private:

@@ -84,7 +84,7 @@ struct PageAsk {
   const PageTerms* rule = nullptr;
 };
 // One decision for each of `asks`, in their order, where later ones find what earlier ones have made of their page. Of
-// several for one page the last decision has what is to be stored.
+// several for one page the last decision has what the store keeps.
 // `find(project, name)`: what is known before the first of them.
 using FindPage = std::function<std::optional<KnownPage>(std::string_view project, std::string_view name)>;
 std::vector<AskDecision> decide_asks(std::span<const PageAsk> asks, const FindPage& find, WallTime now);

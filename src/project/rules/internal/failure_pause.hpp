@@ -60,7 +60,7 @@ class FailurePause {
   void ended(VisitPass pass, std::uint64_t host, bool succeeded, WallTime now);
   // Another number of failures from now on; 0 ends a pause, too.
   void set_after(std::uint32_t after);
-  // Somebody says that it may go on.
+  // A person has resumed it.
   void resume();
 
   State state(WallTime now) const { return advanced(now).state_; }

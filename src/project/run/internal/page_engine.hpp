@@ -191,10 +191,9 @@ struct PageTryOrder {
   std::string definition;  // of the project, JSON (read_project()); it need not be among those that are run
   AskedPage page;          // as it would be asked for; also data:,on_start and its like
   std::string save_json;   // empty: null
-  std::shared_ptr<const FetchedAnswer>
-      answer;  // that an earlier try of the page has had: it is read again, and nothing is fetched
-  std::string
-      answered_request;  // TriedPage::request of that try: where this one's is another, it is fetched all the same
+  // That an earlier try of the page has had: it is read again, and nothing is fetched.
+  std::shared_ptr<const FetchedAnswer> answer;
+  std::string answered_request;  // TriedPage::request of that try: where this one's is another, it is still fetched
   // Called with its answer, if there is one, before it is read.
   std::function<void(const PageResponse& response)> on_answer;
   // Makes its reader; null: as PageEngineOptions::make_processor. Closed at the try's end, before it counts as ended.

@@ -23,7 +23,7 @@ class LockWait {
   void serve(SqliteDatabase& database) noexcept;
   // From now on waits take as long as it takes, but for hurries.
   void be_patient();
-  // Somebody waits for the write: until as many hurries have ended as have begun, all waits, that which is under way
+  // A caller waits for the write: until as many hurries have ended as have begun, all waits, that which is under way
   // included, take no longer than `limit` together.
   void begin_hurry();
   void end_hurry();

@@ -29,7 +29,7 @@ class SqliteLog {
   SqliteLog(const SqliteLog&) = delete;
 
   // After something has been read or written. From here on SQLite syncs the log only where the order of writes needs
-  // it, and whoever commits syncs the commits. Changes nothing where there is no log: on a file system without shared
+  // it, and the committer syncs the commits. Changes nothing where there is no log: on a file system without shared
   // memory SQLite stays with its journal.
   Result<void> sync_apart();
   // Whether a commit is not on the disk before sync(). Where it is, there is nothing to sync, and SQLite makes

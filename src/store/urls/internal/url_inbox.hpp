@@ -1,4 +1,4 @@
-// The inbox of a crawl's database: where other programs put URLs, and this one what is to be fetched again while a
+// The inbox of a crawl's database: where other programs put URLs, and this one the URLs to fetch again while a
 // crawl runs.
 #pragma once
 

@@ -44,7 +44,7 @@ struct DigestInput {
 // The value of Authorization, or of Proxy-Authorization.
 std::string answer_digest(const DigestChallenge& challenge, const DigestInput& input);
 
-// In hexadecimal; for whoever is at the other end, too.
+// In hexadecimal; for the other end, too.
 std::string digest_hex(DigestHash hash, std::string_view text);
 
 }  // namespace argiope

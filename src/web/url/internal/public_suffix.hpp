@@ -13,7 +13,7 @@ namespace argiope {
 // Cost: half a microsecond. Threads: any; the list is read at the first call.
 bool is_public_suffix(std::string_view host);
 
-// The domain that somebody has registered, to which the host belongs: "example.co.uk" of "www.example.co.uk". The host
+// The domain that its owner has registered, to which the host belongs: "example.co.uk" of "www.example.co.uk". The host
 // itself where it is an address, a public suffix, or a name without dots. A view into `host`.
 // Cost and threads: as above.
 std::string_view registrable_domain(std::string_view host);
