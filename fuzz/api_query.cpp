@@ -15,8 +15,24 @@ namespace {
 constexpr std::uint64_t kMostInPage = 1'000, kUsualPage = 100;
 constexpr std::size_t kMostKey = 255;
 
+// A call whose query is `text`.
+struct QueryCall {
+  explicit QueryCall(std::string_view text) : request(request_of(text)) {}
+
+  static ServerRequest request_of(std::string_view text) {
+    ServerRequest request;
+    request.query = text;
+    return request;
+  }
+
+  ServerRequest request;
+  ApiCall call{request, {}};
+  ApiQuery query{call};
+};
+
 void read_query(std::string_view input) {
-  ApiQuery query(input);
+  QueryCall asked(input);
+  ApiQuery& query = asked.query;
   const std::uint64_t after = query.whole("after", 0, kMostJobId, 0);
   const std::uint64_t limit = query.whole("limit", 1, kMostInPage, kUsualPage);
   const auto state = query.one_of("state", {"ready", "done"});
@@ -30,15 +46,16 @@ void read_query(std::string_view input) {
   }
   // What it has said is what a page's `next` would say, and is read as the same.
   const std::string next = "after=" + std::to_string(after) + "&limit=" + std::to_string(limit);
-  ApiQuery again(next);
+  QueryCall second(next);
+  ApiQuery& again = second.query;
   require(again.whole("after", 0, kMostJobId, 0) == after && again.whole("limit", 1, kMostInPage, kUsualPage) == limit);
   require(again.finish().has_value());
   // The same parameter once more is none.
   if (input.find("after=") != std::string_view::npos) {
     const std::string doubled = std::string(input) + "&after=1&after=2";
-    ApiQuery wrong(doubled);
-    (void)wrong.whole("after", 0, kMostJobId, 0);
-    require(!wrong.finish());
+    QueryCall third(doubled);
+    (void)third.query.whole("after", 0, kMostJobId, 0);
+    require(!third.query.finish());
   }
 }
 

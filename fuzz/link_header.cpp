@@ -10,7 +10,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace argiope;
   const std::string_view value(reinterpret_cast<const char*>(data), size);
-  const std::string_view target = canonical_in_link_header(value);
+  static const Url page = Url::parse("http://site.example/folder/page?one#two").value();
+  const std::string_view target = canonical_in_link_header(value, page);
   if (target.empty()) return 0;
   require(target.data() >= value.data() && target.data() + target.size() <= value.data() + value.size());
   require(target.find('>') == std::string_view::npos);

@@ -34,9 +34,9 @@ void read_fields(std::string_view input) {
   request.headers.emplace_back("Origin", input.substr(std::min(request.host.size() + 1, input.size())));
   const std::vector<std::string> ours{"jobs.example", "other.example:8080"};
   const bool asks = asks_for_us(request, ours);
-  // Whatever ends like another's name is not ours.
+  // A host below another's name is not ours.
   if (request.host.ends_with(".evil.example")) require(!asks);
-  (void)is_foreign_change(request, ours);
+  (void)is_of_foreign_page(request, ours);
   (void)source_of(input);
 }
 
