@@ -22,6 +22,8 @@
 namespace argiope {
 namespace {
 
+// Memory of exchanges that is kept for the next ones.
+constexpr std::size_t kMostSpareBytes = 16 * 1024 * 1024;
 constexpr std::size_t kMostSeedsTold = 1000;
 
 WarcArchiveOptions archive_options(const WarcOptions& options) {
@@ -32,23 +34,13 @@ WarcArchiveOptions archive_options(const WarcOptions& options) {
   return archive;
 }
 
-// An exchange on its way to the thread.
-struct TakenExchange {
-  HttpRequest request;  // its URL
-  std::shared_ptr<const HttpResponse> response;
-  WallTime began{};
-
-  std::size_t size() const noexcept {
-    const HttpWire& wire = response->wire;
-    return sizeof *this + wire.request.size() + wire.head.size() + wire.coded_body.size() + response->body.size();
-  }
-};
-
-// To be kept: a copy where it is not a visit's.
-std::shared_ptr<const HttpResponse> response_of(const Exchange& exchange) {
-  if (exchange.fetched == nullptr) return std::make_shared<const HttpResponse>(exchange.response);
-  auto page = exchange.fetched->share();
-  return {page, &page->response};
+// A page's body is kept where it is archived as it is. Where that is its coded form, the copy is smaller than what it
+// was decoded into, which the next answer uses.
+void assign_exchange(const Exchange& exchange, WarcExchange& taken) {
+  if (exchange.fetched == nullptr || !WarcExchange::is_body_payload(exchange.response))
+    return taken.assign(exchange.request, exchange.response, exchange.began);
+  const std::shared_ptr<FetchedPage> page = exchange.fetched->share();
+  taken.assign(exchange.request, {page, &page->response}, exchange.began);
 }
 
 }  // namespace
@@ -66,11 +58,11 @@ class WarcSink::Impl {
     // not wanted, or was not asked for: it would stand before the page that an earlier run has captured.
     if (exchange.kind == ExchangeKind::check || exchange.kind == ExchangeKind::probe) return {};
     if (exchange.response.unwanted || exchange.request.method == HttpMethod::head) return {};
-    TakenExchange taken{.response = response_of(exchange), .began = exchange.began};
-    taken.request.url = exchange.request.url;
+    auto taken = spare();
+    assign_exchange(exchange, *taken);
     std::lock_guard lock(mutex_);
     if (failure_) return std::unexpected(*failure_);
-    backlog_ += taken.size();
+    backlog_ += taken->size();
     queue_.push_back(std::move(taken));
     ++taken_;
     wake_.notify_one();
@@ -122,7 +114,16 @@ class WarcSink::Impl {
   bool begins_anew() const noexcept { return archive_->is_new(); }
 
  private:
-  using Exchanges = std::deque<TakenExchange>;
+  using Exchanges = std::deque<std::unique_ptr<WarcExchange>>;
+
+  std::unique_ptr<WarcExchange> spare() {
+    std::lock_guard lock(mutex_);
+    if (spares_.empty()) return std::make_unique<WarcExchange>();
+    auto exchange = std::move(spares_.back());
+    spares_.pop_back();
+    spare_bytes_ -= exchange->capacity();
+    return exchange;
+  }
 
   std::unexpected<Error> fail_with(Error error) {
     std::lock_guard lock(mutex_);
@@ -172,11 +173,9 @@ class WarcSink::Impl {
 
   Result<void> add(Exchanges& exchanges, bool then_write) {
     try {
-      for (TakenExchange& taken : exchanges) {
-        exchange_.assign(taken.request, *taken.response, taken.began);
-        if (auto added = archive_->add(exchange_); !added) return added;
-        note_added(taken.size());
-        taken.response.reset();
+      for (auto& exchange : exchanges) {
+        if (auto added = archive_->add(*exchange); !added) return added;
+        give_back(std::move(exchange));
       }
       return then_write ? archive_->write_out() : Result<void>{};
     } catch (const std::exception& error) {
@@ -184,10 +183,15 @@ class WarcSink::Impl {
     }
   }
 
-  void note_added(std::size_t bytes) {
+  void give_back(std::unique_ptr<WarcExchange> exchange) {
+    const std::size_t size = exchange->size();
+    exchange->let_go();
     std::lock_guard lock(mutex_);
-    backlog_ -= bytes;
+    backlog_ -= size;
     totals_ = archive_->totals();
+    if (spare_bytes_ + exchange->capacity() > kMostSpareBytes) return;
+    spare_bytes_ += exchange->capacity();
+    spares_.push_back(std::move(exchange));
   }
 
   const std::unique_ptr<WarcArchive> archive_;
@@ -197,6 +201,8 @@ class WarcSink::Impl {
   mutable std::mutex mutex_;
   std::condition_variable wake_, written_changed_;
   Exchanges queue_;
+  std::vector<std::unique_ptr<WarcExchange>> spares_;
+  std::size_t spare_bytes_ = 0;
   std::size_t backlog_ = 0;
   std::uint64_t taken_ = 0;    // exchanges, ever
   std::uint64_t wanted_ = 0;   // are to be written
@@ -208,7 +214,6 @@ class WarcSink::Impl {
   bool is_ending_ = false;
   bool is_working_ = true;
   bool is_closed_ = false;
-  WarcExchange exchange_;  // of the thread: the one that is being added
   std::thread thread_;
 };
 
