@@ -1,5 +1,5 @@
-// The extraction's side of a crawl: shards put pages into a queue, threads read them and append what they
-// find to one file.
+// The extraction's side of a crawl: shards put pages into a queue, threads read them and append what they find to one
+// file.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -73,6 +73,7 @@ std::string text_of(const ExtractionRules& rules) {
 // A page on its way to a thread.
 struct QueuedPage {
   std::shared_ptr<FetchedPage> page;
+  std::shared_ptr<PageText> text;  // of it
   std::uint32_t depth = 0;
   WallTime fetched_at{};
 
@@ -190,9 +191,8 @@ bool ExtractionSink::Impl::concerns_us(const Exchange& exchange) const {
 
 Result<void> ExtractionSink::Impl::take(const Exchange& exchange) {
   if (!concerns_us(exchange) || is_written_already(exchange.request.url.href())) return {};
-  QueuedPage page{page_of(exchange), exchange.depth, exchange.began};
-  // The visit reads it meanwhile: what both need is there before.
-  page.page->view.text();
+  const std::shared_ptr<FetchedPage> there = page_of(exchange);
+  QueuedPage page{there, there->share_text(), exchange.depth, exchange.began};
   backlog_ += page.size();
   {
     const std::lock_guard lock(mutex_);
@@ -343,8 +343,13 @@ Result<void> ExtractionSink::Impl::extract(const std::vector<QueuedPage>& pages)
     return written;
   };
   for (const QueuedPage& queued : pages) {
-    PageView& view = queued.page->view;
-    const ExtractedPage page{view.url(), view.body(), view.content_type(), 200, queued.depth, queued.fetched_at, &view};
+    const FetchedPage& there = *queued.page;
+    const ExtractedPage page{.url = there.url,
+                             .body = there.response.body,
+                             .content_type = there.response.headers.content_type,
+                             .depth = queued.depth,
+                             .fetched_at = queued.fetched_at,
+                             .text = queued.text.get()};
     const auto records = extractor_.extract(page);
     if (!records) {
       note_refused(page, records.error());

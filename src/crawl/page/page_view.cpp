@@ -14,13 +14,8 @@ bool is_style_sheet(std::string_view content_type) noexcept {
 void PageView::begin(const Url& url, std::string_view body, std::string_view content_type) {
   end();
   url_ = &url;
-  body_ = body;
-  content_type_ = content_type;
-  reading_ = {};
-  is_html_.reset();
-  charset_.reset();
-  text_.reset();
-  document_.reset();
+  text_.begin(body, content_type);
+  is_begun_ = true;
   made_ = {};
 }
 
@@ -30,35 +25,17 @@ void PageView::end() {
   words_.reset();
   if (buffers_ && reading_.pool != nullptr) reading_.pool->give(std::move(buffers_));
   buffers_.reset();
-  reading_.pool = nullptr;
+  // What it refers to may be gone.
+  reading_ = {};
+  if (std::exchange(is_begun_, false)) text_.let_go();
 }
 
-bool PageView::is_html() {
-  if (!is_html_) is_html_ = is_html_page(content_type_, body_);
-  return *is_html_;
-}
+bool PageView::is_html() const noexcept { return is_html_page(content_type(), body()); }
 
-const CharsetDecision& PageView::charset() {
-  if (!charset_) charset_ = detect_charset(body_, content_type_);
-  return *charset_;
+bool PageView::is_text_as_it_came() {
+  const std::string_view utf8 = text();
+  return utf8.data() == body().data() && utf8.size() == body().size();
 }
-
-std::string_view PageView::text() {
-  if (text_) return *text_;
-  ++made_.texts;
-  const CharsetDecision& found = charset();
-  std::string_view bytes = body_;
-  bytes.remove_prefix(found.bom_length);
-  text_ = bytes;
-  if (found.name == "UTF-8" || (found.ascii_compatible && is_ascii(bytes))) return *text_;
-  if (auto utf8 = to_utf8(bytes, found.name)) {
-    transcoded_ = std::move(*utf8);
-    text_ = transcoded_;
-  }
-  return *text_;
-}
-
-bool PageView::is_text_as_it_came() { return text().data() == body_.data() && text().size() == body_.size(); }
 
 PageBuffers& PageView::buffers() {
   if (!buffers_) buffers_ = reading_.pool != nullptr ? reading_.pool->take() : std::make_unique<PageBuffers>();
@@ -66,6 +43,7 @@ PageBuffers& PageView::buffers() {
 }
 
 const ScanResult& PageView::scan() {
+  const std::lock_guard lock(scanning_);
   PageBuffers& found = buffers();
   if (is_scanned_) return found.scan;
   ++made_.scans;
@@ -106,12 +84,10 @@ const PageWords& PageView::words() {
   return words_.emplace(buffers().words.read(text()));
 }
 
-const Result<Document>& PageView::document() {
-  if (document_) return *document_;
-  ++made_.trees;
-  // A page that is too large is refused as it came.
-  if (body_.size() > DocumentLimits{}.most_bytes) return document_.emplace(Document::parse(body_, content_type_));
-  return document_.emplace(Document::parse_text(std::string(text()), content_type_, charset().name));
+PageView::Made PageView::made() const {
+  Made made = made_;
+  made.texts = text_.times_made();
+  return made;
 }
 
 }  // namespace argiope

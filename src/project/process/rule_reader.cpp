@@ -159,7 +159,7 @@ struct RuleReader::Work {
                                                 .content_type = page.content_type(),
                                                 .status = response.status,
                                                 .fetched_at = fetched_at,
-                                                .view = &page});
+                                                .text = &page.page_text()});
     if (!extracted) {
       reading.not_read = std::move(extracted.error());
       return;

@@ -1,23 +1,23 @@
 // A page as all who take it read it: its charset, its text in UTF-8, its links and references, what reports want of it,
-// its words, its tree. Each is made when it is first asked for, and once.
+// its words. Each is made when it is first asked for, and once. Its tree is no part of it: only extractions read one,
+// on threads of their own (extraction_rules.cpp).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "argiope/base/error.hpp"
-#include "argiope/document/document.hpp"
 #include "argiope/web/detail/charset.hpp"
 #include "argiope/web/http.hpp"
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/url.hpp"
 #include "crawl/page/internal/link_resolver.hpp"
+#include "crawl/page/internal/page_text.hpp"
 #include "web/html/internal/page_references.hpp"
 #include "web/html/internal/page_survey.hpp"
 #include "web/html/internal/page_words.hpp"
@@ -31,16 +31,24 @@ struct PageBuffers {
   PageWordReader words;
 };
 
-// The buffers of pages that are read on one thread: as many as there are pages being read at a time, mostly one.
+// The buffers of pages that are read on one thread: as many as there are pages being read at a time, mostly one. Of
+// those that are idle a few are kept.
+//
+// Threads: one.
 class PageBufferPool {
  public:
+  static constexpr std::size_t kMostIdle = 4;
+
   std::unique_ptr<PageBuffers> take() {
     if (idle_.empty()) return std::make_unique<PageBuffers>();
     auto buffers = std::move(idle_.back());
     idle_.pop_back();
     return buffers;
   }
-  void give(std::unique_ptr<PageBuffers> buffers) { idle_.push_back(std::move(buffers)); }
+  void give(std::unique_ptr<PageBuffers> buffers) {
+    if (idle_.size() < kMostIdle) idle_.push_back(std::move(buffers));
+  }
+  std::size_t idle() const noexcept { return idle_.size(); }
 
  private:
   std::vector<std::unique_ptr<PageBuffers>> idle_;
@@ -50,22 +58,24 @@ bool is_style_sheet(std::string_view content_type) noexcept;
 
 // How a page is read, and which parts of it are found in one pass.
 struct PageReading {
-  // The name that a meta element may address instead of "robots".
+  // The name that a meta element may address instead of "robots". Outlives the reading, as the pool does.
   std::string_view agent{};
   std::size_t max_links = ScanOptions{}.max_links;
-  bool note_places = false;        // as ScanOptions has it
-  bool find_references = false;    // in the same pass as the links
-  PageBufferPool* pool = nullptr;  // outlives the reading; null: the page has buffers of its own
+  bool note_places = false;      // as ScanOptions has it
+  bool find_references = false;  // in the same pass as the links
+  // Null: the page has buffers of its own, as it must where it is read on other threads than its owner's.
+  PageBufferPool* pool = nullptr;
 };
 
 // Lifetime: refers to the URL and the bytes of its last begin(), which stay as and where they are meanwhile. What it
-//           gives is valid until end() or begin(), text and tree until begin().
-// Threads:  one at a time; once there is a text, document() and what it needs may run on another than all else.
+//           gives is valid until end() or begin(); of the text see PageText.
+// Threads:  its owner's. The text is for any; links (is_html(), scan(), resolver()) are for any without a pool, while
+//           the owner waits.
 class PageView {
  public:
   // How often each was made. For tests.
   struct Made {
-    std::uint32_t texts = 0, scans = 0, surveys = 0, words = 0, trees = 0;
+    std::uint32_t texts = 0, scans = 0, surveys = 0, words = 0;
   };
 
   PageView() = default;
@@ -78,19 +88,18 @@ class PageView {
   void begin(const Url& url, std::string_view body, std::string_view content_type);
   // Before the first scan(); else what was asked for before counts.
   void read_as(const PageReading& reading) noexcept { reading_ = reading; }
-  // The parts that were found in passes over it are not needed any more.
+  // The owner does not read it any more: what was found in passes over it is gone. May be called twice.
   void end();
 
   const Url& url() const noexcept { return *url_; }
-  std::string_view body() const noexcept { return body_; }
-  std::string_view content_type() const noexcept { return content_type_; }
+  std::string_view body() const noexcept { return text_.body(); }
+  std::string_view content_type() const noexcept { return text_.content_type(); }
   // By its type, or without one by its first bytes.
-  bool is_html();
+  bool is_html() const noexcept;
 
-  const CharsetDecision& charset();
-  // The body without its byte order mark, in UTF-8: itself where that is what it is, or all is ASCII. Text that is no
-  // UTF-8 in a page that says it is stays as it is.
-  std::string_view text();
+  PageText& page_text() noexcept { return text_; }
+  const CharsetDecision& charset() { return text_.charset(); }
+  std::string_view text() { return text_.utf8(); }
   // Whether text() is the body, byte for byte.
   bool is_text_as_it_came();
   // Its links, as read_as() says.
@@ -102,35 +111,29 @@ class PageView {
   // With at most SurveyOptions' own number of links.
   const PageSurvey& survey();
   const PageWords& words();
-  // Errors: those of Document::parse().
-  const Result<Document>& document();
 
-  const Made& made() const noexcept { return made_; }
+  Made made() const;
 
  private:
   PageBuffers& buffers();
 
   const Url* url_ = nullptr;
-  std::string_view body_;
-  std::string_view content_type_;
+  PageText text_;
+  bool is_begun_ = false;  // and not ended
   PageReading reading_;
-  std::optional<bool> is_html_;
-  std::optional<CharsetDecision> charset_;
-  std::optional<std::string_view> text_;
-  std::string transcoded_;
+  std::mutex scanning_;  // page handlers may ask for links on several threads
   std::unique_ptr<PageBuffers> buffers_;
   bool is_scanned_ = false;
   bool has_references_ = false;
   LinkResolver resolver_;  // begun by scan()
   std::optional<PageSurvey> survey_;
   std::optional<PageWords> words_;
-  std::optional<Result<Document>> document_;
-  Made made_;
+  Made made_;  // but for the text
 };
 
 // An answer that those who take it may keep without a copy.
 //
-// Threads: the visit's; of what is shared see PageView.
+// Threads: the visit's. Those who keep it may read url, response and text on theirs.
 struct FetchedPage : std::enable_shared_from_this<FetchedPage> {
   Url url;
   HttpResponse response;
@@ -145,6 +148,12 @@ struct FetchedPage : std::enable_shared_from_this<FetchedPage> {
   std::shared_ptr<FetchedPage> share() {
     is_shared_ = true;
     return shared_from_this();
+  }
+  // The text, for those who keep the page to read it: no memory of it is left once they and the visit have let go.
+  std::shared_ptr<PageText> share_text() {
+    PageText& text = view.page_text();
+    text.hold();
+    return {&text, [page = share()](PageText* held) { held->let_go(); }};
   }
   bool is_shared() const noexcept { return is_shared_; }
 
