@@ -34,6 +34,8 @@ struct PageLink {
 };
 
 // One answer. The objects it refers to live until the handler has ended; copy what is to stay.
+//
+// Threads: any, until then.
 struct Page {
   const Url& url;
   const HttpResponse& response;  // status; headers, all of them in `fields`; body, decoded, in the charset it came in

@@ -30,7 +30,8 @@ void Crawler::Shard::PageReader::begin(Visit& visit) {
                 .max_links = std::max(options_.max_links_per_page, of_handler),
                 .note_places = static_cast<bool>(options_.on_page),
                 .find_references = has_requisites(visit) && !is_style_sheet(page.content_type()),
-                .pool = &buffers_});
+                // A page handler may read the page on a thread of its own.
+                .pool = options_.on_page ? nullptr : &buffers_});
 }
 
 void Crawler::Shard::PageReader::take(Visit& visit, VisitOutcome& outcome) {
