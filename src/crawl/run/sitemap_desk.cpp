@@ -98,12 +98,10 @@ Coro<void> Crawler::Shard::SitemapDesk::guess_sitemap(Host& host) {
 
 void Crawler::Shard::SitemapDesk::add_feeds_of(Visit& visit, UrlBatch& batch) {
   PageView& page = visit.page->view;
-  const PageSurvey& survey = page.survey();
-  LinkResolver resolver;
-  resolver.begin(visit.request.url, survey.base_href, page.charset().name);
+  const LinkResolver& resolver = page.resolver();
   const UrlTask& task = task_of(visit);
   std::size_t found = 0;
-  for (const SurveyedLink& link : survey.links) {
+  for (const SurveyedLink& link : page.survey().links) {
     if (link.kind != LinkKind::alternate || link.type.empty() || !is_feed_type(link.type)) continue;
     Url url;
     if (resolver.resolve(link.url, url) != UrlStatus::ok || !shared_.is_in_scope(url)) continue;
