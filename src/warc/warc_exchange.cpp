@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "warc/internal/warc_record.hpp"
 #include "web/http/internal/reason_phrase.hpp"
@@ -102,7 +103,21 @@ void append_archived_request(std::string& out, std::string_view request) {
   out += request;
 }
 
+bool WarcExchange::is_body_payload(const HttpResponse& response) noexcept {
+  return !response.wire.is_coded || response.wire.head.empty();
+}
+
 void WarcExchange::assign(const HttpRequest& request, const HttpResponse& response, WallTime began) {
+  assign_all_but_payload(request, response, began);
+  bytes_ += is_body_payload(response) ? response.body : response.wire.coded_body;
+}
+
+void WarcExchange::assign(const HttpRequest& request, std::shared_ptr<const HttpResponse> response, WallTime began) {
+  assign_all_but_payload(request, *response, began);
+  kept_ = std::move(response);
+}
+
+void WarcExchange::assign_all_but_payload(const HttpRequest& request, const HttpResponse& response, WallTime began) {
   const HttpWire& wire = response.wire;
   url_ = request.url.without_fragment();
   address_ = response.remote == IpAddress{} ? std::string{} : response.remote.to_string();
@@ -110,17 +125,16 @@ void WarcExchange::assign(const HttpRequest& request, const HttpResponse& respon
   status_ = response.status;
   mime_ = mime_of(response.headers.content_type);
   truncated_ = why_truncated(response);
+  kept_.reset();
   bytes_.clear();
   append_archived_request(bytes_, wire.request);
   request_size_ = bytes_.size();
-  const bool is_made = wire.head.empty();
-  if (is_made) {
+  if (wire.head.empty()) {
     append_made_head(bytes_, response);
   } else {
     append_archived_head(bytes_, wire.head, response.headers.content_encoding);
   }
   head_size_ = bytes_.size() - request_size_;
-  bytes_ += wire.is_coded && !is_made ? wire.coded_body : response.body;
 }
 
 }  // namespace argiope

@@ -1,5 +1,6 @@
 // The file that records go to: whole records, in spite of crashes, and each page once.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -7,8 +8,13 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "argiope/crawl/sinks.hpp"
+#include "argiope/document/document.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -122,6 +128,76 @@ TEST(ExtractionFile, HasRecordsOfPagesThatAreJsonWhereARuleReadsThem) {
             "{\"url\":\"http://h/api\",\"fetched_at\":\"2026-03-12T12:00:00.000Z\",\"rule\":\"1\",\"n\":2}\n");
   EXPECT_EQ(sink->report().pages, 2u);
   EXPECT_EQ(sink->report().refused, 1u);
+}
+
+// A page of a visit, which sinks keep.
+std::shared_ptr<FetchedPage> fetched_page(std::string body, std::string type = "text/html") {
+  auto page = std::make_shared<FetchedPage>();
+  page->response.status = 200;
+  page->response.headers.content_type = std::move(type);
+  page->response.body = std::move(body);
+  page->begin(*Url::parse("http://h/a"));
+  return page;
+}
+Result<void> show_fetched(ExtractionSink& sink, FetchedPage& page) {
+  HttpRequest request;
+  request.url = page.url;
+  return sink.take(
+      {.kind = ExchangeKind::page, .request = request, .response = page.response, .began = kNoon, .fetched = &page});
+}
+
+TEST(ExtractionFile, TranscodesNoPageOfWhichItReadsNoText) {
+  const TemporaryFolder folder;
+  auto options = options_to(folder.file("a.jsonl"), {"n=json:/name"});
+  options.rules.rules[0].fields.push_back(parse_field("t=css:h1").value());
+  const auto sink = sink_to(options);
+  const auto json = fetched_page("{\"name\":\"caf\xC3\xA9\"}", "application/json; charset=iso-8859-1");
+  const auto large =
+      fetched_page(std::string(DocumentLimits{}.most_bytes + 1, '\xE9'), "text/html; charset=iso-8859-1");
+  const auto page = fetched_page("<h1>caf\xE9</h1>", "text/html; charset=iso-8859-1");
+  for (const auto& each : {json, large, page}) ASSERT_TRUE(show_fetched(*sink, *each));
+  ASSERT_TRUE(sink->keep());
+  EXPECT_EQ(sink->report().refused, 1u);
+  EXPECT_EQ(json->view.made().texts, 0u);
+  EXPECT_EQ(large->view.made().texts, 0u);
+  EXPECT_EQ(page->view.made().texts, 1u);
+  EXPECT_THAT(contents(folder.file("a.jsonl")), HasSubstr("\"n\":\"caf\xC3\xA9\""));
+  EXPECT_THAT(contents(folder.file("a.jsonl")), HasSubstr("\"t\":\"caf\xC3\xA9\""));
+}
+
+TEST(ExtractionFile, LetsAPageThatItHasReadGo) {
+  const TemporaryFolder folder;
+  const auto sink = sink_to(options_to(folder.file("a.jsonl")));
+  const auto page = fetched_page("<h1>caf\xE9</h1>", "text/html; charset=iso-8859-1");
+  ASSERT_TRUE(show_fetched(*sink, *page));
+  EXPECT_TRUE(page->is_shared());
+  page->view.end();
+  ASSERT_TRUE(sink->keep());
+  EXPECT_EQ(page.use_count(), 1);
+  EXPECT_EQ(page->view.text(), "<h1>caf\xC3\xA9</h1>");
+  EXPECT_EQ(page->view.made().texts, 2u) << "nothing was left of the text that was read";
+}
+
+TEST(ExtractionFile, HasItsRecordsWhereOthersReadTheSamePagesOnTheirThreads) {
+  const TemporaryFolder folder;
+  std::vector<std::shared_ptr<ExtractionSink>> sinks;
+  for (const char* const name : {"a.jsonl", "b.jsonl", "c.jsonl"}) {
+    sinks.push_back(sink_to(options_to(folder.file(name), {"all[]=css:p:nth-child(2n)", "last=xpath://p[last()]"})));
+  }
+  std::string body;
+  for (int i = 0; i < 20; ++i) body += fmt::format("<p>caf\xE9 {}</p>", i);
+  for (int i = 0; i < 20; ++i) {
+    const auto page = fetched_page(body, "text/html; charset=iso-8859-1");
+    for (const auto& sink : sinks) ASSERT_TRUE(show_fetched(*sink, *page));
+    EXPECT_TRUE(page->view.scan().links.empty());
+    page->view.end();
+  }
+  for (const auto& sink : sinks) ASSERT_TRUE(sink->keep());
+  const std::string first = contents(folder.file("a.jsonl"));
+  EXPECT_EQ(std::ranges::count(first, '\n'), 20);
+  EXPECT_THAT(first, HasSubstr("\"last\":\"caf\xC3\xA9 19\""));
+  EXPECT_EQ(contents(folder.file("b.jsonl")), first);
+  EXPECT_EQ(contents(folder.file("c.jsonl")), first);
 }
 
 TEST(ExtractionFile, HasNothingOfOtherExchanges) {

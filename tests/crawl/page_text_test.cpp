@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace argiope {
 namespace {
@@ -24,6 +26,35 @@ TEST(PageText, IsTranscodedOnce) {
   EXPECT_EQ(first, "<p>caf\xC3\xA9");
   EXPECT_EQ(text.utf8().data(), first.data());
   EXPECT_EQ(text.charset().name, "windows-1252");
+  EXPECT_EQ(text.times_made(), 1u);
+}
+
+TEST(PageText, IsTranscodedOnceForReadersOnSeveralThreads) {
+  const std::string body = "<p>caf\xE9" + std::string(10'000, 'x');
+  PageText text;
+  text.begin(body, "text/html; charset=iso-8859-1");
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.emplace_back([&text] {
+      EXPECT_EQ(text.utf8().substr(0, 8), "<p>caf\xC3\xA9");
+      EXPECT_EQ(text.charset().name, "windows-1252");
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(text.times_made(), 1u);
+}
+
+TEST(PageText, StaysUntilTheLastHolderLetsGo) {
+  const std::string body = "<p>caf\xE9";
+  PageText text;
+  text.begin(body, "text/html; charset=iso-8859-1");
+  text.hold();
+  const std::string_view first = text.utf8();
+  text.let_go();
+  EXPECT_EQ(text.utf8().data(), first.data());
+  text.let_go();
+  EXPECT_EQ(text.utf8(), "<p>caf\xC3\xA9");
+  EXPECT_EQ(text.times_made(), 2u);
 }
 
 TEST(PageText, IsThatOfTheLastBody) {

@@ -11,9 +11,11 @@
 
 #include "argiope/crawl/sinks.hpp"
 #include "argiope/warc/warc.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "support/simulated_web.hpp"
 #include "support/temporary_folder.hpp"
 #include "warc/internal/cdxj.hpp"
+#include "warc/internal/sha1.hpp"
 
 namespace argiope {
 namespace {
@@ -113,6 +115,39 @@ TEST_F(WarcSinkTest, WhatIsNotInTheArchiveFailsAtOnceAndIsToldApart) {
   EXPECT_EQ(report->failures, (std::map<std::string, std::uint64_t>{{"not_found", 1}}));
   ASSERT_EQ(report->broken.size(), 1u);
   EXPECT_EQ(report->broken[0].error, "not_found: http://a.test/c: not in the archive");
+}
+
+TEST_F(WarcSinkTest, KeepsABodyThatItArchivesAsItIsAndCopiesACodedOne) {
+  auto sink = open();
+  HttpRequest request;
+  for (const bool is_coded : {false, true}) {
+    auto page = std::make_shared<FetchedPage>();
+    request.url = *Url::parse(is_coded ? "http://a.test/coded" : "http://a.test/plain");
+    page->response.status = 200;
+    page->response.headers.content_type = "text/html";
+    page->response.body = "<p>body";
+    page->response.wire.head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n";
+    page->response.wire.is_coded = is_coded;
+    page->response.wire.coded_body = is_coded ? "packed" : "";
+    page->begin(request.url);
+    ASSERT_TRUE(sink->take({.kind = ExchangeKind::page,
+                            .request = request,
+                            .response = page->response,
+                            .began = WallTime{1h},
+                            .fetched = page.get()}));
+    EXPECT_EQ(page->is_shared(), !is_coded) << "the next answer has the memory of a body that was decoded";
+    page->view.end();
+    if (is_coded) page->response = {};
+    ASSERT_TRUE(sink->keep());
+    EXPECT_EQ(page.use_count(), 1);
+  }
+  EXPECT_EQ(sink->backlog(), 0u);
+  ASSERT_TRUE(sink->finish());
+  Sha1 sha1;
+  std::vector<std::string> digests;
+  std::ifstream in(path_ + ".cdxj");
+  for (std::string line; std::getline(in, line);) digests.push_back(parse_cdxj(line)->digest);
+  EXPECT_THAT(digests, testing::UnorderedElementsAre(to_base32(sha1.of({"<p>body"})), to_base32(sha1.of({"packed"}))));
 }
 
 TEST_F(WarcSinkTest, LeavesOutWhatIsNoCapture) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 namespace argiope {
 namespace {
 
@@ -51,6 +53,32 @@ TEST(WarcExchange, HasTheBodyInItsContentCoding) {
   wire.response.wire.is_coded = true;
   wire.response.wire.coded_body = "packed";
   EXPECT_EQ(wire.assign().payload(), "packed");
+}
+
+TEST(WarcExchange, KeepsABodyThatIsThePayload) {
+  const auto wire = std::make_shared<Exchanged>();
+  const std::shared_ptr<const HttpResponse> response(wire, &wire->response);
+  ASSERT_TRUE(WarcExchange::is_body_payload(*response));
+  WarcExchange exchange;
+  exchange.assign(wire->request, response, WallTime{});
+  EXPECT_EQ(exchange.payload().data(), response->body.data()) << "not a copy";
+  EXPECT_EQ(exchange.request(), response->wire.request);
+  EXPECT_EQ(exchange.head(), response->wire.head);
+  EXPECT_EQ(exchange.size(), response->wire.request.size() + response->wire.head.size() + response->body.size());
+  exchange.let_go();
+  EXPECT_EQ(response.use_count(), 2) << "of the test alone";
+  exchange.assign(wire->request, response, WallTime{});
+  exchange.assign(wire->request, *response, WallTime{});
+  EXPECT_EQ(exchange.payload(), "<html>");
+  EXPECT_EQ(response.use_count(), 2);
+}
+
+TEST(WarcExchange, TellsAPayloadThatIsNotTheBody) {
+  Exchanged wire;
+  wire.response.wire.is_coded = true;
+  EXPECT_FALSE(WarcExchange::is_body_payload(wire.response));
+  wire.response.wire.head.clear();
+  EXPECT_TRUE(WarcExchange::is_body_payload(wire.response)) << "the head that is made says nothing of a coding";
 }
 
 TEST(WarcExchange, SaysWhyAPayloadIsNotWhole) {

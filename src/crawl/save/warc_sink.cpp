@@ -1,5 +1,4 @@
-// The archive's side of a crawl: shards put copies of exchanges into a queue, one thread digests, packs and writes
-// them.
+// The archive's side of a crawl: shards put exchanges into a queue, one thread digests, packs and writes them.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -16,6 +15,7 @@
 
 #include "argiope/crawl/sinks.hpp"
 #include "base/internal/counted.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "crawl/page/seen_answers.hpp"
 #include "warc/internal/warc_archive.hpp"
 
@@ -34,6 +34,15 @@ WarcArchiveOptions archive_options(const WarcOptions& options) {
   return archive;
 }
 
+// A page's body is kept where it is archived as it is. Where that is its coded form, the copy is smaller than what it
+// was decoded into, which the next answer uses.
+void assign_exchange(const Exchange& exchange, WarcExchange& taken) {
+  if (exchange.fetched == nullptr || !WarcExchange::is_body_payload(exchange.response))
+    return taken.assign(exchange.request, exchange.response, exchange.began);
+  const std::shared_ptr<FetchedPage> page = exchange.fetched->share();
+  taken.assign(exchange.request, {page, &page->response}, exchange.began);
+}
+
 }  // namespace
 
 class WarcSink::Impl {
@@ -49,12 +58,12 @@ class WarcSink::Impl {
     // not wanted, or was not asked for: it would stand before the page that an earlier run has captured.
     if (exchange.kind == ExchangeKind::check || exchange.kind == ExchangeKind::probe) return {};
     if (exchange.response.unwanted || exchange.request.method == HttpMethod::head) return {};
-    auto copy = spare();
-    copy->assign(exchange.request, exchange.response, exchange.began);
+    auto taken = spare();
+    assign_exchange(exchange, *taken);
     std::lock_guard lock(mutex_);
     if (failure_) return std::unexpected(*failure_);
-    backlog_ += copy->size();
-    queue_.push_back(std::move(copy));
+    backlog_ += taken->size();
+    queue_.push_back(std::move(taken));
     ++taken_;
     wake_.notify_one();
     return {};
@@ -175,8 +184,10 @@ class WarcSink::Impl {
   }
 
   void give_back(std::unique_ptr<WarcExchange> exchange) {
+    const std::size_t size = exchange->size();
+    exchange->let_go();
     std::lock_guard lock(mutex_);
-    backlog_ -= exchange->size();
+    backlog_ -= size;
     totals_ = archive_->totals();
     if (spare_bytes_ + exchange->capacity() > kMostSpareBytes) return;
     spare_bytes_ += exchange->capacity();

@@ -1,8 +1,9 @@
-// One HTTP exchange on its way into an archive: a copy of its bytes, so that another thread may write them down.
+// One HTTP exchange on its way into an archive: its bytes, so that another thread may write them down.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,15 @@ namespace argiope {
 //   * Where the transport tells nothing of the wire, a head is made from what it does tell.
 class WarcExchange {
  public:
-  // Keeps the memory of the one before. `response` is one to `request`, which was sent at `began`.
+  // Whether the response's body is the payload. Else that is what the body was decoded from, and mostly smaller.
+  static bool is_body_payload(const HttpResponse& response) noexcept;
+
+  // Copies the bytes into the memory of the one before. `response` is one to `request`, which was sent at `began`.
   void assign(const HttpRequest& request, const HttpResponse& response, WallTime began);
+  // The same but for the payload, which is the body of `response`: it is kept, and must not change, until let_go().
+  void assign(const HttpRequest& request, std::shared_ptr<const HttpResponse> response, WallTime began);
+  // It has been written: the next one uses its memory.
+  void let_go() noexcept { kept_.reset(); }
 
   const std::string& url() const noexcept { return url_; }  // without its fragment
   const std::string& address() const noexcept { return address_; }
@@ -32,16 +40,20 @@ class WarcExchange {
 
   std::string_view request() const noexcept { return part(0, request_size_); }  // empty: nothing is known of it
   std::string_view head() const noexcept { return part(request_size_, head_size_); }
-  std::string_view payload() const noexcept { return part(request_size_ + head_size_, bytes_.size()); }
-  std::size_t size() const noexcept { return bytes_.size(); }
+  std::string_view payload() const noexcept {
+    return kept_ ? std::string_view(kept_->body) : part(request_size_ + head_size_, bytes_.size());
+  }
+  std::size_t size() const noexcept { return request_size_ + head_size_ + payload().size(); }
   std::size_t capacity() const noexcept { return bytes_.capacity(); }
 
  private:
+  void assign_all_but_payload(const HttpRequest& request, const HttpResponse& response, WallTime began);
   std::string_view part(std::size_t from, std::size_t size) const noexcept {
     return std::string_view(bytes_).substr(from, size);
   }
 
-  std::string bytes_;  // request, head and payload
+  std::string bytes_;  // request, head and a payload that is copied
+  std::shared_ptr<const HttpResponse> kept_;
   std::size_t request_size_ = 0;
   std::size_t head_size_ = 0;
   std::string url_;
