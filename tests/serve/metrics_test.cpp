@@ -143,7 +143,7 @@ TEST_F(MetricsTest, AreThoseOfTheDocumentationAndTheDashboardAsksForNoOthers) {
                      .watchdog = &watchdog,
                      .projects = &projects});
     Notifier(*engine_, *feed_, {}).add_to(metrics);
-    std::set<std::string> told = {"argiope_reads_delayed_total"};  // the daemon adds it
+    std::set<std::string> told = {"argiope_read_waits_total"};  // the daemon adds it
     const std::string text = (co_await metrics.answer()).body;
     const std::regex help(R"(# HELP (\w+) )");
     for (std::sregex_iterator it(text.begin(), text.end(), help), end; it != end; ++it) told.insert((*it)[1]);
