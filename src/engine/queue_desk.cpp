@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "argiope/async/coro.hpp"
 #include "engine/book_rules.hpp"
@@ -44,21 +45,40 @@ QueueDesk::Queue& QueueDesk::add(StoredQueue stored) {
   return queue;
 }
 
-// One asker has half of them at most, so that the others can make some.
-Result<void> QueueDesk::check_may_make(std::string_view name, const JobReach* asker, std::size_t more) const {
-  const std::size_t most = options_.most_queues;
-  if (most == EngineOptions{}.most_queues || is_free(name)) return {};
-  if (queues_.counted() + more >= most) return too_many_queues(name, most);
-  const std::size_t share = std::max<std::size_t>(most / 2, 1);
-  if (asker == nullptr || asker->who.empty() || queues_.counted_of(*asker) + more < share) return {};
-  return too_many_queues_of(name, asker->who, share);
-}
+// The queues that one call is to make, against the most there may be. One asker has half of them at most, so that the
+// others can make some. Those that are there are counted once in a call, and nothing is made while it is under way.
+class QueueDesk::NewQueues {
+ public:
+  explicit NewQueues(const QueueDesk& desk) : desk_(desk), most_(desk.options_.most_queues) {}
+
+  // Whether one more may be made, which counts for the next ones then.
+  Result<void> add(std::string_view name, const JobReach* asker) {
+    if (most_ == EngineOptions{}.most_queues || desk_.is_free(name)) return {};
+    if (!all_) all_ = desk_.queues_.counted();
+    if (*all_ >= most_) return too_many_queues(name, most_);
+    const std::size_t share = std::max<std::size_t>(most_ / 2, 1);
+    if (asker != nullptr && !asker->who.empty()) {
+      const auto [its, is_first] = by_asker_.try_emplace(asker->who);
+      if (is_first) its->second = desk_.queues_.counted_of(*asker);
+      if (its->second >= share) return too_many_queues_of(name, asker->who, share);
+      ++its->second;
+    }
+    ++*all_;
+    return {};
+  }
+
+ private:
+  const QueueDesk& desk_;
+  const std::size_t most_;
+  std::optional<std::size_t> all_;
+  std::map<std::string_view, std::size_t> by_asker_;
+};
 
 Coro<Result<QueueDesk::Queue*>> QueueDesk::named(std::string name, bool may_create, JobReachRef asker) {
   if (Queue* known = queues_.find(name)) co_return known;
   co_await or_return(check_queue_name(name));
   if (!may_create) co_return queue_not_made(name);
-  co_await or_return(check_may_make(name, asker.get()));
+  co_await or_return(NewQueues(*this).add(name, asker.get()));
   auto stored = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
   Queue& queue = add(std::move(stored));
   queue.maker = asker == nullptr ? std::string() : asker->who;
@@ -67,7 +87,7 @@ Coro<Result<QueueDesk::Queue*>> QueueDesk::named(std::string name, bool may_crea
 
 Result<void> QueueDesk::check_policies(const std::vector<const NewJob*>& jobs, bool takes_room) const {
   std::map<std::string_view, std::uint64_t> wanted;
-  std::size_t to_make = 0;
+  NewQueues to_make(*this);
   for (const NewJob* job : jobs) {
     const Queue* const known = queues_.find(job->queue);
     const QueueConfig& config = known == nullptr ? options_.new_queue : known->config();
@@ -75,7 +95,7 @@ Result<void> QueueDesk::check_policies(const std::vector<const NewJob*>& jobs, b
     if (known == nullptr && count == 0) {
       if (auto good = check_queue_name(job->queue); !good) return good;
       if (!options_.create_queues) return queue_not_made(job->queue);
-      if (auto good = check_may_make(job->queue, job->within.get(), to_make++); !good) return good;
+      if (auto good = to_make.add(job->queue, job->within.get()); !good) return good;
     }
     if (auto good = check_job(*job, job->queue, config.max_payload_bytes); !good) return good;
     const std::uint64_t live = known == nullptr ? 0 : known->room.live();

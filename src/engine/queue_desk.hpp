@@ -88,8 +88,7 @@ class QueueDesk final : public Desk {
     return [this](std::uint32_t index) -> std::uint32_t& { return queues_[index].wakeup_place; };
   }
   bool is_free(std::string_view name) const { return options_.is_free_queue && options_.is_free_queue(name); }
-  // `more`: made by the same call before it.
-  Result<void> check_may_make(std::string_view name, const JobReach* asker, std::size_t more = 0) const;
+  class NewQueues;
   // What a queue says to the jobs, the one that is there or the one that is to be made.
   Result<void> check_policies(const std::vector<const NewJob*>& jobs, bool takes_room) const;
   Coro<Result<void>> configure_named(std::string name, QueueConfig config, JobReachRef asker);

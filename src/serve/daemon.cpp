@@ -245,9 +245,9 @@ struct Daemon::State {
                             .room = room}),
         targets(engine, context.worker_name, options.drain_limit) {
     notifier.add_to(metrics);
-    metrics.add(Metrics::Kind::counter, "argiope_reads_delayed_total",
-                "Requests that only look and have waited for those that change something", {},
-                [this] { return static_cast<double>(read_turns->delayed()); });
+    metrics.add(Metrics::Kind::counter, "argiope_read_waits_total",
+                "How often requests that only look have waited for those that change something", {},
+                [this] { return static_cast<double>(read_turns->waits()); });
     projects = context.projects;
     if (projects != nullptr) project_news.emplace(*projects, events, notifier);
     keep_borders();

@@ -42,26 +42,6 @@ class Starting(Daemons):
         daemon.process.wait()
         self.assertEqual(self.daemon().good('GET', '/v1/queues/mail')['counts']['ready'], 50)
 
-    def test_whatever_only_looks_waits_while_others_write_and_is_answered(self):
-        daemon = self.daemon()
-        put = b'POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n\r\n{"queue":"mail"}'
-
-        def delayed():
-            return float(re.search(rb'\nargiope_reads_delayed_total (\S+)', daemon.ask('GET', '/metrics').body)[1])
-
-        def wait(path):
-            """Of ten reads behind a put most. The numbers are two reads, each of which may wait twice."""
-            before = delayed()
-            read = f'GET {path} HTTP/1.1\r\nHost: localhost\r\n'.encode()
-            with socket.create_connection(('127.0.0.1', daemon.port), timeout=PATIENCE) as connection:
-                connection.sendall(put + 9 * (read + b'\r\n') + read + b'Connection: close\r\n\r\n')
-                answers = b''.join(iter(lambda: connection.recv(65536), b''))
-            self.assertEqual(answers.count(b'HTTP/1.1 200 OK\r\n'), 10, path)
-            return delayed() - before > 4
-
-        for path in ('/', '/metrics', '/v1/counters', '/v1/jobs', '/v1/jobs/1', '/v1/openapi.json', '/v1/version'):
-            self.wait_until(lambda: wait(path))
-
     def test_other_commands_use_the_store_beside_it(self):
         daemon = self.daemon()
         daemon.good('POST', '/v1/jobs', {'queue': 'mail'}, status=201)

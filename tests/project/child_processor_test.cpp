@@ -2,9 +2,11 @@
 // processes.
 #include "project/process/internal/child_processor.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +15,7 @@
 
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/group.hpp"
+#include "async/unique_fd.hpp"
 #include "sockets_in_virtual_time.hpp"
 #include "support/few_threads.hpp"
 #include "support/processes.hpp"
@@ -170,6 +173,27 @@ class ChildProcessorTest : public ::testing::Test {
   std::vector<PageLog> project_log_;
   std::vector<std::string> troubles_;
   std::vector<ProcessorDescription> descriptions_;
+};
+
+// A pipe with a name: what a script waits for, by `wait(name)`, or tells, by `tell(name)`.
+constexpr const char* kByPipes =
+    "def wait(pipe):\n  with open(pipe, 'rb', 0) as pipe: pipe.read(1)\n"
+    "def tell(pipe):\n  with open(pipe, 'wb', 0) as pipe: pipe.write(b'x')\n";
+class NamedPipe {
+ public:
+  explicit NamedPipe(const std::string& path) {
+    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    pipe_.reset(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    EXPECT_TRUE(pipe_);
+  }
+  void tell() { EXPECT_EQ(::write(pipe_.get(), "x", 1), 1); }
+  bool was_told() {
+    char byte = 0;
+    return ::read(pipe_.get(), &byte, 1) == 1;
+  }
+
+ private:
+  detail::UniqueFd pipe_;
 };
 
 std::string log_of(const VisitAnswer& answer) {
@@ -726,10 +750,11 @@ TEST_P(RefusedTest, AScriptThatCannotRunWaitsForItsNextVersion) {
 }
 
 TEST_F(ChildProcessorTest, AChangedScriptGetsANewProcessorAndTheOldOneEndsItsPages) {
-  script(
-      "import threading\ndef slow(page, body): threading.Thread(target=lambda: (time.sleep(0.05), done(page, "
-      "results=[{'value': 'old'}]))).start()\n"
-      "DESCRIBED['concurrency'] = 2\nmain(lambda: open('ended', 'w').close())\n");
+  NamedPipe go_on(folder_.file("go on"));
+  script(std::string(kByPipes) +
+         "import threading\ndef slow(page, body): threading.Thread(target=lambda: (wait('go on'), done(page, "
+         "results=[{'value': 'old'}]))).start()\n"
+         "DESCRIBED['concurrency'] = 2\nmain(lambda: open('ended', 'w').close())\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     const auto described = co_await processor.describe();
     EXPECT_TRUE(described);
@@ -739,6 +764,8 @@ TEST_F(ChildProcessorTest, AChangedScriptGetsANewProcessorAndTheOldOneEndsItsPag
     script("DESCRIBED['concurrency'] = 7\ndef slow(page, body): done(page, results=[{'value': 'new'}])\nmain()\n");
     const VisitAnswer fresh = co_await processor.process(page("slow"));
     EXPECT_EQ(only_result(fresh), "\"new\"");
+    EXPECT_FALSE(slow.done());
+    go_on.tell();
     const VisitAnswer old = co_await slow;
     EXPECT_EQ(only_result(old), "\"old\"");
     co_await until([&] { return processor.counts().children == 1; });
@@ -853,10 +880,10 @@ TEST_F(ChildProcessorTest, DestroyingItLeavesNoProcess) {
 
 TEST_F(ChildProcessorTest, ACancelledPageIsDroppedWhereverItIs) {
   // The script says what it is, and answers, only when it is told to.
-  script(
-      "def wait(file):\n  while not os.path.exists(file): time.sleep(0.001)\n"
-      "def slow(page, body): wait('go'); done(page, results=[{'value': 'slow'}])\n"
-      "wait('start')\nmain()\n");
+  NamedPipe start(folder_.file("start")), go_on(folder_.file("go on"));
+  script(std::string(kByPipes) +
+         "def slow(page, body): wait('go on'); done(page, results=[{'value': 'slow'}])\n"
+         "wait('start')\nmain()\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     EventLoop& loop = EventLoop::current();
     // While the child starts.
@@ -866,7 +893,7 @@ TEST_F(ChildProcessorTest, ACancelledPageIsDroppedWhereverItIs) {
     starting.cancel();
     EXPECT_THROW((void)co_await starting, CancelledError);
     EXPECT_EQ(processor.counts().waiting, 0u);
-    write("start", "");
+    start.tell();
     // While it has the page.
     Task<VisitAnswer> under_way = loop.create_task(processor.process(call));
     co_await until([&] { return processor.counts().pages == 1; });
@@ -879,7 +906,7 @@ TEST_F(ChildProcessorTest, ACancelledPageIsDroppedWhereverItIs) {
     EXPECT_THROW((void)co_await waiting, CancelledError);
     EXPECT_EQ(processor.counts().waiting, 0u);
     EXPECT_EQ(processor.counts().pages, 1u) << "the script still has it";
-    write("go", "");
+    go_on.tell();
     const VisitAnswer next = co_await processor.process(page("echo"));
     EXPECT_FALSE(next.failure) << failure_of(next);
     EXPECT_EQ(processor.counts().started, 1u);
@@ -888,23 +915,23 @@ TEST_F(ChildProcessorTest, ACancelledPageIsDroppedWhereverItIs) {
 
 TEST_F(ChildProcessorTest, APageCancelledWhileItIsSentIsSentToItsEnd) {
   // The script reads bodies only when it is told to.
-  script(
-      "def wait():\n  while not os.path.exists('go'): time.sleep(0.001)\n"
-      "real = receive\n"
-      "class Slow:\n"
-      "  def readline(self): return real.readline()\n"
-      "  def read(self, size): size > 1000 and wait(); return real.read(size)\n"
-      "receive = Slow()\nmain()\n");
+  NamedPipe begun(folder_.file("begun")), go_on(folder_.file("go on"));
+  script(std::string(kByPipes) +
+         "real = receive\n"
+         "class Slow:\n"
+         "  def readline(self): return real.readline()\n"
+         "  def read(self, size): size > 1000 and (tell('begun'), wait('go on')); return real.read(size)\n"
+         "receive = Slow()\nmain()\n");
   with(options(), [&](ChildProcessor& processor) -> Coro<void> {
     {
       const auto call = std::make_unique<PageCall>(page("echo", std::string(5'000'000, 'e')));
       Task<VisitAnswer> sending = EventLoop::current().create_task(processor.process(*call));
       co_await until([&] { return processor.counts().pages == 1; });
-      co_await sleep(5ms);  // or it is cancelled earlier: either way all is well
+      co_await until([&] { return begun.was_told(); });
       sending.cancel();
       EXPECT_THROW((void)co_await sending, CancelledError);
     }
-    write("go", "");
+    go_on.tell();
     const VisitAnswer next = co_await processor.process(page("echo", "next"));
     EXPECT_THAT(only_result(next), HasSubstr(R"("first":"next")"));
     EXPECT_EQ(processor.counts().started, 1u);

@@ -113,6 +113,14 @@ TEST(OpenApi, EveryRouteIsInTheDocumentAndEveryOperationIsRouted) {
   EXPECT_EQ(documented, routed);
 }
 
+TEST(OpenApi, WhatMayBeBusySaysSo) {
+  const boost::json::value document = boost::json::parse(kOpenApi);
+  for (const ApiRoute& route : all_routes()) {
+    const boost::json::value& operation = document.at("paths").at(route.pattern).at(lower(to_string(route.method)));
+    EXPECT_EQ(operation.at("responses").as_object().contains("503"), route.reads_much) << route.pattern;
+  }
+}
+
 TEST(OpenApi, ARouteTakesParametersWhereTheDocumentHasThem) {
   const boost::json::value document = boost::json::parse(kOpenApi);
   const auto is_in_query = [&](const boost::json::value& given) {

@@ -576,6 +576,32 @@ TEST_F(ApiWorkers, AreTwoWhereTwoTokensUseOneName) {
   EXPECT_EQ(told.text("/workers/1/name") + told.text("/workers/1/who") + told.text("/workers/1/leases"), "wbob1");
 }
 
+TEST_F(ApiWorkers, AreNotToldWhetherARunThatTheyMayNotSeeIsThere) {
+  open_with_tokens();
+  put_jobs(1);
+  const std::string token = lease_as("ann");
+  const auto settle_with_key = [&](const std::string& of, const std::string& key) {
+    const std::string body =
+        fmt::format(R"({{"settlements":[{{"token":{},"outcome":"done",)"
+                    R"("follow_ups":[{{"queue":"eve.next"}}]}},{{"token":999,"outcome":"done"}}]}})",
+                    of);
+    return ask(HttpMethod::post, "/v1/leases/settle", body,
+               {{"Authorization", "Bearer eve"}, {"Idempotency-Key", key}});
+  };
+  const std::string told = settle_with_key(token, "runs").body;
+  const std::string of_none = settle_with_key("998", "none").body;
+  EXPECT_EQ(told, fmt::format(R"({{"replies":[{{"token":{},"outcome":"lease_lost"}},{{"token":999,)"
+                              R"("outcome":"lease_lost"}}]}})"
+                              "\n",
+                              token));
+  EXPECT_TRUE(runs(token));
+  as("ann", HttpMethod::post, "/v1/leases/settle",
+     fmt::format(R"({{"settlements":[{{"token":{},"outcome":"done"}}]}})", token));
+  EXPECT_FALSE(runs(token));
+  EXPECT_EQ(settle_with_key(token, "runs").body, told) << "its end changes nothing for who may not see it";
+  EXPECT_EQ(settle_with_key("998", "none").body, of_none);
+}
+
 TEST_F(ApiWorkers, AreListedInPagesThatEndBehindAName) {
   open_with_tokens();
   for (const char* name : {"a", "b", "c"}) {

@@ -105,6 +105,22 @@ TEST_F(ApiQueueShares, OneTokenMakesHalfOfTheQueues) {
   EXPECT_EQ(put_as("ops", "free.1"), 201) << "the daemon's own count for nothing";
 }
 
+TEST_F(ApiQueueShares, OfACallCountThoseThatTheLimitIsFor) {
+  open_with_tokens();
+  const auto put_all = [&](const std::string& name, int count, const std::string& more) {
+    std::string jobs;
+    for (int i = 0; i < count; ++i) jobs += fmt::format(R"({{"queue":"{0}{1}"}},{{"queue":"{0}{1}"}},)", name, i);
+    return ask(HttpMethod::post, "/v1/jobs",
+               fmt::format(R"({{"jobs":[{}{{"queue":"{}"}}],"atomic":true}})", jobs, more),
+               {{"Authorization", "Bearer ops"}})
+        .status;
+  };
+  EXPECT_EQ(put_all("free.", 20, "a"), 200) << "the daemon's own leave room for the other";
+  EXPECT_EQ(put_all("b.", 3, "c"), 429) << "four, and one is there";
+  EXPECT_EQ(put_all("b.", 2, "c"), 200);
+  EXPECT_EQ(put_as("ops", "d"), 429);
+}
+
 TEST_F(ApiQueueShares, AfterARestartWhatATokenMayUseCountsForIt) {
   run([&]() -> Coro<void> {
     auto before = co_await open_engine(store_);

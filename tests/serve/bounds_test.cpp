@@ -194,7 +194,7 @@ TEST_F(ReadsBesideWritesTest, SmallReadsCountToo) {
     const auto most = static_cast<int>(1s / (ReadTurns::kShare * ReadTurns::kLeast));
     EXPECT_LE(reads, most + 10);
     EXPECT_GE(reads, most - 10);
-    EXPECT_GE(turns.delayed(), static_cast<std::uint64_t>(most - 10));
+    EXPECT_GE(turns.waits(), static_cast<std::uint64_t>(most - 10));
   });
 }
 

@@ -124,6 +124,31 @@ TEST_F(EventFeedTest, SnapshotsOfManyQueuesThatNobodyTakesAreBounded) {
   });
 }
 
+TEST_F(EventFeedTest, ASnapshotThatHasNoRoomIsMadeAgainWhenThereIsSome) {
+  constexpr std::size_t kMost = 400'000;
+  options_.room = std::make_shared<AnswerRoom>(kMost);
+  FeedClient client;
+  int looks = 0;
+  with_feed([&]() -> Coro<void> {
+    for (int i = 0; i < 400; ++i) co_await put(job(fmt::format("queue {}", i)));
+    // Room for something, and not for it.
+    auto others = options_.room->take("slow", kMost / 2 - 20'000);
+    EventFeed::Wanted counters = {.jobs = false, .schedules = false, .queues = false, .workers = false};
+    counters.who = "slow";
+    counters.may_see = [&](std::string_view) {
+      ++looks;
+      return true;
+    };
+    connect(client, counters);
+    co_await sleep(60s);
+    EXPECT_THAT(client.all("event"), testing::Not(testing::Contains("counters")));
+    EXPECT_EQ(looks, 400) << "it was made once";
+    others.reset();
+    co_await sleep(2s);
+    EXPECT_THAT(client.all("event"), testing::Contains("counters"));
+  });
+}
+
 TEST_F(EventFeedTest, WhatHappensTogetherComesInOnePieceAndSoon) {
   FeedClient client;
   std::size_t pieces = 0;

@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
 #include <regex>
 #include <set>
 
+#include "argiope/async/threads.hpp"
 #include "engine/broker_fixture.hpp"
 #include "serve/notify/notifier.hpp"
 #include "serve/watch/health.hpp"
@@ -55,6 +57,24 @@ class MetricsTest : public BrokerTest {
   std::optional<EventFeed> feed_;
   std::optional<Metrics> metrics_;
 };
+
+TEST_F(MetricsTest, ThePageIsWrittenOnAnotherThread) {
+  std::promise<void> go_on;
+  with_metrics([&]() -> Coro<void> {
+    EXPECT_NE(co_await page(), "") << "counted for a second";
+    // More than there are threads.
+    const std::shared_future<void> gone_on = go_on.get_future().share();
+    std::vector<Future<void>> before;
+    for (int i = 0; i < 64; ++i) before.push_back(to_thread([gone_on] { gone_on.wait(); }));
+    auto asked = loop_.create_task(page());
+    for (int turn = 0; turn < 20; ++turn) co_await sleep(Duration{});
+    EXPECT_FALSE(asked.done());
+    go_on.set_value();
+    const std::string text = co_await asked;
+    EXPECT_THAT(text, HasSubstr("argiope_up 1\n"));
+    for (Future<void>& one : before) co_await std::move(one);
+  });
+}
 
 TEST_F(MetricsTest, JobsAreToldByQueueAndStateAndWhatBecameOfThem) {
   with_metrics([&]() -> Coro<void> {
@@ -143,7 +163,7 @@ TEST_F(MetricsTest, AreThoseOfTheDocumentationAndTheDashboardAsksForNoOthers) {
                      .watchdog = &watchdog,
                      .projects = &projects});
     Notifier(*engine_, *feed_, {}).add_to(metrics);
-    std::set<std::string> told = {"argiope_reads_delayed_total"};  // the daemon adds it
+    std::set<std::string> told = {"argiope_read_waits_total"};  // the daemon adds it
     const std::string text = (co_await metrics.answer()).body;
     const std::regex help(R"(# HELP (\w+) )");
     for (std::sregex_iterator it(text.begin(), text.end(), help), end; it != end; ++it) told.insert((*it)[1]);

@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstddef>
 #include <future>
+#include <semaphore>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "api_fixture.hpp"
 
@@ -18,13 +22,19 @@ class ReadApart : public OnVirtualLoop {
  protected:
   explicit ReadApart(std::size_t bytes = kLongBody) { request_.body.assign(bytes, 'x'); }
 
+  // Whether every turn is free.
+  bool all_are_free() const { return turns_.value() == static_cast<std::size_t>(kLongBodiesAtOnce); }
+
+  Semaphore turns_{kLongBodiesAtOnce};
   ServerRequest request_;
   ApiCall call_{request_, Caller{}};
 };
 
 TEST_F(ReadApart, LongBodiesAreReadOnAnotherThreadAndShortOnesHere) {
   std::thread::id where;
-  const auto read = [&]() -> Coro<void> { co_await read_apart(call_, [&] { where = std::this_thread::get_id(); }); };
+  const auto read = [&]() -> Coro<void> {
+    co_await read_apart(turns_, call_, [&] { where = std::this_thread::get_id(); });
+  };
   loop_.run_until_complete(read());
   EXPECT_NE(where, std::this_thread::get_id());
   request_.body.pop_back();
@@ -36,7 +46,7 @@ TEST_F(ReadApart, ACancelledReadEndsWhenItsThreadHasDone) {
   std::promise<void> goes_on;
   bool is_read = false;
   loop_.run_until_complete([&]() -> Coro<void> {
-    auto task = EventLoop::current().create_task(read_apart(call_, [&] {
+    auto task = EventLoop::current().create_task(read_apart(turns_, call_, [&] {
       goes_on.get_future().wait();
       is_read = true;
     }));
@@ -53,8 +63,59 @@ TEST_F(ReadApart, ACancelledReadEndsWhenItsThreadHasDone) {
 }
 
 TEST_F(ReadApart, WhatIsThrownThereReachesTheCaller) {
-  EXPECT_THROW(loop_.run_until_complete(read_apart(call_, [] { throw std::runtime_error("no memory"); })),
+  EXPECT_THROW(loop_.run_until_complete(read_apart(turns_, call_, [] { throw std::runtime_error("no memory"); })),
                std::runtime_error);
+}
+
+TEST_F(ReadApart, AsManyAreReadAtOnceAsThereAreTurns) {
+  std::promise<void> goes_on;
+  const std::shared_future<void> may_go_on = goes_on.get_future().share();
+  std::counting_semaphore<> begun{0};
+  std::atomic<std::ptrdiff_t> at_once = 0;
+  std::atomic<bool> too_many = false;
+  const auto read = [&] {
+    if (++at_once > kLongBodiesAtOnce) too_many = true;
+    begun.release();
+    may_go_on.wait();
+    --at_once;
+  };
+  loop_.run_until_complete([&]() -> Coro<void> {
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < 3 * kLongBodiesAtOnce; ++i)
+      tasks.push_back(EventLoop::current().create_task(read_apart(turns_, call_, read)));
+    for (int turn = 0; turn < 5; ++turn) co_await sleep(Duration{});
+    for (std::ptrdiff_t i = 0; i < kLongBodiesAtOnce; ++i) begun.acquire();
+    EXPECT_TRUE(turns_.locked());
+    goes_on.set_value();
+    for (Task<void>& task : tasks) co_await task;
+  }());
+  EXPECT_FALSE(too_many);
+  EXPECT_TRUE(all_are_free());
+}
+
+TEST_F(ReadApart, ACallKeepsItsTurnForAsLongAsItHasParsedText) {
+  const auto parse = [this] { call_.parse(); };
+  loop_.run_until_complete(read_apart(turns_, call_, parse));
+  EXPECT_TRUE(all_are_free()) << "it is no JSON";
+  request_.body = "{}" + std::string(kLongBody, ' ');
+  ApiCall good(request_, Caller{});
+  loop_.run_until_complete(read_apart(turns_, good, [&] { good.parse(); }));
+  EXPECT_FALSE(all_are_free());
+  EXPECT_TRUE(good.object());
+  EXPECT_TRUE(good.read_all());
+  EXPECT_TRUE(all_are_free());
+  {
+    ApiCall left(request_, Caller{});
+    loop_.run_until_complete(read_apart(turns_, left, [&] { left.parse(); }));
+    EXPECT_FALSE(all_are_free());
+  }
+  EXPECT_TRUE(all_are_free());
+  ApiCall at_once(request_, Caller{});
+  loop_.run_until_complete(read_apart(turns_, at_once, [&] {
+    EXPECT_TRUE(at_once.object());
+    EXPECT_TRUE(at_once.read_all());
+  }));
+  EXPECT_TRUE(all_are_free());
 }
 
 class LongBodies : public ApiTest {};
@@ -97,6 +158,15 @@ TEST_F(LongBodies, AreNotLookedAtBeforeWhoMayAsk) {
   options.queue_is_locked = [](std::string_view) { return true; };
   open(std::move(options));
   EXPECT_EQ(put("/v1/queues/mail", "{" + std::string(kLongBody, ' ')).problem(), put("/v1/queues/mail", "{").problem());
+}
+
+TEST_F(LongBodies, OfThoseThatWaitLeaveTheirTurnsToOthers) {
+  const std::string blanks(kLongBody, ' ');
+  std::vector<Task<Answered>> waiting;
+  for (std::ptrdiff_t i = 0; i <= kLongBodiesAtOnce; ++i)
+    waiting.push_back(start(HttpMethod::post, "/v1/leases", R"({"queues":["none"],"wait_ms":60000})" + blanks));
+  EXPECT_EQ(post("/v1/jobs", R"({"queue":"mail","payload":1})" + blanks).status, 201);
+  for (Task<Answered>& one : waiting) EXPECT_FALSE(one.done());
 }
 
 TEST_F(LongBodies, OfEveryRouteThatAreNoJsonAreRefused) {

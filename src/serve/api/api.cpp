@@ -12,7 +12,6 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "serve/api/api_state.hpp"
-#include "serve/api/read_apart.hpp"
 #include "serve/gate/request_source.hpp"
 #include "serve/watch/request_counts.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -60,11 +59,11 @@ Result<void> check_conditions(ApiCall& call) {
 }
 
 // Checks the form that every request must have, whatever its route does.
-Coro<Result<void>> check_form(const ApiRoute& route, ApiCall& call) {
+Coro<Result<void>> check_form(ApiState& api, const ApiRoute& route, ApiCall& call) {
   co_await or_return(check_conditions(call));
   if (call.has_body()) {
     co_await or_return(call.check_coding());
-    co_await read_apart(call, [&] { call.parse(); });
+    if (!route.reads_apart) co_await read_apart(api.long_bodies, call, [&] { call.parse(); });
     const bool has_nothing_to_say = route.method == HttpMethod::get || route.method == HttpMethod::delete_;
     if (has_nothing_to_say) co_await or_return(call.no_members());
   }
@@ -72,7 +71,8 @@ Coro<Result<void>> check_form(const ApiRoute& route, ApiCall& call) {
 }
 
 Coro<ServerResponse> handle(ApiState& api, const ApiRoute& route, ApiCall& call, const std::string& request_id) {
-  if (auto good = co_await check_form(route, call); !good) co_return answer(call.problem_for(good.error()), request_id);
+  if (auto good = co_await check_form(api, route, call); !good)
+    co_return answer(call.problem_for(good.error()), request_id);
   ReadTurns::Turn turn;
   if (route.reads_much && api.options.room->is_full(call.caller.name)) {
     co_return answer(AnswerRoom::refusal(), request_id);

@@ -153,7 +153,7 @@ Result<void> ApiCall::no_members() {
   const auto root = object();
   if (!root) return std::unexpected(root.error());
   JsonMembers(*root).finish("there is none here");
-  return checked();
+  return read_all();
 }
 
 Result<void> ApiCall::check_coding() {
@@ -172,6 +172,7 @@ Result<void> ApiCall::read_all() {
   auto good = checked();
   parsed_.reset();
   text_.reset();
+  turn_.reset();
   return good;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/async/sync.hpp"
 #include "argiope/base/error.hpp"
 #include "argiope/jobs/detail/requests.hpp"
 #include "argiope/web/http_server.hpp"
@@ -84,9 +85,13 @@ class ApiCall {
   Result<void> check_coding();
   // The error of the members that have been read, if there is one.
   Result<void> checked();
-  // The same, and no more is read: what object() gave is gone, and its memory is there for the next request. A request
-  // that waits has none then.
+  // The same, and no more is read: what object() gave is gone, and its memory is there for the next request, with the
+  // turn that was kept for it. A handler calls it before it waits for anything.
   Result<void> read_all();
+  // Keeps a turn to have parsed text in memory until read_all(), or its own end; none where there is no text.
+  void keep_while_parsed(Semaphore::Permit turn) {
+    if (text_) turn_.emplace(std::move(turn));
+  }
   JsonErrors& errors() noexcept { return errors_; }
   bool has_body() const noexcept { return !request.body.empty(); }
 
@@ -97,6 +102,7 @@ class ApiCall {
 
   std::optional<Problem> problem_;
   std::optional<std::optional<RequestKey>> key_;
+  std::optional<Semaphore::Permit> turn_;  // of the text
   std::optional<JsonText> text_;
   std::optional<Result<JsonValue>> parsed_;
   std::optional<Problem> wrong_body_;

@@ -12,7 +12,6 @@
 #include "engine/internal/explanation_json.hpp"
 #include "jobs/internal/job_json.hpp"
 #include "serve/api/api_state.hpp"
-#include "serve/api/read_apart.hpp"
 #include "serve/base/internal/own_queues.hpp"
 #include "web/text/internal/ascii.hpp"
 
@@ -318,7 +317,7 @@ Coro<Result<ServerResponse>> change_members(ApiState& api, ApiCall& call) {
   const auto due_at = read_when(in, api.engine.calendar_now());
   in.finish("what can be changed is priority, due_at and delay_ms");
   if (!priority && !due_at) root.refuse("nothing is to be changed: give priority, due_at or delay_ms");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   const JobId id = co_await or_return(job_of(api, call));
   std::vector<Change> changes;
   if (priority) changes.push_back({.id = id, .kind = ChangeKind::set_priority, .priority = *priority});
@@ -340,7 +339,7 @@ Coro<Result<ServerResponse>> cancel_job(ApiState& api, ApiCall& call) {
   Change change{.kind = ChangeKind::cancel};
   if (why != nullptr) change.error = why->text(0, kMostWhyBytes);
   in.finish("there is only why");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   const JobId id = change.id = co_await or_return(job_of(api, call));
   co_return answer_to(id, co_await or_return(change_one(api, call, {std::move(change)})));
 }
@@ -394,7 +393,7 @@ Result<AskedChanges> read_changes(const ApiState& api, ApiCall& call, WallTime n
     asked.change.due_at = due_at.value_or(WallTime{});
   }
   in.finish("this change has none");
-  if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = call.read_all(); !good) return std::unexpected(std::move(good.error()));
   return asked;
 }
 
@@ -411,7 +410,8 @@ Coro<Result<std::vector<bool>>> seen_by(ApiState& api, const ApiCall& call, cons
 
 Coro<Result<ServerResponse>> change_each(ApiState& api, ApiCall& call) {
   Result<AskedChanges> read;
-  co_await read_apart(call, [&, now = api.engine.calendar_now()] { read = read_changes(api, call, now); });
+  co_await read_apart(api.long_bodies, call,
+                      [&, now = api.engine.calendar_now()] { read = read_changes(api, call, now); });
   const AskedChanges asked = co_await or_return(std::move(read));
   const std::vector<bool> seen = co_await or_return(seen_by(api, call, asked.ids));
   std::vector<Change> changes;
@@ -449,7 +449,13 @@ std::vector<ApiRoute> job_routes() {
       {delete_, "/v1/jobs/{job}", TokenScope::work, erase_job, true},
       {post, "/v1/jobs/{job}/cancel", TokenScope::work, cancel_job, true, true},
       {post, "/v1/jobs/{job}/kick", TokenScope::work, kick_job, true, true},
-      {post, "/v1/jobs/change", TokenScope::work, change_each, true, true},
+      {.method = post,
+       .pattern = "/v1/jobs/change",
+       .scope = TokenScope::work,
+       .handler = change_each,
+       .audited = true,
+       .knows_keys = true,
+       .reads_apart = true},
       reading_much(get, "/v1/jobs/{job}/explain", explain_job),
       {get, "/v1/jobs/{job}/history", TokenScope::read, job_history},
       {.method = get, .pattern = "/v1/jobs/{job}/output", .handler = job_output, .has_query = true},

@@ -16,7 +16,6 @@
 #include "remote/internal/lease_limits.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/api/asked_settlements.hpp"
-#include "serve/api/read_apart.hpp"
 
 namespace argiope {
 namespace {
@@ -114,7 +113,8 @@ Result<AskedSettlements> read_settle(const ApiState& api, ApiCall& call, WallTim
 
 Coro<Result<ServerResponse>> settle(ApiState& api, ApiCall& call) {
   Result<AskedSettlements> read;
-  co_await read_apart(call, [&, now = api.engine.calendar_now()] { read = read_settle(api, call, now); });
+  co_await read_apart(api.long_bodies, call,
+                      [&, now = api.engine.calendar_now()] { read = read_settle(api, call, now); });
   AskedSettlements asked = co_await or_return(std::move(read));
   judge_settlements(api, call, asked);
   const Settled settled = co_await or_return(settle_each(api, call, std::move(asked)));
@@ -390,7 +390,8 @@ bool has_room_for(ApiState& api, const ApiCall& call, std::vector<LeasedJob>& le
 
 Coro<Result<ServerResponse>> lease(ApiState& api, ApiCall& call) {
   Result<AskedLease> read;
-  co_await read_apart(call, [&, now = api.engine.calendar_now()] { read = read_lease(api, call, now); });
+  co_await read_apart(api.long_bodies, call,
+                      [&, now = api.engine.calendar_now()] { read = read_lease(api, call, now); });
   AskedLease asked = co_await or_return(std::move(read));
   judge_settlements(api, call, asked.settle);
   const auto worker =
@@ -501,13 +502,13 @@ Result<AskedRenewals> read_renewals(const ApiState& api, ApiCall& call) {
   }
   if (const JsonValue* worker = in.find("worker")) asked.worker = worker->text(1, kMostNameBytes);
   in.finish("a renewal has none");
-  if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = call.read_all(); !good) return std::unexpected(std::move(good.error()));
   return asked;
 }
 
 Coro<Result<ServerResponse>> renew_each(ApiState& api, ApiCall& call) {
   Result<AskedRenewals> read;
-  co_await read_apart(call, [&] { read = read_renewals(api, call); });
+  co_await read_apart(api.long_bodies, call, [&] { read = read_renewals(api, call); });
   AskedRenewals asked = co_await or_return(std::move(read));
   const auto worker = api.workers.find(call.caller.name, asked.worker);
   co_return json_answer([&](JsonWriter& json) {
@@ -528,14 +529,23 @@ Coro<Result<ServerResponse>> renew_each(ApiState& api, ApiCall& call) {
   });
 }
 
+ApiRoute of_leases(HttpMethod method, std::string_view pattern, ApiHandler handler, bool knows_keys) {
+  return {.method = method,
+          .pattern = pattern,
+          .scope = TokenScope::work,
+          .handler = handler,
+          .knows_keys = knows_keys,
+          .reads_apart = true};
+}
+
 }  // namespace
 
 std::vector<ApiRoute> lease_routes() {
   using enum HttpMethod;
   return {
-      {post, "/v1/leases", TokenScope::work, lease, false, true},
-      {patch, "/v1/leases", TokenScope::work, renew_each},
-      {post, "/v1/leases/settle", TokenScope::work, settle, false, true},
+      of_leases(post, "/v1/leases", lease, true),
+      of_leases(patch, "/v1/leases", renew_each, false),
+      of_leases(post, "/v1/leases/settle", settle, true),
   };
 }
 

@@ -283,7 +283,7 @@ Coro<Result<ServerResponse>> send_message(ApiState& api, ApiCall& call) {
   const NamedProject project = co_await or_return(project_in_path(api, call));
   const JsonValue root = co_await or_return(call.object());
   PageMessage message = read_outside_message(root, project.now.name);
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   const std::string page = page_of_message(message.url);
   co_await or_return(project.of.engine.send_message(kSentFromOutside, std::move(message)));
   co_await or_return(committed(project.of.store));

@@ -333,7 +333,7 @@ Coro<Result<ServerResponse>> change_project(ApiState& api, ApiCall& call) {
   if (burst_given != nullptr && !burst_given->is_null())
     burst = static_cast<std::uint32_t>(burst_given->whole(1, kMostBurstAsked, "null"));
   std::string group = group_given != nullptr ? group_given->text(0, kMostNameBytes) : std::string{};
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
 
   PageEngine& engine = project.of.engine;
   if (rate_given != nullptr || burst_given != nullptr) {
@@ -405,16 +405,16 @@ Result<PageEngine::Draft> read_draft(const DaemonProjects& projects, ApiCall& ca
   JsonMembers in(root);
   in.refuse_repeated();
   if (!in.has("source")) {
-    auto definition = read_project(root);
-    if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
-    return PageEngine::Draft{
-        .definition = std::move(definition), .text = root.json(), .source = {}, .script = {}, .note = {}};
+    PageEngine::Draft draft{
+        .definition = read_project(root), .text = root.json(), .source = {}, .script = {}, .note = {}};
+    if (auto good = call.read_all(); !good) return std::unexpected(std::move(good.error()));
+    return draft;
   }
   const std::string source = in.find("source")->text(1, kMostSourceBytes);
   const std::string note = in.has("note") ? in.find("note")->text(0, kMostNoteBytes) : std::string{};
   std::string script = in.has("script") ? in.find("script")->text(1, kMostSourceBytes) : std::string{};
   in.finish("beside source there are only script and note");
-  if (auto good = call.checked(); !good) return std::unexpected(std::move(good.error()));
+  if (auto good = call.read_all(); !good) return std::unexpected(std::move(good.error()));
   auto draft = projects.read_source(source);
   if (!draft) return draft;
   draft->note = note;
@@ -457,7 +457,7 @@ Coro<Result<ServerResponse>> roll_back(ApiState& api, ApiCall& call) {
   const std::int64_t number = in.whole("version", kMostVersionNumber, 1);
   in.finish("there is only version");
   if (!in.has("version")) root.refuse("version is missing");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_await or_return(committed(project.of.store));
   ProjectVersion version = co_await or_return(version_of(project.of.store, project.now, number));
   auto definition = co_await or_return(parse_project_json(version.text));

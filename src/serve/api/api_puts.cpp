@@ -8,7 +8,6 @@
 #include "engine/internal/job_names.hpp"
 #include "serve/api/api_state.hpp"
 #include "serve/api/asked_jobs.hpp"
-#include "serve/api/read_apart.hpp"
 
 namespace argiope {
 namespace {
@@ -294,7 +293,7 @@ Result<void> read_put(const ApiState& api, ApiCall& call, AskedPut& asked) {
 Coro<Result<ServerResponse>> put(ApiState& api, ApiCall& call) {
   AskedPut asked(call.caller, api.engine.calendar_now());
   Result<void> good;
-  co_await read_apart(call, [&] { good = read_put(api, call, asked); });
+  co_await read_apart(api.long_bodies, call, [&] { good = read_put(api, call, asked); });
   co_await or_return(std::move(good));
   if (!asked.is_one) co_return co_await put_batch(api, call, std::move(asked));
   co_return co_await put_one(api, call, std::move(asked.one), std::move(asked.names));
@@ -302,6 +301,13 @@ Coro<Result<ServerResponse>> put(ApiState& api, ApiCall& call) {
 
 }  // namespace
 
-ApiRoute put_route() { return {HttpMethod::post, "/v1/jobs", TokenScope::work, put, false, true}; }
+ApiRoute put_route() {
+  return {.method = HttpMethod::post,
+          .pattern = "/v1/jobs",
+          .scope = TokenScope::work,
+          .handler = put,
+          .knows_keys = true,
+          .reads_apart = true};
+}
 
 }  // namespace argiope

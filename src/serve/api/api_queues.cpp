@@ -90,7 +90,7 @@ Coro<Result<ServerResponse>> configure(ApiState& api, ApiCall& call, std::string
   const JsonValue root = co_await or_return(call.object());
   JsonMembers(root).refuse_repeated();
   auto config = detail::read_queue_config(root, base);
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_await or_return(api.book().configure(name, std::move(*config), call.caller.reach()));
   co_return co_await answer_with(api, std::move(name));
 }
@@ -126,7 +126,7 @@ Coro<Result<ServerResponse>> pause_queue(ApiState& api, ApiCall& call) {
   const JsonValue* const given = in.find("until");
   const WallTime until = given == nullptr ? WallTime{} : read_due(*given);
   in.finish("there is only until");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_await or_return(given == nullptr ? api.book().pause(name) : api.book().pause(name, until));
   co_return co_await answer_with(api, std::move(name));
 }
@@ -158,7 +158,7 @@ Coro<Result<ServerResponse>> kick_queue(ApiState& api, ApiCall& call) {
   const JsonValue* const given = in.find("limit");
   const auto limit = static_cast<std::size_t>(given == nullptr ? kUsualKicked : given->whole(1, kMostKicked));
   in.finish("there is only limit");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_await or_return(api.book().queue(name));
   std::size_t kicked = co_await or_return(kick_some(api, name, JobState::buried, limit));
   if (kicked == 0) kicked = co_await or_return(kick_some(api, name, JobState::delayed, limit));

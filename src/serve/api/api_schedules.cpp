@@ -201,7 +201,7 @@ Coro<Result<Schedule>> read_schedule(ApiCall& call, const JsonValue& root, std::
   JsonMembers(root).refuse_repeated();
   co_await or_return(call.checked());
   auto schedule = merged(base, root, JsonMembers::Nulls::are_values);
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_return schedule;
 }
 
@@ -323,7 +323,7 @@ Coro<Result<ServerResponse>> pause_schedule(ApiState& api, ApiCall& call) {
   const JsonValue* const given = in.find("by");
   std::string by = given == nullptr ? call.caller.name : given->text(0, Schedule::kMostNameBytes);
   in.finish("there is only by");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_return answer_with(api, co_await or_return(api.book().schedules().pause(std::move(name), std::move(by))));
 }
 
@@ -335,7 +335,7 @@ Coro<Result<ServerResponse>> resume_schedule(ApiState& api, ApiCall& call) {
   const JsonValue* const from = in.find("from");
   const bool now = from != nullptr && from->one_of({"where_it_was", "now"}) == 1;
   in.finish("there is only from");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   const ResumeFrom where = now ? ResumeFrom::now : ResumeFrom::where_it_was;
   co_return answer_with(api, co_await or_return(api.book().schedules().resume(std::move(name), where)));
 }
@@ -386,6 +386,7 @@ Coro<Result<ServerResponse>> next_of_schedule(ApiState& api, ApiCall& call) {
 }
 
 Coro<Result<ServerResponse>> next_of_trigger(ApiState& api, ApiCall& call) {
+  co_await read_apart(api.long_bodies, call, [&] { call.parse(); });
   const JsonValue root = co_await or_return(call.object());
   JsonMembers in(root);
   in.refuse_repeated();
@@ -426,7 +427,12 @@ std::vector<ApiRoute> schedule_routes() {
       {get, "/v1/schedules/{schedule}/explain", TokenScope::read, explain_schedule},
       {get, "/v1/schedules/{schedule}/output", TokenScope::read, schedule_output},
       reading_much(get, "/v1/schedules/{schedule}/next", next_of_schedule, true),
-      reading_much(post, "/v1/next", next_of_trigger),
+      {.method = post,
+       .pattern = "/v1/next",
+       .scope = TokenScope::read,
+       .handler = next_of_trigger,
+       .reads_much = true,
+       .reads_apart = true},
   };
 }
 

@@ -25,7 +25,7 @@ Coro<Result<std::string>> read_words(ApiCall& call) {
   in.refuse_repeated();
   std::string words = in.text("token", "");
   in.finish("a session has none");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   co_return words;
 }
 

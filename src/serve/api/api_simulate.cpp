@@ -281,7 +281,7 @@ Coro<Result<WhatIf>> read_question(ApiState& api, ApiCall& call) {
   if (const JsonValue* list = in.find("schedules")) change_schedules(call, *list, question);
   if (const JsonValue* list = in.find("queues")) change_queues(call, *list, question);
   in.finish("a what-if has none");
-  co_await or_return(call.checked());
+  co_await or_return(call.read_all());
   add_queues_of_schedules(api, question);
   if (question.queues.size() > 2 * kMostSimulated || question.schedules.size() > kMostSchedules) {
     co_return call.refuse(ProblemType::too_large,
@@ -358,6 +358,7 @@ Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
   const SimulationPlace place(api, call.caller.name);
   const auto turn = co_await api.simulation_turn.scoped();
   co_await until_thread_is_free(api);
+  co_await read_apart(api.long_bodies, call, [&] { call.parse(); });
   const auto question = std::make_shared<WhatIf>(co_await or_return(read_question(api, call)));
   if (api.stopped) co_return call.refuse(ProblemType::draining, "the daemon is stopping");
   const std::string report = co_await or_return(simulated(api, question));
@@ -374,7 +375,11 @@ Coro<Result<ServerResponse>> simulate_now(ApiState& api, ApiCall& call) {
 }  // namespace
 
 ApiRoute simulate_route() {
-  return {.method = HttpMethod::post, .pattern = "/v1/simulate", .scope = TokenScope::read, .handler = simulate_now};
+  return {.method = HttpMethod::post,
+          .pattern = "/v1/simulate",
+          .scope = TokenScope::read,
+          .handler = simulate_now,
+          .reads_apart = true};
 }
 
 }  // namespace argiope

@@ -21,6 +21,7 @@
 #include "serve/api/api.hpp"
 #include "serve/api/api_call.hpp"
 #include "serve/api/kept_answers.hpp"
+#include "serve/api/read_apart.hpp"
 #include "serve/api/request_memory.hpp"
 #include "serve/api/worker_registry.hpp"
 #include "serve/bounds/caller_counts.hpp"
@@ -70,6 +71,7 @@ struct ApiState : std::enable_shared_from_this<ApiState> {
   // The answer to a caller whose share of that memory is full.
   static Problem too_many_keys();
   KeptAnswers kept_answers{options.session_secret};  // of pages that were tried
+  Semaphore long_bodies{kLongBodiesAtOnce};          // turns of read_apart()
   // Of requests that wait, for jobs or for output: what ends their waiting; and how many of each token wait.
   std::list<Timeout*> polls;
   CallerCounts polls_of;
@@ -116,6 +118,9 @@ struct ApiRoute {
   bool reads_much = false;
   // Whether its handler reads an ApiQuery. Others take no parameters, and say so.
   bool has_query = false;
+  // Whether its handler parses the body where it reads it, by read_apart(): that of lists which are read on the other
+  // thread, too, and of those who wait for their turn first. Else the body is parsed before the handler begins.
+  bool reads_apart = false;
 };
 
 // One that looks, and may read much.

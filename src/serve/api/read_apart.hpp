@@ -7,6 +7,7 @@
 
 #include "argiope/async/coro.hpp"
 #include "argiope/async/group.hpp"
+#include "argiope/async/sync.hpp"
 #include "argiope/async/threads.hpp"
 #include "serve/api/api_call.hpp"
 
@@ -15,16 +16,22 @@ namespace argiope {
 // Shorter ones are read within a few milliseconds.
 inline constexpr std::size_t kLongBody = std::size_t{128} * 1024;
 
+// How many long bodies are parsed text at a time: each takes several times its bytes, so that all of them together
+// would take more than a machine has.
+inline constexpr std::ptrdiff_t kLongBodiesAtOnce = 2;
+
 // Calls `read()`, which looks at nothing but what is the call's alone: at once for a short body, else on a thread of
-// the loop's default executor.
+// the loop's default executor, when there is a turn. The call keeps the turn for as long as it has the parsed text.
+// Suspends: for a long body, until there is a turn and `read` has ended.
 // Cancel: `read` may have references to what is on the caller's stack: a cancelled call ends when `read` has.
 // Errors: what `read` throws.
 template <class Read>
-Coro<void> read_apart(const ApiCall& call, Read read) {
+Coro<void> read_apart(Semaphore& turns, ApiCall& call, Read read) {
   if (call.request.body.size() < kLongBody) {
     read();
     co_return;
   }
+  auto turn = co_await turns.scoped();
   auto reading = to_thread(std::move(read));
   std::exception_ptr cancelled;
   while (!reading.done()) {
@@ -36,6 +43,7 @@ Coro<void> read_apart(const ApiCall& call, Read read) {
   }
   if (cancelled) std::rethrow_exception(cancelled);
   co_await std::move(reading);
+  call.keep_while_parsed(std::move(turn));
 }
 
 }  // namespace argiope

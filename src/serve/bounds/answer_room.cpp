@@ -25,13 +25,15 @@ std::size_t AnswerRoom::bytes() const noexcept { return state_->bytes; }
 bool AnswerRoom::is_full(std::string_view who) const {
   const std::size_t share = state_->most / 2;
   const std::size_t little = share / 16;
-  return !State::fits(little, state_->bytes, state_->most) || !State::fits(little, state_->held.of(who), share);
+  return !fits(who, little);
+}
+
+bool AnswerRoom::fits(std::string_view who, std::size_t bytes) const {
+  return State::fits(bytes, state_->bytes, state_->most) && State::fits(bytes, state_->held.of(who), state_->most / 2);
 }
 
 AnswerRoom::Held AnswerRoom::take(std::string_view who, std::size_t bytes) {
-  const bool fits =
-      State::fits(bytes, state_->bytes, state_->most) && State::fits(bytes, state_->held.of(who), state_->most / 2);
-  return fits ? take_anyway(who, bytes) : nullptr;
+  return fits(who, bytes) ? take_anyway(who, bytes) : nullptr;
 }
 
 AnswerRoom::Held AnswerRoom::take_anyway(std::string_view who, std::size_t bytes) {

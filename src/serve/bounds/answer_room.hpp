@@ -27,6 +27,8 @@ class AnswerRoom {
   Held take(std::string_view who, std::size_t bytes);
   // The same, whether there is room or not: for what has been done already, and must be told.
   Held take_anyway(std::string_view who, std::size_t bytes);
+  // Whether take() would give it.
+  bool fits(std::string_view who, std::size_t bytes) const;
   // Whether less than a sixteenth of what `who` may have is left: who reads much need not begin then.
   bool is_full(std::string_view who) const;
   // Has `response` counted. One that there is no room for gives way to a refusal, where `refuses`.

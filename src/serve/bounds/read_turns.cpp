@@ -68,7 +68,7 @@ Coro<void> ReadTurns::let_in(std::shared_ptr<Caller> caller) {
     const TimePoint free_or_quiet_at = std::min(caller->free_at, saturating_add(changed_at_, kRecent));
     co_await sleep_until(free_or_quiet_at);
   }
-  if (waits) ++delayed_;
+  if (waits) ++waits_;
   if (others_write()) caller->use(kShare * kLeast, loop.time());
 }
 

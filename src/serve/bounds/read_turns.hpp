@@ -20,8 +20,9 @@ namespace argiope {
 // for the others. First come, first served.
 //
 // While others write, each caller's reads have one part in kShare of the time: after a read they wait for kShare - 1
-// times as long as it took, and a small one counts as kLeast. So they are delayed, by kLongestRest at most, and never
-// refused; reads of other callers do not wait for them. With nobody at work they wait for nothing.
+// times as long as it took, kLongestRest at most, and a small one counts as kLeast. So they are delayed and never refused:
+// each read rests for so long after the one before it, and those of a caller that come together wait for all that are
+// before them. Reads of other callers do not wait for them. With nobody at work they wait for nothing.
 //
 // Threads: the loop's own.
 class ReadTurns {
@@ -54,8 +55,8 @@ class ReadTurns {
   // Lets in one that reads much. Suspends: until it is the caller's turn.
   Coro<Turn> next(std::string who);
 
-  // How many reads have waited because others wrote.
-  std::uint64_t delayed() const noexcept { return delayed_; }
+  // How often reads have waited because others wrote. One that reads much may wait twice: to be let in, and for its turn.
+  std::uint64_t waits() const noexcept { return waits_; }
 
  private:
   std::shared_ptr<Caller> caller_of(const std::string& who);
@@ -67,7 +68,7 @@ class ReadTurns {
   const std::function<std::uint64_t()> changes_;
   std::uint64_t changes_seen_ = 0;
   TimePoint changed_at_ = TimePoint::min();
-  std::uint64_t delayed_ = 0;
+  std::uint64_t waits_ = 0;
   Semaphore all_{kAtOnce};
   std::map<std::string, std::shared_ptr<Caller>> callers_;  // those that nothing is to be known of go
 };

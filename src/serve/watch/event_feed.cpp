@@ -192,7 +192,7 @@ class EventFeed::State::Stream : public ListHook {
   TimePoint sent_at_;
   std::uint64_t snapshot_ = 0;
   AnswerRoom::Held held_;        // of a snapshot that waits to be taken
-  bool waits_for_room_ = false;  // a snapshot that was left out
+  std::size_t no_room_for_ = 0;  // bytes of a snapshot that was left out; 0: none waits for room
   Event woken_;
 };
 
@@ -279,14 +279,15 @@ void EventFeed::State::Stream::gather(std::string& out) {
 
 // One of many queues is as long as a large answer, and waits in memory for who does not take it.
 void EventFeed::State::Stream::add_snapshot(std::string& out) {
-  if (waits_for_room_ && state_.options.room->is_full(wanted_.who)) return;
+  AnswerRoom* const room = state_.options.room.get();
+  if (no_room_for_ > 0 && !room->fits(wanted_.who, no_room_for_)) return;
   const std::string json = state_.counters.json(wanted_.may_see);
-  waits_for_room_ = false;
-  if (state_.options.room != nullptr && json.size() > AnswerRoom::kSmall) {
-    held_ = state_.options.room->take(wanted_.who, json.size());
-    waits_for_room_ = held_ == nullptr;
+  no_room_for_ = 0;
+  if (room != nullptr && json.size() > AnswerRoom::kSmall) {
+    held_ = room->take(wanted_.who, json.size());
+    if (held_ == nullptr) no_room_for_ = json.size();
   }
-  if (waits_for_room_) return;
+  if (no_room_for_ > 0) return;
   snapshot_ = state_.counters.number();
   append_event(out, "counters", json);
 }
@@ -301,7 +302,7 @@ Coro<void> EventFeed::State::Stream::wait() {
   try {
     const TimePoint room_at = saturating_add(state_.loop.time(), state_.options.gather_interval);
     const TimePoint word_at = saturating_add(sent_at_, state_.options.heartbeat_interval);
-    co_await timeout_at(waits_for_room_ ? std::min(room_at, word_at) : word_at).run(woken_.wait());
+    co_await timeout_at(no_room_for_ > 0 ? std::min(room_at, word_at) : word_at).run(woken_.wait());
   } catch (const TimeoutError&) {
     // gather() says a word
   }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "argiope/async/threads.hpp"
 #include "serve/base/scheduler_of.hpp"
 #include "serve/watch/process_stats.hpp"
 
@@ -419,7 +420,8 @@ Coro<ServerResponse> Metrics::answer(MaySee may_see) {
   state_->write_tally(page, may_see);
   state_->write_projects(page, may_see);
   if (!may_see) state_->write_of_all(page);
-  auto response = ServerResponse::text(200, page.text());
+  // That of many queues takes milliseconds, in which the loop would do nothing else.
+  auto response = ServerResponse::text(200, co_await to_thread([page = std::move(page)] { return page.text(); }));
   response.headers.clear();
   response.headers.emplace_back("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   response.headers.emplace_back("Cache-Control", "no-store");

@@ -49,6 +49,7 @@ class Metrics {
            std::function<double()> read);
 
   // `may_see`: empty, or of whose queues and projects alone there is something: what is of none is left out then.
+  // Suspends: to count, and while a thread of the loop's default executor writes the text.
   // Never fails: where the store cannot be counted, the states of jobs are left out and argiope_up is 0.
   Coro<ServerResponse> answer(MaySee may_see = {});
 
