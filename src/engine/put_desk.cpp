@@ -90,13 +90,6 @@ void PutDesk::answer(Pending& put, Result<PutReply> reply) {
 // --- all or none
 // -------------------------------------------------------------------------------------------------------
 
-// Of a job that it takes. `of_call`: those that are put before it, later.
-Coro<Result<PutDesk::Queue*>> PutDesk::queue_for(const NewJob& job, std::vector<JobId> of_call) {
-  Queue* queue = co_await or_return(queue_desk_.of(job, std::move(of_call)));
-  co_await or_return(check_job(job, queue->name(), queue->config().max_payload_bytes));
-  co_return queue;
-}
-
 Coro<Result<std::vector<PutReply>>> PutDesk::put_together(std::vector<NewJob> jobs, bool last_completes) {
   std::vector<Queue*> queues = co_await or_return(queue_desk_.of_all(pointers_to(jobs)));
   Room::Wanted wanted;
@@ -138,7 +131,7 @@ Coro<Result<OnceReply>> PutDesk::do_put_once(OnceCall call) {
   if (each) {
     std::vector<JobId> before;
     for (const NewJob& job : call.jobs) {
-      queues.push_back(co_await queue_for(job, before));
+      queues.push_back(co_await queue_desk_.of(job, before));
       if (job.id != 0) before.push_back(job.id);
     }
   } else {

@@ -86,8 +86,8 @@ Result<void> QueueDesk::check_policies(const std::vector<const NewJob*>& jobs, b
   return {};
 }
 
-Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool takes_room,
-                                          std::vector<JobId> of_call) {
+Coro<Result<void>> QueueDesk::check_first(const std::vector<const NewJob*>& jobs, bool takes_room,
+                                          const std::vector<JobId>& of_call) {
   if (std::ranges::all_of(jobs, [&](const NewJob* job) { return queues_.find(job->queue) != nullptr; }))
     co_return Result<void>{};
   co_await or_return(check_policies(jobs, takes_room));
@@ -114,13 +114,12 @@ Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool 
 }
 
 Coro<Result<QueueDesk::Queue*>> QueueDesk::of(const NewJob& job, std::vector<JobId> of_call) {
-  co_await or_return(check_first({&job}, true, std::move(of_call)));
-  co_return co_await named(job.queue, options_.create_queues, job.within);
+  co_return (co_await or_return(of_all({&job}, true, std::move(of_call)))).front();
 }
 
 Coro<Result<std::vector<QueueDesk::Queue*>>> QueueDesk::of_all(std::vector<const NewJob*> jobs, bool takes_room,
                                                                std::vector<JobId> of_call) {
-  co_await or_return(check_first(jobs, takes_room, std::move(of_call)));
+  co_await or_return(check_first(jobs, takes_room, of_call));
   std::vector<Queue*> queues;
   for (const NewJob* job : jobs) {
     Queue* const queue = co_await or_return(named(job->queue, options_.create_queues, job->within));
