@@ -7,8 +7,7 @@
 
 namespace argiope {
 
-// --- each by itself
-// ----------------------------------------------------------------------------------------------------
+// --- each by itself --------------------------------------------------------------------------------------------------
 
 Coro<Result<PutReply>> PutDesk::put_one(std::shared_ptr<PutDesk> self, NewJob job) {
   Result<Queue*> queue = self->queues_.find(job.queue);
@@ -87,8 +86,7 @@ void PutDesk::answer(Pending& put, Result<PutReply> reply) {
   if (!put.answer.done()) put.answer.set_result(std::move(reply));
 }
 
-// --- all or none
-// -------------------------------------------------------------------------------------------------------
+// --- all or none -----------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutReply>>> PutDesk::put_together(std::vector<NewJob> jobs, bool last_completes) {
   std::vector<Queue*> queues = co_await or_return(queue_desk_.of_all(pointers_to(jobs)));
@@ -120,8 +118,7 @@ Coro<Result<std::vector<PutReply>>> PutDesk::send_together(std::vector<PutReques
   co_return replies;
 }
 
-// --- with a key
-// --------------------------------------------------------------------------------------------------------
+// --- with a key ------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> PutDesk::do_put_once(OnceCall call) {
   OnceReply known = co_await or_return(look_for_request(store_, call.key));
@@ -191,8 +188,7 @@ Coro<Result<OnceReply>> PutDesk::send_once(OnceRequest request, std::vector<Resu
   co_return answered;
 }
 
-// --- of schedules
-// ------------------------------------------------------------------------------------------------------
+// --- of schedules ----------------------------------------------------------------------------------------------------
 
 Coro<Result<PutDesk::Step>> PutDesk::step_of(FireCall call) {
   Step step;

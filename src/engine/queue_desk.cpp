@@ -213,8 +213,7 @@ void QueueDesk::end_pause(Queue& queue, TimePoint now) {
   tell(JobEventKind::queue_changed, 0, queue);
 }
 
-// --- what Engine and Book offer
-// ---------------------------------------------------------------------------------------
+// --- what Engine and Book offer --------------------------------------------------------------------------------------
 
 const StoredQueue* QueueDesk::find(std::string_view name) const {
   const Queue* queue = queues_.find(name);
@@ -251,8 +250,7 @@ std::size_t QueueDesk::in_memory() const {
   return count;
 }
 
-// --- which are to be looked at
-// ----------------------------------------------------------------------------------------
+// --- which are to be looked at ---------------------------------------------------------------------------------------
 
 void QueueDesk::note_dirty(Queue& queue) {
   if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
@@ -278,8 +276,7 @@ void QueueDesk::look_when_due() {
   if (!wakeups_.empty()) ticker_.at(wakeups_.top().rank);
 }
 
-// --- what comes of jobs
-// -----------------------------------------------------------------------------------------------
+// --- what comes of jobs ----------------------------------------------------------------------------------------------
 
 PutRequest QueueDesk::request_of(NewJob job, const Queue& queue) const {
   job.due_at = whole_ms(clock_.from_calendar(job.due_at));

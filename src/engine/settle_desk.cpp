@@ -352,8 +352,7 @@ void SettleDesk::expire(Queue& queue, const ExpiredLease& lease) {
   RunDesk::tell_holder(*call, token);
 }
 
-// --- with a key
-// --------------------------------------------------------------------------------------------------------
+// --- with a key ------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> SettleDesk::do_settle_once(RequestKey key, std::vector<RunEnd> ends) {
   // One after the other: a request that is repeated while it is being done finds its runs ended.

@@ -741,8 +741,7 @@ std::string project_at(std::string_view name, std::string_view site) {
                      name, site, site);
 }
 
-// --- news and numbers
-// -----------------------------------------------------------------------------------------------------------------
+// --- news and numbers ------------------------------------------------------------------------------------------------
 
 constexpr const char* kWantsMore =
     R"({"project":{"name":"shop","start":["https://shop.example/"],"pause_after":1,"rate":50},
@@ -925,8 +924,7 @@ TEST_F(NewsOfProjects, NumbersAreToldWithABoundedNumberOfSeries) {
   EXPECT_THAT(page, testing::HasSubstr("argiope_project_under_way{project=\"_other\"} 0\n"));
 }
 
-// --- hosts
-// ---------------------------------------------------------------------------------------------------------------------
+// --- hosts -----------------------------------------------------------------------------------------------------------
 
 TEST_F(ApiProjects, HostsAreToldWithWhatIsDoneThere) {
   web_.pages["https://slow.example/"] = {.latency = 10s};
