@@ -45,8 +45,7 @@ Coro<Result<CalendarMemory>> BesideJobBook::recall_after_jump() {
   }
 }
 
-// --- what decides
-// ------------------------------------------------------------------------------------------------------
+// --- what decides ----------------------------------------------------------------------------------------------------
 
 const BesideJobBook::Known* BesideJobBook::find_known(const std::string& name) const {
   const auto found = known_.find(name);
@@ -143,8 +142,7 @@ Coro<Result<std::vector<Result<PutReply>>>> BesideJobBook::put_each(std::vector<
   co_return replies;
 }
 
-// --- all or none
-// -------------------------------------------------------------------------------------------------------
+// --- all or none -----------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutReply>>> BesideJobBook::put_all(std::vector<NewJob> jobs, bool last_completes) {
   co_await or_return(set_clock());
@@ -184,8 +182,7 @@ Coro<Result<void>> BesideJobBook::wait_for_room(const std::map<std::string, std:
   co_return Result<void>{};
 }
 
-// --- with a key
-// ----------------------------------------------------------------------------------------------------------
+// --- with a key ------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> BesideJobBook::once(OnceCall call) {
   co_await or_return(set_clock());
@@ -229,8 +226,7 @@ Coro<Result<OnceReply>> BesideJobBook::put_once(OnceCall call) {
   co_return co_await store_(&Store::once, std::move(request));
 }
 
-// --- into the store
-// ----------------------------------------------------------------------------------------------------
+// --- into the store --------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<Result<PutReply>>>> BesideJobBook::send(std::vector<PutRequest> requests, Refusal refusal) {
   for (PutRequest& request : requests) request.job.due_at = whole_ms(clock().from_calendar(request.job.due_at));

@@ -78,8 +78,7 @@ void Book::let_go() noexcept {
 }
 Result<void> Book::close() { return state_->opened == nullptr ? Result<void>{} : state_->opened->close(); }
 
-// --- what it offers, kept until it has ended
-// ---------------------------------------------------------------------------
+// --- what it offers, kept until it has ended -------------------------------------------------------------------------
 
 Coro<Result<PutReply>> Book::put(NewJob job) { return state_->jobs->put(std::move(job)); }
 Coro<Result<std::vector<Result<PutReply>>>> Book::put_each(std::vector<NewJob> jobs) {

@@ -84,8 +84,7 @@ Coro<Result<void>> SettleDesk::hear_of_cancellations(std::vector<JobId> jobs) {
   co_return Result<void>{};
 }
 
-// --- with a key
-// --------------------------------------------------------------------------------------------------------
+// --- with a key ------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> SettleDesk::do_change_once(OnceCall call) {
   OnceReply known = co_await or_return(look_for_request(store_, call.key));

@@ -28,8 +28,7 @@ JobExplanation explanation_of(const JobRecord& record, const QueueConfig& config
 
 }  // namespace
 
-// --- the order of reasons
-// ----------------------------------------------------------------------------------------------
+// --- the order of reasons --------------------------------------------------------------------------------------------
 
 Coro<Result<JobExplanation>> StoreJobBook::explain(JobId id) {
   co_await or_return(set_clock());
@@ -152,8 +151,7 @@ std::string to_sentence(const JobExplanation& why) {
   return {};
 }
 
-// --- as JSON
-// -----------------------------------------------------------------------------------------------------------
+// --- as JSON ---------------------------------------------------------------------------------------------------------
 
 void write_members(JsonWriter& json, const JobExplanation& why) {
   json.member("id", why.id);

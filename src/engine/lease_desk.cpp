@@ -17,8 +17,7 @@ WallTime waited_since(const JobRecord& record) noexcept {
 
 }  // namespace
 
-// --- the loop
-// ----------------------------------------------------------------------------------------------------------
+// --- the loop --------------------------------------------------------------------------------------------------------
 
 void LeaseDesk::pump() {
   if (owned_.closing || !owned_.started) return;
@@ -124,8 +123,7 @@ void LeaseDesk::serve(TimePoint now) {
   if (!grants.empty()) grant_after_turn(std::move(grants));
 }
 
-// --- who gets what
-// -----------------------------------------------------------------------------------------------------
+// --- who gets what ---------------------------------------------------------------------------------------------------
 
 // Of what it would lease next.
 Rank LeaseDesk::first_rank(const Queue& queue) {
@@ -523,8 +521,7 @@ Coro<Result<std::size_t>> LeaseDesk::end_each(std::vector<std::uint64_t> tokens)
   co_return ended;
 }
 
-// --- to look at
-// --------------------------------------------------------------------------------------------------------
+// --- to look at ------------------------------------------------------------------------------------------------------
 
 std::optional<Explanation> LeaseDesk::look_in_memory(std::string_view name, JobId id) {
   Queue* const queue = queues_.find(name);

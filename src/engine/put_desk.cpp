@@ -7,8 +7,7 @@
 
 namespace argiope {
 
-// --- each by itself
-// ----------------------------------------------------------------------------------------------------
+// --- each by itself --------------------------------------------------------------------------------------------------
 
 Coro<Result<PutReply>> PutDesk::put_one(std::shared_ptr<PutDesk> self, NewJob job) {
   Result<Queue*> queue = self->queues_.find(job.queue);
@@ -87,15 +86,7 @@ void PutDesk::answer(Pending& put, Result<PutReply> reply) {
   if (!put.answer.done()) put.answer.set_result(std::move(reply));
 }
 
-// --- all or none
-// -------------------------------------------------------------------------------------------------------
-
-// Of a job that it takes. `of_call`: those that are put before it, later.
-Coro<Result<PutDesk::Queue*>> PutDesk::queue_for(const NewJob& job, std::vector<JobId> of_call) {
-  Queue* queue = co_await or_return(queue_desk_.of(job, std::move(of_call)));
-  co_await or_return(check_job(job, queue->name(), queue->config().max_payload_bytes));
-  co_return queue;
-}
+// --- all or none -----------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<PutReply>>> PutDesk::put_together(std::vector<NewJob> jobs, bool last_completes) {
   std::vector<Queue*> queues = co_await or_return(queue_desk_.of_all(pointers_to(jobs)));
@@ -127,8 +118,7 @@ Coro<Result<std::vector<PutReply>>> PutDesk::send_together(std::vector<PutReques
   co_return replies;
 }
 
-// --- with a key
-// --------------------------------------------------------------------------------------------------------
+// --- with a key ------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> PutDesk::do_put_once(OnceCall call) {
   OnceReply known = co_await or_return(look_for_request(store_, call.key));
@@ -138,7 +128,7 @@ Coro<Result<OnceReply>> PutDesk::do_put_once(OnceCall call) {
   if (each) {
     std::vector<JobId> before;
     for (const NewJob& job : call.jobs) {
-      queues.push_back(co_await queue_for(job, before));
+      queues.push_back(co_await queue_desk_.of(job, before));
       if (job.id != 0) before.push_back(job.id);
     }
   } else {
@@ -198,8 +188,7 @@ Coro<Result<OnceReply>> PutDesk::send_once(OnceRequest request, std::vector<Resu
   co_return answered;
 }
 
-// --- of schedules
-// ------------------------------------------------------------------------------------------------------
+// --- of schedules ----------------------------------------------------------------------------------------------------
 
 Coro<Result<PutDesk::Step>> PutDesk::step_of(FireCall call) {
   Step step;

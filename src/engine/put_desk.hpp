@@ -57,7 +57,6 @@ class PutDesk final : public Desk {
   static void answer(Pending& put, Result<PutReply> reply);
 
   // --- all or none
-  Coro<Result<Queue*>> queue_for(const NewJob& job, std::vector<JobId> of_call);
   Coro<Result<std::vector<PutReply>>> put_together(std::vector<NewJob> jobs, bool last_completes);
   Coro<Result<std::vector<PutReply>>> send_together(std::vector<PutRequest> requests, std::vector<Queue*> queues);
 

@@ -106,8 +106,8 @@ Result<void> QueueDesk::check_policies(const std::vector<const NewJob*>& jobs, b
   return {};
 }
 
-Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool takes_room,
-                                          std::vector<JobId> of_call) {
+Coro<Result<void>> QueueDesk::check_first(const std::vector<const NewJob*>& jobs, bool takes_room,
+                                          const std::vector<JobId>& of_call) {
   if (std::ranges::all_of(jobs, [&](const NewJob* job) { return queues_.find(job->queue) != nullptr; }))
     co_return Result<void>{};
   co_await or_return(check_policies(jobs, takes_room));
@@ -134,13 +134,12 @@ Coro<Result<void>> QueueDesk::check_first(std::vector<const NewJob*> jobs, bool 
 }
 
 Coro<Result<QueueDesk::Queue*>> QueueDesk::of(const NewJob& job, std::vector<JobId> of_call) {
-  co_await or_return(check_first({&job}, true, std::move(of_call)));
-  co_return co_await named(job.queue, options_.create_queues, job.within);
+  co_return (co_await or_return(of_all({&job}, true, std::move(of_call)))).front();
 }
 
 Coro<Result<std::vector<QueueDesk::Queue*>>> QueueDesk::of_all(std::vector<const NewJob*> jobs, bool takes_room,
                                                                std::vector<JobId> of_call) {
-  co_await or_return(check_first(jobs, takes_room, std::move(of_call)));
+  co_await or_return(check_first(jobs, takes_room, of_call));
   std::vector<Queue*> queues;
   for (const NewJob* job : jobs) {
     Queue* const queue = co_await or_return(named(job->queue, options_.create_queues, job->within));
@@ -234,8 +233,7 @@ void QueueDesk::end_pause(Queue& queue, TimePoint now) {
   tell(JobEventKind::queue_changed, 0, queue);
 }
 
-// --- what Engine and Book offer
-// ---------------------------------------------------------------------------------------
+// --- what Engine and Book offer --------------------------------------------------------------------------------------
 
 const StoredQueue* QueueDesk::find(std::string_view name) const {
   const Queue* queue = queues_.find(name);
@@ -272,8 +270,7 @@ std::size_t QueueDesk::in_memory() const {
   return count;
 }
 
-// --- which are to be looked at
-// ----------------------------------------------------------------------------------------
+// --- which are to be looked at ---------------------------------------------------------------------------------------
 
 void QueueDesk::note_dirty(Queue& queue) {
   if (!std::exchange(queue.dirty, true)) dirty_.push_back(&queue);
@@ -299,8 +296,7 @@ void QueueDesk::look_when_due() {
   if (!wakeups_.empty()) ticker_.at(wakeups_.top().rank);
 }
 
-// --- what comes of jobs
-// -----------------------------------------------------------------------------------------------
+// --- what comes of jobs ----------------------------------------------------------------------------------------------
 
 PutRequest QueueDesk::request_of(NewJob job, const Queue& queue) const {
   job.due_at = whole_ms(clock_.from_calendar(job.due_at));

@@ -43,11 +43,10 @@ class QueueDesk final : public Desk {
   Queue& add(StoredQueue stored);
   // `asker`: for whom it is made where it is not there; null: the program itself.
   Coro<Result<Queue*>> named(std::string name, bool may_create, JobReachRef asker);
-  // Whether those jobs can be put together, where queues of theirs are not there yet; so that jobs that are refused
-  // leave no queues behind. `takes_room`: the capacity of the queues counts. `of_call`: jobs that the same call puts or
-  // ends before these; the store cannot judge yet what names one of them. Errors: as puts give them.
-  Coro<Result<void>> check_first(std::vector<const NewJob*> jobs, bool takes_room, std::vector<JobId> of_call);
-  // The same for all jobs of a call, and then their queues, which are there or are made.
+  // The queues of jobs that are put together. Those that are not there yet are made, but only where the jobs can be put,
+  // so that jobs that are refused leave no queues behind.
+  // `takes_room`: the capacity of the queues counts. `of_call`: jobs that the same call puts or ends before these; the
+  // store cannot judge yet what names one of them. Errors: as puts give them.
   Coro<Result<std::vector<Queue*>>> of_all(std::vector<const NewJob*> jobs, bool takes_room = true,
                                            std::vector<JobId> of_call = {});
   // Of one job, that is put by itself.
@@ -91,6 +90,9 @@ class QueueDesk final : public Desk {
   class NewQueues;
   // What a queue says to the jobs, the one that is there or the one that is to be made.
   Result<void> check_policies(const std::vector<const NewJob*>& jobs, bool takes_room) const;
+  // Whether they can be put, where queues of theirs are not there yet.
+  Coro<Result<void>> check_first(const std::vector<const NewJob*>& jobs, bool takes_room,
+                                 const std::vector<JobId>& of_call);
   Coro<Result<void>> configure_named(std::string name, QueueConfig config, JobReachRef asker);
   Coro<Result<void>> erase_named(std::string name);
 

@@ -142,8 +142,7 @@ void QueueWindow::hold(const WaitingJob& job, TimePoint now) {
   if (!jobs_.contains(job.id)) put(job, now);
 }
 
-// --- for an owner that puts on shelves what is not here
-// ---------------------------------------------------------------
+// --- for an owner that puts on shelves what is not here --------------------------------------------------------------
 
 // Whether the key has as much in memory as it may have when others want some.
 bool QueueWindow::has_its_share(const std::string& key) {

@@ -91,8 +91,7 @@ Coro<T> ScheduleBook::State::to_its_end(Coro<T> work) {
   return keep_alive(shared_from_this(), std::move(work));
 }
 
-// --- what a book offers, kept until it has ended
-// -----------------------------------------------------------------------
+// --- what a book offers, kept until it has ended ---------------------------------------------------------------------
 
 ScheduleBook::ScheduleBook(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 

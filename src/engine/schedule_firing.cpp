@@ -183,33 +183,31 @@ Coro<void> SchedulerImpl::fired(Step& step, const FireReply& reply) {
     events.tell_of(schedule_modified, step.id, step.name, step.queue,
                    "it had got ahead of the calendar, and begins anew");
   }
+  const auto told = [&](ScheduleEventKind kind, const ScheduleRun& entry) {
+    return ScheduleEvent{.kind = kind,
+                         .at = now(),
+                         .schedule = step.id,
+                         .name = step.name,
+                         .queue = step.queue,
+                         .run = entry.number,
+                         .planned = entry.planned,
+                         .last_planned = entry.last_planned,
+                         .count = entry.count,
+                         .text = entry.error};
+  };
   if (plan.amended && events.listened(job_max_instances)) {
-    events.tell({.kind = job_max_instances,
-                 .at = now(),
-                 .schedule = step.id,
-                 .name = step.name,
-                 .queue = step.queue,
-                 .run = plan.amended->number,
-                 .planned = plan.amended_from,
-                 .last_planned = plan.amended->last_planned,
-                 .count = plan.amended_count,
-                 .text = plan.amended->error});
+    ScheduleEvent event = told(job_max_instances, *plan.amended);
+    event.planned = plan.amended_from;
+    event.count = plan.amended_count;
+    events.tell(event);
   }
   if (events.tells_runs()) {
     std::size_t job = 0;
     for (const ScheduleRun& entry : plan.entries) {
-      ScheduleEvent event{.kind = entry.outcome == RunOutcome::running   ? job_submitted
-                                  : entry.outcome == RunOutcome::skipped ? job_max_instances
-                                                                         : job_missed,
-                          .at = now(),
-                          .schedule = step.id,
-                          .name = step.name,
-                          .queue = step.queue,
-                          .run = entry.number,
-                          .planned = entry.planned,
-                          .last_planned = entry.last_planned,
-                          .count = entry.count,
-                          .text = entry.error};
+      ScheduleEvent event = told(entry.outcome == RunOutcome::running   ? job_submitted
+                                 : entry.outcome == RunOutcome::skipped ? job_max_instances
+                                                                        : job_missed,
+                                 entry);
       if (entry.outcome == RunOutcome::running) event.job = reply.jobs.at(job++).id;
       events.tell(event);
     }

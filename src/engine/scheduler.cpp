@@ -67,7 +67,6 @@ SchedulerImpl::SchedulerImpl(Store& store, std::shared_ptr<Broker> broker, Sched
 void SchedulerImpl::stop_hearing() {
   core_.broker->house.on_schedules_changed({});
   core_.broker->house.on_calendar_jump({});
-  events.stop_hearing();
 }
 
 void SchedulerImpl::let_go() noexcept {
@@ -75,6 +74,7 @@ void SchedulerImpl::let_go() noexcept {
   core_.store.let_go();
   events.clear();
   stop_hearing();
+  events.stop_hearing();
   core_.shut_down = true;
   state_ = SchedulerState::stopped;
   if (!EventLoop::is_alive(&core_.loop)) return;
@@ -129,11 +129,10 @@ Coro<Result<void>> SchedulerImpl::shut_down(bool wait) {
   if (!std::exchange(core_.shut_down, true)) {
     state_ = SchedulerState::stopped;
     core_.ticker.stop();
-    core_.broker->house.on_schedules_changed({});
-    core_.broker->house.on_calendar_jump({});
+    stop_hearing();
     co_await executors.stop_all(wait);
     co_await core_.background.quiet();
-    stop_hearing();
+    events.stop_hearing();
     events.tell(ScheduleEventKind::scheduler_shutdown);
   } else if (!wait) {
     executors.stop(true);

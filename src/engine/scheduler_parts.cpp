@@ -209,17 +209,16 @@ Coro<Result<void>> ExecutorDesk::end(std::string name, bool wait) {
   if (found == executors_.end()) {
     co_return fail(Errc::not_found, fmt::format("executor {}: there is no such executor", in_quotes(name)));
   }
-  // Its functions stay until their runs have ended.
-  found->second.worker->stop(!wait);
-  auto stopped = co_await stop_one(found->second, wait);
-  executors_.erase(name);
-  events_.tell(ScheduleEventKind::executor_removed, name);
+  const std::shared_ptr<SteadyWorker> worker = found->second.worker;
+  worker->stop(!wait);
+  auto stopped = co_await found->second.task;
+  // Its functions have stayed until their runs ended. Others that wait for the same end may have erased it.
+  const auto ended = executors_.find(name);
+  if (ended != executors_.end() && ended->second.worker == worker) {
+    executors_.erase(ended);
+    events_.tell(ScheduleEventKind::executor_removed, name);
+  }
   co_return stopped;
-}
-
-Coro<Result<void>> ExecutorDesk::stop_one(Executor& executor, bool wait) {
-  executor.worker->stop(!wait);
-  co_return co_await executor.task;
 }
 
 std::vector<std::string> ExecutorDesk::names() const {
@@ -231,7 +230,7 @@ std::vector<std::string> ExecutorDesk::names() const {
 std::optional<ScheduleMark> ExecutorDesk::trouble_with(const JobTemplate& job) const {
   const auto executor = executors_.find(job.queue);
   if (executor == executors_.end()) {
-    if (foreign_queues_) return std::nullopt;
+    if (core_.options.foreign_queues) return std::nullopt;
     return ScheduleMark{ScheduleReason::unknown_executor,
                         fmt::format("there is no executor {} here", in_quotes(job.queue))};
   }
@@ -294,8 +293,10 @@ void ExecutorDesk::stop(bool at_once) {
 
 Coro<void> ExecutorDesk::stop_all(bool wait) {
   stop(!wait);
-  for (auto& [name, executor] : executors_) {
-    if (auto stopped = co_await stop_one(executor, wait); !stopped && !core_.failure) core_.failure = stopped.error();
+  std::vector<Task<Result<void>>> tasks;  // executors may be removed meanwhile
+  for (const auto& [name, executor] : executors_) tasks.push_back(executor.task);
+  for (const auto& task : tasks) {
+    if (const auto& stopped = co_await task; !stopped && !core_.failure) core_.failure = stopped.error();
   }
 }
 

@@ -62,10 +62,10 @@ class KnownSchedules {
   }
 
   // --- on their way into the store
-  // Those that are due, and are from now on.
+  // Those that are due. They are on their way from now on.
   std::vector<ScheduleId> take_due(std::size_t most, WallTime now);
   bool is_in_flight(ScheduleId id) const { return in_flight_.contains(id); }
-  // It has been erased. True: it was edited after it was taken.
+  // It has arrived. True: it was edited after it was taken.
   bool land(ScheduleId id);
 
   // --- marks
@@ -173,8 +173,7 @@ class ScheduleEvents {
 // Threads:  the loop's own.
 class ExecutorDesk {
  public:
-  ExecutorDesk(SchedulerCore& core, ScheduleEvents& events)
-      : core_(core), events_(events), foreign_queues_(core.options.foreign_queues) {}
+  ExecutorDesk(SchedulerCore& core, ScheduleEvents& events) : core_(core), events_(events) {}
   ExecutorDesk(const ExecutorDesk&) = delete;
 
   // As Scheduler has it.
@@ -200,14 +199,12 @@ class ExecutorDesk {
   };
   Result<void> make(std::string name, const ExecutorOptions& options);
   Coro<Result<void>> end(std::string name, bool wait);
-  static Coro<Result<void>> stop_one(Executor& executor, bool wait);
   void look_at_marked(ScheduleReason reason);
   Coro<void> dispatch(std::string executor, JobContext& context);
   Coro<bool> begins_too_late(const JobContext& context);
 
   SchedulerCore& core_;
   ScheduleEvents& events_;
-  const bool foreign_queues_;
   std::map<std::string, Executor, std::less<>> executors_;
 };
 

@@ -103,7 +103,7 @@ void SettleDesk::submit(Pending pending) {
 
 Coro<Result<bool>> SettleDesk::settle_run(std::shared_ptr<SettleDesk> self, std::uint64_t token, Verdict verdict) {
   if (auto failed = self->store_.failure()) co_return std::unexpected(std::move(*failed));
-  if (self->needs_new_queue(verdict)) {
+  if (self->needs_new_queue(verdict.follow_ups)) {
     co_return co_await self->to_its_end(self->settle_in_new_queues(token, std::move(verdict)));
   }
   if (self->runs_.find(token) == nullptr) co_return false;
@@ -114,13 +114,7 @@ Coro<Result<bool>> SettleDesk::settle_run(std::shared_ptr<SettleDesk> self, std:
 
 Coro<Result<std::vector<SettleReply>>> SettleDesk::settle_several(std::vector<RunEnd> ends) {
   if (auto failed = store_.failure()) co_return std::unexpected(std::move(*failed));
-  std::vector<std::optional<Error>> why_no_follow_ups(ends.size());
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    const std::vector<NewJob>& follow_ups = ends[i].verdict.follow_ups;
-    if (!follow_ups.empty()) {
-      why_no_follow_ups[i] = co_await or_return(make_queues_of(ends[i].token, follow_ups, jobs_of(ends)));
-    }
-  }
+  auto why_no_follow_ups = co_await or_return(make_queues_of_all(ends));
   std::vector<SettleReply> replies(ends.size());
   std::vector<std::pair<std::size_t, Future<Result<SettleReply>>>> answers;
   answers.reserve(ends.size());
@@ -140,9 +134,8 @@ Coro<Result<std::vector<SettleReply>>> SettleDesk::settle_several(std::vector<Ru
   co_return replies;
 }
 
-bool SettleDesk::needs_new_queue(const Verdict& verdict) const {
-  const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
-  return std::ranges::any_of(verdict.follow_ups, is_new);
+bool SettleDesk::needs_new_queue(const std::vector<NewJob>& follow_ups) const {
+  return std::ranges::any_of(follow_ups, [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; });
 }
 
 Coro<Result<bool>> SettleDesk::settle_in_new_queues(std::uint64_t token, Verdict verdict) {
@@ -159,15 +152,25 @@ Coro<Result<bool>> SettleDesk::settle_in_new_queues(std::uint64_t token, Verdict
 // Errors: of the store, when it has failed.
 Coro<Result<std::optional<Error>>> SettleDesk::make_queues_of(std::uint64_t token,
                                                               const std::vector<NewJob>& follow_ups,
-                                                              std::vector<JobId> of_call) {
+                                                              const std::vector<JobId>& of_call) {
   const Run* const run = runs_.find(token);
-  const auto is_new = [&](const NewJob& job) { return queues_.find(job.queue) == nullptr; };
-  if (run == nullptr || std::ranges::none_of(follow_ups, is_new)) co_return std::optional<Error>();
+  if (run == nullptr || !needs_new_queue(follow_ups)) co_return std::optional<Error>();
   run->queue->window.jobs().renew(run->queue_token, kNever);  // it only waits for the store
-  auto made = co_await queue_desk_.of_all(pointers_to(follow_ups), false, std::move(of_call));
+  auto made = co_await queue_desk_.of_all(pointers_to(follow_ups), false, of_call);
   if (made) co_return std::optional<Error>();
   if (store_.failure()) co_return std::unexpected(std::move(made.error()));
   co_return std::optional<Error>(std::move(made.error()));
+}
+
+Coro<Result<std::vector<std::optional<Error>>>> SettleDesk::make_queues_of_all(const std::vector<RunEnd>& ends) {
+  std::vector<std::optional<Error>> why_not(ends.size());
+  const auto needs_some = [&](const RunEnd& end) { return needs_new_queue(end.verdict.follow_ups); };
+  if (std::ranges::none_of(ends, needs_some)) co_return why_not;
+  const std::vector<JobId> of_call = jobs_of(ends);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    why_not[i] = co_await or_return(make_queues_of(ends[i].token, ends[i].verdict.follow_ups, of_call));
+  }
+  co_return why_not;
 }
 
 std::vector<JobId> SettleDesk::jobs_of(std::span<const RunEnd> ends) const {
@@ -349,8 +352,7 @@ void SettleDesk::expire(Queue& queue, const ExpiredLease& lease) {
   RunDesk::tell_holder(*call, token);
 }
 
-// --- with a key
-// --------------------------------------------------------------------------------------------------------
+// --- with a key ------------------------------------------------------------------------------------------------------
 
 Coro<Result<OnceReply>> SettleDesk::do_settle_once(RequestKey key, std::vector<RunEnd> ends) {
   // One after the other: a request that is repeated while it is being done finds its runs ended.
@@ -361,10 +363,7 @@ Coro<Result<OnceReply>> SettleDesk::do_settle_once(RequestKey key, std::vector<R
 }
 
 Coro<Result<OnceReply>> SettleDesk::settle_in_one(RequestKey key, std::vector<RunEnd> ends) {
-  std::vector<std::optional<Error>> why_no_follow_ups;
-  for (const RunEnd& end : ends) {
-    why_no_follow_ups.push_back(co_await or_return(make_queues_of(end.token, end.verdict.follow_ups, jobs_of(ends))));
-  }
+  auto why_no_follow_ups = co_await or_return(make_queues_of_all(ends));
   OnceRequest request{.key = std::move(key), .now = clock_.now()};
   std::vector<Pending> pending;
   for (std::size_t i = 0; i < ends.size(); ++i) {

@@ -65,10 +65,12 @@ class SettleDesk final : public Desk {
   Coro<Result<std::vector<SettleReply>>> settle_several(std::vector<RunEnd> ends);
   Coro<Result<OnceReply>> do_settle_once(RequestKey key, std::vector<RunEnd> ends);
   Coro<Result<OnceReply>> settle_in_one(RequestKey key, std::vector<RunEnd> ends);
-  bool needs_new_queue(const Verdict& verdict) const;
+  bool needs_new_queue(const std::vector<NewJob>& follow_ups) const;
   Coro<Result<bool>> settle_in_new_queues(std::uint64_t token, Verdict verdict);
   Coro<Result<std::optional<Error>>> make_queues_of(std::uint64_t token, const std::vector<NewJob>& follow_ups,
-                                                    std::vector<JobId> of_call);
+                                                    const std::vector<JobId>& of_call);
+  // The same for each end of one call.
+  Coro<Result<std::vector<std::optional<Error>>>> make_queues_of_all(const std::vector<RunEnd>& ends);
   // Those that the ends change: runs, and follow-ups that bring their ids.
   std::vector<JobId> jobs_of(std::span<const RunEnd> ends) const;
   Result<std::vector<Queue*>> queues_of(const std::vector<NewJob>& follow_ups) const;

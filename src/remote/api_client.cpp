@@ -67,8 +67,7 @@ ApiClient::ApiClient(HttpTransport& transport, const Url& base, ApiClientOptions
       random_(options.seed),
       key_prefix_(fmt::format("{:016x}{:016x}", random_.next(), random_.next())) {}
 
-// --- one attempt
-// -------------------------------------------------------------------------------------------------------
+// --- one attempt -----------------------------------------------------------------------------------------------------
 
 HttpRequest ApiClient::http_request(const ApiRequest& request, const std::string& key) const {
   HttpRequest http{.method = request.method, .url = value_or_throw(Url::parse(name_ + request.path))};
@@ -127,8 +126,7 @@ ApiClient::Attempted ApiClient::judge(HttpResponse response) const {
   return attempted;
 }
 
-// --- until there is an answer
-// ------------------------------------------------------------------------------------------
+// --- until there is an answer ----------------------------------------------------------------------------------------
 
 std::string ApiClient::new_key() { return fmt::format("{}-{}", key_prefix_, ++keys_); }
 

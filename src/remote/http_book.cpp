@@ -239,8 +239,7 @@ ToldChange read_change(const JsonValue& told) {
 
 }  // namespace
 
-// --- jobs come
-// ---------------------------------------------------------------------------------------------------------
+// --- jobs come -------------------------------------------------------------------------------------------------------
 
 Coro<Result<Replies>> HttpBook::put_each(std::vector<NewJob> jobs) {
   Replies replies(jobs.size(), Result<PutReply>(PutReply{}));
@@ -338,8 +337,7 @@ Coro<Result<std::vector<PutReply>>> HttpBook::put_all(std::vector<NewJob> jobs, 
   });
 }
 
-// --- jobs are changed
-// --------------------------------------------------------------------------------------------------
+// --- jobs are changed ------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<ChangeReply>>> HttpBook::change(std::vector<Change> changes) {
   std::vector<ChangeReply> replies;
@@ -381,8 +379,7 @@ Coro<Result<ChangeOutcome>> HttpBook::why_not_changed(JobId id) {
   co_return record->state == JobState::running ? ChangeOutcome::running : ChangeOutcome::wrong_state;
 }
 
-// --- looks
-// -------------------------------------------------------------------------------------------------------------
+// --- looks -----------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::string>> HttpBook::get_part(std::string_view kind, std::string name, std::string_view what) {
   std::string path = co_await or_return(path_of(kind, name, what));
@@ -437,8 +434,7 @@ Coro<Result<JobExplanation>> HttpBook::explain(JobId id) {
   co_return read_answer(body, read_job_explanation);
 }
 
-// --- queues
-// ------------------------------------------------------------------------------------------------------------
+// --- queues ----------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<NamedCounts>>> HttpBook::counts(std::string only) {
   std::vector<NamedCounts> named;

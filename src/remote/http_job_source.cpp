@@ -115,8 +115,7 @@ Coro<void> HttpJobSource::close() {
   co_await background_.quiet();
 }
 
-// --- leases
-// ------------------------------------------------------------------------------------------------------------
+// --- leases ----------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<LeasedJob>>> HttpJobSource::lease(LeaseCall call) {
   for (;;) {
@@ -248,8 +247,7 @@ Coro<Result<HttpJobSource::Told>> HttpJobSource::ask_for_leases(const Asked& ask
   co_return read_answer(body, read_told);
 }
 
-// --- what is to stop
-// ---------------------------------------------------------------------------------------------------
+// --- what is to stop -------------------------------------------------------------------------------------------------
 
 void HttpJobSource::start_to_listen() {
   if (closed_ || held_.empty() || (listening_ && !listening_.done())) return;
@@ -282,8 +280,7 @@ std::vector<LeasedJob> HttpJobSource::hold(std::vector<LeasedJob> leased, LeaseC
   return leased;
 }
 
-// --- renewals
-// ----------------------------------------------------------------------------------------------------------
+// --- renewals --------------------------------------------------------------------------------------------------------
 
 Duration HttpJobSource::renewed_for(const Held& run) const { return std::min<Duration>(run.lease_time, kAskWithin); }
 
@@ -391,8 +388,7 @@ void HttpJobSource::lose(std::uint64_t token) {
   if (call->on_cancel) call->on_cancel(token);
 }
 
-// --- settlements
-// -------------------------------------------------------------------------------------------------------
+// --- settlements -----------------------------------------------------------------------------------------------------
 
 Coro<Result<bool>> HttpJobSource::settle(std::uint64_t token, Verdict verdict) {
   const auto found = held_.find(token);
@@ -464,8 +460,7 @@ Coro<void> HttpJobSource::send(Settlements settlements) {
   }
 }
 
-// --- what has become of them
-// -------------------------------------------------------------------------------------------
+// --- what has become of them -----------------------------------------------------------------------------------------
 
 Coro<void> HttpJobSource::tell(Held run, Outcome outcome, std::string error, bool settled) {
   if (!listener_) co_return;

@@ -122,8 +122,7 @@ Result<std::string> difference(const Schedule& before, const Schedule& after) {
 
 }  // namespace
 
-// --- schedules come and go
-// ---------------------------------------------------------------------------------------------
+// --- schedules come and go -------------------------------------------------------------------------------------------
 
 // In one request, which the daemon does as a whole.
 Coro<Result<std::vector<AddReply>>> HttpBook::add_schedules(std::vector<Schedule> schedules, ConflictPolicy conflict) {
@@ -163,8 +162,7 @@ Coro<Result<void>> HttpBook::remove_schedule(std::string name) {
   co_return Result<void>{};
 }
 
-// --- looks
-// -------------------------------------------------------------------------------------------------------------
+// --- looks -----------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> HttpBook::get_schedule(std::string name) {
   const auto body = co_await or_return(get_part("schedule", std::move(name), {}));
@@ -227,8 +225,7 @@ Coro<Result<ScheduleExplanation>> HttpBook::explain_schedule(std::string name) {
   co_return read_answer(body, read_schedule_explanation);
 }
 
-// --- changes
-// -----------------------------------------------------------------------------------------------------------
+// --- changes ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<ScheduleStatus>> HttpBook::change_schedule(Schedule before, Schedule after) {
   std::string path = co_await or_return(path_of("schedule", before.name));

@@ -8,11 +8,10 @@
 #include "argiope/async/sync.hpp"
 #include "support/descriptors.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/stream_wire.hpp"
 
 namespace argiope {
 namespace {
-
-using detail::UniqueFd;
 
 // Greets with "hello.", and is ready when the peer has done the same; from then on letters are in the other case. '!'
 // asks for an answer, '?' is no speech, and '.' ends a side.
@@ -50,30 +49,13 @@ class OtherCase final : public detail::StreamLayer {
   bool is_ready_ = false;
 };
 
-Coro<std::error_code> error_of(Coro<void> failing) {
-  try {
-    co_await std::move(failing);
-  } catch (const std::system_error& error) {
-    co_return error.code();
-  }
-  co_return std::error_code();
-}
 Coro<void> reading(Stream& stream) { (void)co_await stream.read(100); }
 
 class StreamLayerTest : public InSomeWorld {
  public:
-  // A stream and the plain descriptor at its other end.
-  struct Wire {
-    Stream stream;
-    UniqueFd peer;
-  };
-  static Wire wire() {
-    auto [ours, theirs] = make_socket_pair();
-    return {Stream(ours.release()), std::move(theirs)};
-  }
   // That has greeted.
   static Coro<Wire> layered() {
-    Wire made = wire();
+    Wire made = make_wire();
     put_bytes(made.peer, "hello.");
     co_await made.stream.start_layer(std::make_unique<OtherCase>());
     EXPECT_EQ(take_bytes(made.peer), "hello.");
@@ -84,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(RealWorlds, StreamLayerTest, kRealWorlds, world_name);
 
 TEST_P(StreamLayerTest, ALayerStartsWhenThePeerHasSaidWhatItNeeds) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     Task<void> starting = this->loop.create_task(stream.start_layer(std::make_unique<OtherCase>()));
     for (const char* piece : {"he", "llo"}) {
       put_bytes(peer, piece);
@@ -149,15 +131,15 @@ TEST_P(StreamLayerTest, WhoWaitsForTheEndIsToldOfTheLayersFailureToo) {
     put_bytes(peer, "?");
     co_await ended.wait();
     EXPECT_EQ(co_await stream.read(100), "ABC");
-    EXPECT_EQ(co_await error_of(reading(stream)), std::errc::protocol_error);
+    EXPECT_EQ(co_await code_of(reading(stream)), std::errc::protocol_error);
   });
 }
 
 TEST_P(StreamLayerTest, WithoutItsLayerTheStreamGoesOnAsItWas) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "GET");
-    EXPECT_EQ(co_await error_of(stream.start_layer(std::make_unique<OtherCase>())), std::errc::protocol_error);
+    EXPECT_EQ(co_await code_of(stream.start_layer(std::make_unique<OtherCase>())), std::errc::protocol_error);
     stream.write("no");
     EXPECT_EQ(take_bytes(peer), "hello.no");
     put_bytes(peer, "on");
@@ -167,11 +149,11 @@ TEST_P(StreamLayerTest, WithoutItsLayerTheStreamGoesOnAsItWas) {
 
 TEST_P(StreamLayerTest, AStreamThatEndsOrIsClosedBeforeIsAborted) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     peer.reset();
-    EXPECT_EQ(co_await error_of(stream.start_layer(std::make_unique<OtherCase>())), std::errc::connection_aborted);
-    auto [closed, silent] = this->wire();
-    auto starting = this->loop.create_task(error_of(closed.start_layer(std::make_unique<OtherCase>())));
+    EXPECT_EQ(co_await code_of(stream.start_layer(std::make_unique<OtherCase>())), std::errc::connection_aborted);
+    auto [closed, silent] = make_wire();
+    auto starting = this->loop.create_task(code_of(closed.start_layer(std::make_unique<OtherCase>())));
     co_await sleep(1ms);
     closed.close();
     EXPECT_EQ(co_await starting, std::errc::connection_aborted);
@@ -181,7 +163,7 @@ TEST_P(StreamLayerTest, AStreamThatEndsOrIsClosedBeforeIsAborted) {
 TEST_P(StreamLayerTest, APeerThatAsksForAnswersAndTakesNoneFillsNoMemory) {
   this->run([&]() -> Coro<void> {
     auto [stream, peer] = co_await this->layered();
-    auto reading_on = this->loop.create_task(error_of(reading(stream)));
+    auto reading_on = this->loop.create_task(code_of(reading(stream)));
     while (!reading_on.done()) {
       put_bytes(peer, std::string(100, '!'));
       co_await sleep(1ms);

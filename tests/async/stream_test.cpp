@@ -27,6 +27,7 @@
 #include "support/descriptors.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/needs_descriptors.hpp"
+#include "support/stream_wire.hpp"
 
 namespace argiope {
 namespace {
@@ -43,28 +44,10 @@ Coro<std::string> message_of(Coro<std::string> failing) {
   co_return "no error";
 }
 
-Coro<std::error_code> code_of(Coro<void> failing) {
-  try {
-    co_await std::move(failing);
-  } catch (const std::system_error& error) {
-    co_return error.code();
-  }
-  co_return std::error_code();
-}
-
 Coro<void> dropping(Coro<std::string> coro) { co_await std::move(coro); }
 
 class StreamTest : public InSomeWorld {
  public:
-  // A stream and the plain descriptor at its other end.
-  struct Wire {
-    Stream stream;
-    UniqueFd peer;
-  };
-  static Wire wire(const StreamOptions& options = {}) {
-    auto [ours, theirs] = make_socket_pair();
-    return {Stream(ours.release(), options), std::move(theirs)};
-  }
   // Takes all there is at `peer` until the stream has sent everything; gives how much that was.
   static Coro<std::size_t> take_all(Stream& stream, const UniqueFd& peer) {
     std::size_t taken = 0;
@@ -91,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(RealWorlds, StreamTest, kRealWorlds, world_name);
 
 TEST_P(StreamTest, ReadGivesWhatHasComeUpToTheNumberAskedFor) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "hello");
     EXPECT_EQ(co_await stream.read(4), "hell");
     EXPECT_EQ(co_await stream.read(100), "o");
@@ -111,7 +94,7 @@ TEST_P(StreamTest, ReadGivesWhatHasComeUpToTheNumberAskedFor) {
 
 TEST_P(StreamTest, ReadExactlyWaitsForThemAll) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     auto waiting = this->loop.create_task(stream.read_exactly(6));
     for (const char* piece : {"ab", "cd", "efgh"}) {
       co_await sleep(1ms);
@@ -126,7 +109,7 @@ TEST_P(StreamTest, ReadExactlyWaitsForThemAll) {
 
 TEST_P(StreamTest, ReadExactlySaysWhatThereWasWhenTheStreamEnds) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "abc");
     peer.reset();
     try {
@@ -143,7 +126,7 @@ TEST_P(StreamTest, ReadExactlySaysWhatThereWasWhenTheStreamEnds) {
 
 TEST_P(StreamTest, ReadUntilStopsAfterTheSeparatorWhereverItIsCut) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     const std::string text = "one\r\n\r\rtwo\r\n\r\n\r\n\r\n";
     auto reading = this->spawn([&]() -> Coro<std::vector<std::string>> {
       std::vector<std::string> parts;
@@ -161,7 +144,7 @@ TEST_P(StreamTest, ReadUntilStopsAfterTheSeparatorWhereverItIsCut) {
 
 TEST_P(StreamTest, ReadUntilSaysWhatThereWasWhenTheStreamEnds) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "no separator");
     peer.reset();
     try {
@@ -176,7 +159,7 @@ TEST_P(StreamTest, ReadUntilSaysWhatThereWasWhenTheStreamEnds) {
 
 TEST_P(StreamTest, WhatComesBeforeASeparatorIsLimitedAndStays) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "12345\n");
     EXPECT_EQ(co_await stream.read_until("\n", 5), "12345\n") << "the separator does not count";
     put_bytes(peer, "123456\n");
@@ -202,7 +185,7 @@ TEST_P(StreamTest, WhatComesBeforeASeparatorIsLimitedAndStays) {
 
 TEST_P(StreamTest, ReadLineGivesTheLastLineWithoutItsEndAndThenNothing) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "first\nsecond");
     peer.reset();
     EXPECT_EQ(co_await stream.read_line(), "first\n");
@@ -213,7 +196,7 @@ TEST_P(StreamTest, ReadLineGivesTheLastLineWithoutItsEndAndThenNothing) {
 
 TEST_P(StreamTest, ALineOverTheLimitIsDroppedSoThatOneMayReadOn) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire({.limit = 4});
+    auto [stream, peer] = make_wire({.limit = 4});
     put_bytes(peer, "too long\nok\n");
     EXPECT_NE(co_await message_of<LimitOverrunError>(stream.read_line()), "no error");
     EXPECT_EQ(co_await stream.read_line(), "ok\n");
@@ -227,7 +210,7 @@ TEST_P(StreamTest, ALineOverTheLimitIsDroppedSoThatOneMayReadOn) {
 
 TEST_P(StreamTest, ReadAllReadsToTheEndWithinALimit) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "one");
     auto all = this->loop.create_task(stream.read_all(6));
     co_await sleep(1ms);
@@ -235,7 +218,7 @@ TEST_P(StreamTest, ReadAllReadsToTheEndWithinALimit) {
     put_bytes(peer, "two");
     peer.reset();
     EXPECT_EQ(co_await all, "onetwo");
-    auto [longer, its_peer] = this->wire();
+    auto [longer, its_peer] = make_wire();
     put_bytes(its_peer, "1234567");
     EXPECT_NE(co_await message_of<LimitOverrunError>(longer.read_all(6)), "no error");
     EXPECT_EQ(co_await longer.read(10), "1234567") << "it is still there";
@@ -244,7 +227,7 @@ TEST_P(StreamTest, ReadAllReadsToTheEndWithinALimit) {
 
 TEST_P(StreamTest, EveryReadCanBeCancelledAndLosesNoByte) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     co_await this->cancel_waiting(dropping(stream.read(10)));
     put_bytes(peer, "abc");
     co_await this->cancel_waiting(dropping(stream.read_exactly(10)));
@@ -258,7 +241,7 @@ TEST_P(StreamTest, EveryReadCanBeCancelledAndLosesNoByte) {
 
 TEST_P(StreamTest, OneTaskAtATimeReads) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     auto first = this->loop.create_task(stream.read(10));
     co_await let_others_run();
     EXPECT_NE(co_await message_of<std::logic_error>(stream.read(10)), "no error");
@@ -270,7 +253,7 @@ TEST_P(StreamTest, OneTaskAtATimeReads) {
 
 TEST_P(StreamTest, AnEmptySeparatorIsRefused) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     EXPECT_NE(co_await message_of<std::invalid_argument>(stream.read_until("")), "no error");
   });
 }
@@ -302,7 +285,7 @@ TEST_P(StreamTest, AResetIsAnErrorOfEveryReadAfterWhatHadCome) {
 
 TEST_P(StreamTest, BytesThatAreAlwaysThereCannotStarveOthers) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, std::string(100'000, '\n'));
     for (const auto& read : std::vector<std::function<Coro<std::string>()>>{[&] { return stream.read(1); },
                                                                             [&] { return stream.read_exactly(1); },
@@ -323,7 +306,7 @@ TEST_P(StreamTest, BytesThatAreAlwaysThereCannotStarveOthers) {
 
 TEST_P(StreamTest, WriteSendsAtOnceWhatTheKernelTakes) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     stream.write("hello");
     EXPECT_EQ(take_bytes(peer), "hello");
     EXPECT_EQ(stream.write_buffer_size(), 0u);
@@ -334,7 +317,7 @@ TEST_P(StreamTest, WriteSendsAtOnceWhatTheKernelTakes) {
 
 TEST_P(StreamTest, DrainWaitsFromTheHighWaterMarkDownToTheLow) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire({.high_water = 100'000, .low_water = 50'000});
+    auto [stream, peer] = make_wire({.high_water = 100'000, .low_water = 50'000});
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write(std::string(100'000, 'x'));
     co_await stream.drain();  // not over the mark
@@ -381,7 +364,7 @@ TEST_P(StreamTest, EverythingArrivesInOrder) {
 
 TEST_P(StreamTest, WhoNeverDrainsIsRefusedAtTheWriteLimit) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire({.write_limit = 1'000'000});
+    auto [stream, peer] = make_wire({.write_limit = 1'000'000});
     EXPECT_THROW(stream.write(std::string(1'000'001, 'x')), std::length_error);
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write(std::string(1'000'000, 'x'));
@@ -393,7 +376,7 @@ TEST_P(StreamTest, WhoNeverDrainsIsRefusedAtTheWriteLimit) {
 
 TEST_P(StreamTest, WriteEofIsSeenAfterWhatWasWritten) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write("last");
     stream.write_eof();
@@ -412,7 +395,7 @@ TEST_P(StreamTest, WriteEofIsSeenAfterWhatWasWritten) {
 
 TEST_P(StreamTest, APeerThatHasGoneIsToldByDrainAndTheProcessGetsNoSignal) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     peer.reset();
     stream.write("into the void");
     EXPECT_EQ(co_await code_of(stream.drain()), std::errc::broken_pipe);
@@ -431,7 +414,7 @@ TEST_P(StreamTest, APeerThatHasGoneIsToldByDrainAndTheProcessGetsNoSignal) {
 
 TEST_P(StreamTest, APeerThatGoesWhileWeWaitEndsTheDrain) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire({.high_water = 0, .low_water = 0});
+    auto [stream, peer] = make_wire({.high_water = 0, .low_water = 0});
     put_bytes(peer, "last words");
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write("never read");
@@ -446,7 +429,7 @@ TEST_P(StreamTest, APeerThatGoesWhileWeWaitEndsTheDrain) {
 
 TEST_P(StreamTest, DrainCanBeCancelledAndWhatWasWrittenIsSent) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire({.high_water = 0, .low_water = 0});
+    auto [stream, peer] = make_wire({.high_water = 0, .low_water = 0});
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write("later");
     co_await this->cancel_waiting(stream.drain());
@@ -458,7 +441,7 @@ TEST_P(StreamTest, DrainCanBeCancelledAndWhatWasWrittenIsSent) {
 
 TEST_P(StreamTest, SeveralTasksMayDrain) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire({.high_water = 0, .low_water = 0});
+    auto [stream, peer] = make_wire({.high_water = 0, .low_water = 0});
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write("x");
     auto first = this->loop.create_task(stream.drain());
@@ -484,7 +467,7 @@ TEST_P(StreamTest, WaterMarksOutOfOrderAreRefusedAndTheDescriptorClosed) {
 
 TEST_P(StreamTest, CloseSendsWhatIsUnsentBeforeItCloses) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     const std::string sent(1'000'000, 'x');
     stream.write(sent);
     EXPECT_FALSE(stream.is_closing());
@@ -504,7 +487,7 @@ TEST_P(StreamTest, CloseSendsWhatIsUnsentBeforeItCloses) {
 
 TEST_P(StreamTest, AbortAndDestructionDropWhatIsUnsent) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write("never sent");
     stream.abort();
@@ -512,7 +495,7 @@ TEST_P(StreamTest, AbortAndDestructionDropWhatIsUnsent) {
     EXPECT_EQ(co_await code_of(stream.drain()), std::errc::connection_aborted);
     int fd = -1;
     {
-      auto [other, its_peer] = this->wire();
+      auto [other, its_peer] = make_wire();
       fd = other.native_handle();
       fill_up(UniqueFd(::dup(fd)));
       other.write("never sent");
@@ -523,7 +506,7 @@ TEST_P(StreamTest, AbortAndDestructionDropWhatIsUnsent) {
 
 TEST_P(StreamTest, ClosingEndsAReadThatWaits) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     put_bytes(peer, "some");
     auto reading = this->loop.create_task(message_of<IncompleteReadError>(stream.read_exactly(10)));
     co_await sleep(1ms);
@@ -536,8 +519,8 @@ TEST_P(StreamTest, ClosingEndsAReadThatWaits) {
 
 TEST_P(StreamTest, AStreamMayBeDestroyedOrReplacedWhileATaskWaitsAtIt) {
   this->run([&]() -> Coro<void> {
-    auto first = this->wire();
-    auto second = this->wire({.high_water = 0, .low_water = 0});
+    auto first = make_wire();
+    auto second = make_wire({.high_water = 0, .low_water = 0});
     fill_up(UniqueFd(::dup(second.stream.native_handle())));
     second.stream.write("x");
     auto reading = this->loop.create_task(first.stream.read(10));
@@ -545,7 +528,7 @@ TEST_P(StreamTest, AStreamMayBeDestroyedOrReplacedWhileATaskWaitsAtIt) {
     auto closing = this->loop.create_task(code_of(second.stream.wait_closed()));
     co_await sleep(1ms);
     first.stream = Stream();
-    second.stream = this->wire().stream;
+    second.stream = make_wire().stream;
     EXPECT_EQ(co_await reading, "");
     EXPECT_EQ(co_await draining, std::errc::connection_aborted);
     EXPECT_EQ(co_await closing, std::errc::connection_aborted);
@@ -554,7 +537,7 @@ TEST_P(StreamTest, AStreamMayBeDestroyedOrReplacedWhileATaskWaitsAtIt) {
 
 TEST_P(StreamTest, WaitClosedCanBeCancelledAndTheClosingGoesOn) {
   this->run([&]() -> Coro<void> {
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     fill_up(UniqueFd(::dup(stream.native_handle())));
     stream.write("x");
     stream.close();
@@ -570,7 +553,7 @@ TEST_P(StreamTest, AnEmptyStreamSaysSo) {
     EXPECT_FALSE(empty);
     EXPECT_THROW(empty.write("x"), std::logic_error);
     EXPECT_THROW(static_cast<void>(empty.read(1)), std::logic_error);
-    auto [stream, peer] = this->wire();
+    auto [stream, peer] = make_wire();
     Stream taken = std::move(stream);
     EXPECT_TRUE(taken);
     EXPECT_THROW(stream.close(), std::logic_error);

@@ -76,8 +76,7 @@ class CommandTest : public testing::Test {
   EventLoop loop_{backend_};
 };
 
-// --- starting
-// ---------------------------------------------------------------------------------------------------------
+// --- starting --------------------------------------------------------------------------------------------------------
 
 TEST_F(CommandTest, AProgramThatIsNotThereIsRefusedBeforeAnyJobIsTaken) {
   EXPECT_THROW(as_command({.args = {"/nowhere/at-all"}}), std::system_error);

@@ -18,8 +18,7 @@ using testing::ElementsAre;
 
 constexpr Overlap kWaiting[] = {Overlap::queue_one, Overlap::queue_all, Overlap::cancel_running};
 
-// --- a run ends while the scheduler looks
-// -----------------------------------------------------------------------------
+// --- a run ends while the scheduler looks ----------------------------------------------------------------------------
 
 // With SQLite a look takes as long as another thread needs; runs that end ever later after the planned time end at
 // every point of it.
@@ -79,8 +78,7 @@ TEST_P(OverlapOnEveryStore, ARunThatEndsWhileTheSchedulerLooksLosesNoPlannedTime
   EXPECT_TRUE(store_->close());
 }
 
-// --- more runs than the history holds
-// ---------------------------------------------------------------------------------
+// --- more runs than the history holds --------------------------------------------------------------------------------
 
 class OverlapTest : public SchedulerTest {
  protected:
@@ -178,8 +176,7 @@ TEST_F(OverlapTest, ARunThatManyHaveFollowedStillKnowsWhatItWasPlannedFor) {
   });
 }
 
-// --- a model
-// ----------------------------------------------------------------------------------------------------------
+// --- a model ---------------------------------------------------------------------------------------------------------
 
 // What the policy says of each planned time, by the runs that there were then: from when a run began and ended, and
 // from nothing that the scheduler knows.

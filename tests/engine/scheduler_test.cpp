@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "argiope/async/group.hpp"
 #include "engine/scheduler_fixture.hpp"
 
 namespace argiope {
@@ -592,6 +593,36 @@ TEST_F(SchedulerTest, ExecutorsComeAndGo) {
     EXPECT_THAT(scheduler_->executors(), ElementsAre("default"));
     EXPECT_EQ((co_await scheduler_->remove_executor("other")).error().code, Errc::not_found);
     EXPECT_THAT(events_, Contains("executor_removed: other"));
+  });
+}
+
+TEST_F(SchedulerTest, AnExecutorIsRemovedOnceWhoeverWaitsForItsEnd) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(30min);
+    co_await start_with(every(24h), 1min);
+    auto first = loop_.create_task(scheduler_->remove_executor("default"));
+    auto second = loop_.create_task(scheduler_->remove_executor("default"));
+    co_await sleep(1min);
+    value_or_throw(co_await scheduler_->shutdown(true));
+    EXPECT_EQ(clock(), "00:30:00");
+    value_or_throw(co_await first);
+    value_or_throw(co_await second);
+    EXPECT_THAT(scheduler_->executors(), ElementsAre());
+    EXPECT_EQ(std::ranges::count(events_, "executor_removed: default"), 1);
+  });
+}
+
+TEST_F(SchedulerTest, ARemovalThatIsCancelledCancelsTheRunsAndTheExecutorMayComeBack) {
+  with_scheduler([&]() -> Coro<void> {
+    co_await work(30min);
+    co_await start_with(every(24h), 1min);
+    auto removal = loop_.create_task(scheduler_->remove_executor("default"));
+    co_await sleep(1min);
+    removal.cancel();
+    co_await wait(std::vector{removal});
+    EXPECT_EQ(clock(), "00:02:00");
+    EXPECT_THAT(scheduler_->executors(), ElementsAre());
+    value_or_throw(co_await scheduler_->add_executor("default"));
   });
 }
 

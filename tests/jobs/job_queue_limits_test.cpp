@@ -1,29 +1,14 @@
 // What keeps a ready job waiting: limits and rests of the queue and of its keys; and how that is explained.
-#include <gtest/gtest.h>
-
-#include "argiope/jobs/job_queue.hpp"
+#include "jobs/job_queue_fixture.hpp"
 
 namespace argiope {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr Duration kLease = 1h;
-constexpr TimePoint kNow{1000s};
-
-class JobQueueLimitsTest : public testing::Test {
+class JobQueueLimitsTest : public OfJobQueue {
  protected:
   void put(JobId id, std::string_view key = "k", std::int32_t priority = 0) {
     queue_.put({id, queue_.key(key), priority, kNow, 0}, kNow);
   }
-  JobId next(TimePoint now = kNow) {
-    const auto lease = queue_.lease(now, kLease);
-    if (!lease) return 0;
-    last_ = *lease;
-    return lease->id;
-  }
-  JobQueue queue_;
-  Lease last_;
 };
 
 TEST_F(JobQueueLimitsTest, LetsARestingKeyHoldUpNobody) {

@@ -11,28 +11,16 @@
 #include <vector>
 
 #include "argiope/base/random.hpp"
+#include "jobs/job_queue_fixture.hpp"
 
 namespace argiope {
 namespace {
 
-using namespace std::chrono_literals;
-
-constexpr Duration kLease = 1h;
-constexpr TimePoint kNow{1000s};
-
-class JobQueueTest : public testing::Test {
+class JobQueueTest : public OfJobQueue {
  protected:
   PutResult put(JobId id, std::int32_t priority = 0, TimePoint due = kNow, std::string_view key = "k") {
     return queue_.put({id, queue_.key(key), priority, due, id * 10}, kNow);
   }
-  JobId next(TimePoint now = kNow) {
-    const auto lease = queue_.lease(now, kLease);
-    if (!lease) return 0;
-    last_ = *lease;
-    return lease->id;
-  }
-  JobQueue queue_;
-  Lease last_;
 };
 
 TEST_F(JobQueueTest, ServesHigherPrioritiesFirstAndEqualsInTheOrderPut) {

@@ -296,10 +296,7 @@ TEST_F(HttpJobSourceTest, OneThatStopsIsNotHeldUpByADaemonThatIsGone) {
 }
 
 TEST_F(HttpJobSourceTest, ATokenThatMayNotWorkIsToldBeforeAnythingIsAsked) {
-  open({}, {},
-       {.tokens = {{.name = "t",
-                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
-                    .scope = TokenScope::read}}});
+  open({}, {}, {.tokens = {token_named("secret", TokenScope::read)}});
   client_ = std::make_unique<ApiClient>(transport_, *ApiClient::parse_base("http://localhost:7733"),
                                         ApiClientOptions{.token = "secret"});
   run([this]() -> Coro<void> {

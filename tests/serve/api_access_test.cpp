@@ -1,6 +1,5 @@
 // What a token's end does to requests that wait on its behalf, and what one token may have of what all share.
 #include "serve/api_fixture.hpp"
-#include "serve/gate/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {
@@ -9,9 +8,6 @@ using namespace std::chrono_literals;
 
 class ApiAccess : public ApiTest {
  protected:
-  static Token token_of(std::string name, TokenScope scope) {
-    return {.name = name, .digest = to_hex(digest_of_token(name)), .scope = scope, .prefixes = {}, .expires_at = {}};
-  }
   Task<Answered> start_as(std::string_view token, HttpMethod method, std::string target, std::string body = {}) {
     authorization_ = "Bearer " + std::string(token);
     return loop_.create_task(asking(method, std::move(target), std::move(body), {{"authorization", authorization_}}));
@@ -26,7 +22,7 @@ class ApiAccess : public ApiTest {
     });
   }
 
-  const Token boss_ = token_of("boss", TokenScope::admin), gone_ = token_of("gone", TokenScope::work);
+  const Token boss_ = token_named("boss", TokenScope::admin), gone_ = token_named("gone", TokenScope::work);
   std::string authorization_;
 };
 
@@ -69,7 +65,7 @@ TEST_F(ApiAccess, AJobOnItsWayToATokenThatIsRemovedIsGivenBack) {
 }
 
 TEST_F(ApiAccess, ARequestThatWaitsForOutputEndsWhenItsTokenExpires) {
-  Token looker = token_of("looker", TokenScope::read);
+  Token looker = token_named("looker", TokenScope::read);
   looker.expires_at = loop_.clock().wall_now() + 1h;
   open({}, {}, {.tokens = {boss_, looker}});
   as("boss", HttpMethod::post, "/v1/jobs", R"({"queue":"mail"})");

@@ -14,6 +14,7 @@
 
 #include "argiope/web/http_server.hpp"
 #include "serve/api/api.hpp"
+#include "serve/gate/internal/token_digest.hpp"
 #include "store/jobs/memory_store.hpp"
 #include "support/loop_fixture.hpp"
 #include "support/open_engine.hpp"
@@ -52,6 +53,16 @@ struct Answered {
     return type.starts_with(kPrefix) ? type.substr(kPrefix.size()) : type;
   }
 };
+
+// A token whose words are its name.
+inline Token token_named(std::string name, TokenScope scope, std::vector<std::string> prefixes = {}) {
+  std::string digest = to_hex(digest_of_token(name));
+  return {.name = std::move(name),
+          .digest = std::move(digest),
+          .scope = scope,
+          .prefixes = std::move(prefixes),
+          .expires_at = {}};
+}
 
 class ApiTest : public OnVirtualLoop {
  protected:
@@ -98,6 +109,11 @@ class ApiTest : public OnVirtualLoop {
   Answered ask(HttpMethod method, std::string target, std::string body = {}, Fields fields = {}) {
     if (!api_) open();
     return loop_.run_until_complete(asking(method, std::move(target), std::move(body), std::move(fields)));
+  }
+  // With the token of that name, as token_named() has made it.
+  Answered ask_as(std::string_view name, HttpMethod method, std::string target, std::string body = {}) {
+    const std::string bearer = "Bearer " + std::string(name);
+    return ask(method, std::move(target), std::move(body), {{"Authorization", bearer}});
   }
   Task<Answered> start(HttpMethod method, std::string target, std::string body = {}) {
     if (!api_) open();

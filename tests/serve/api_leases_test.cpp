@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "serve/api_fixture.hpp"
-#include "serve/gate/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {
@@ -207,14 +206,10 @@ TEST_F(ApiLeases, WhatIsToStopIsToldByTheNextRequestWhereNoneWaits) {
 }
 
 TEST_F(ApiLeases, AWorkerIsToldOnlyOfQueuesThatItsTokenMayUse) {
-  const auto token = [](std::string words, std::string prefix) {
-    return Token{
-        .name = words, .digest = to_hex(digest_of_token(words)), .scope = TokenScope::work, .prefixes = {prefix}};
-  };
-  open({}, {}, {.tokens = {token("mails", "mail"), token("mine", "mine")}});
-  const auto as = [&](std::string_view words, std::string body) {
-    const std::string bearer = fmt::format("Bearer {}", words);
-    return ask(HttpMethod::post, "/v1/leases", std::move(body), {{"Authorization", bearer}});
+  open({}, {},
+       {.tokens = {token_named("mails", TokenScope::work, {"mail"}), token_named("mine", TokenScope::work, {"mine"})}});
+  const auto as = [&](std::string_view name, std::string body) {
+    return ask_as(name, HttpMethod::post, "/v1/leases", std::move(body));
   };
   run([&]() -> Coro<void> { (void)co_await engine_->book().put({.queue = "mail"}); });
   EXPECT_EQ(as("mails", R"({"queues":["mail"],"worker":"w"})").text("/leases/0/token"), "1");
@@ -532,14 +527,10 @@ TEST_F(ApiLeases, OfAQueueThatIsNotThereAndIsNotMadeNothingIsLeased) {
 
 class ApiWorkers : public ApiLeases {
  protected:
-  static Token token(std::string words, TokenScope scope, std::vector<std::string> prefixes = {}) {
-    const std::string digest = to_hex(digest_of_token(words));
-    return {.name = words, .digest = digest, .scope = scope, .prefixes = std::move(prefixes)};
-  }
   void open_with_tokens() {
     open({}, {},
-         {.tokens = {token("ann", TokenScope::work), token("bob", TokenScope::work),
-                     token("eve", TokenScope::work, {"eve"}), token("ops", TokenScope::admin)}});
+         {.tokens = {token_named("ann", TokenScope::work), token_named("bob", TokenScope::work),
+                     token_named("eve", TokenScope::work, {"eve"}), token_named("ops", TokenScope::admin)}});
   }
   Answered as(std::string_view who, HttpMethod method, std::string path, std::string body = "") {
     const std::string bearer = fmt::format("Bearer {}", who);
@@ -697,12 +688,9 @@ TEST_F(ApiWorkers, WhoseLeaseHasOutlivedADaemonIsEndedByAnAdmin) {
 // --- tokens
 
 TEST_F(ApiLeases, OnlyAnAdminPutsWhatTheDaemonItselfWouldRun) {
-  open({}, {},
-       {.tokens = {{.name = "t",
-                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
-                    .scope = TokenScope::work}}});
+  open({}, {}, {.tokens = {token_named("secret", TokenScope::work)}});
   const auto as_t = [&](std::string path, std::string body) {
-    return ask(HttpMethod::post, std::move(path), std::move(body), {{"Authorization", "Bearer secret"}});
+    return ask_as("secret", HttpMethod::post, std::move(path), std::move(body));
   };
   const std::string job = R"({"queue":"q","function":"command","payload":{"args":["id"]}})";
   EXPECT_EQ(as_t("/v1/jobs", job).problem(), "forbidden");
@@ -719,15 +707,10 @@ TEST_F(ApiLeases, OnlyAnAdminPutsWhatTheDaemonItselfWouldRun) {
 }
 
 TEST_F(ApiLeases, ATokenBoundToSomeQueuesReachesNoOther) {
-  // SHA-256 of "secret".
-  open({}, {},
-       {.tokens = {{.name = "t",
-                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
-                    .scope = TokenScope::work,
-                    .prefixes = {"mine"}}}});
+  open({}, {}, {.tokens = {token_named("secret", TokenScope::work, {"mine"})}});
   EXPECT_EQ(get("/v1/jobs").problem(), "unauthorized");
   const auto as_t = [&](HttpMethod method, std::string path, std::string body = "") {
-    return ask(method, std::move(path), std::move(body), {{"Authorization", "Bearer secret"}});
+    return ask_as("secret", method, std::move(path), std::move(body));
   };
   run([&]() -> Coro<void> {
     (void)co_await engine_->book().put({.queue = "theirs"});
@@ -764,12 +747,7 @@ TEST_F(ApiLeases, ATokenBoundToSomeQueuesReachesNoOther) {
 }
 
 TEST_F(ApiLeases, AnIdThatAJobOfAnotherHasIsAConflictWhereverItIsSaid) {
-  // SHA-256 of "secret".
-  open({}, {},
-       {.tokens = {{.name = "t",
-                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
-                    .scope = TokenScope::work,
-                    .prefixes = {"mine"}}}});
+  open({}, {}, {.tokens = {token_named("secret", TokenScope::work, {"mine"})}});
   const auto as_t = [&](std::string path, std::string body, std::string_view key = "") {
     Fields fields = {{"Authorization", "Bearer secret"}};
     if (!key.empty()) fields.emplace_back("Idempotency-Key", key);

@@ -3,7 +3,6 @@
 
 #include "serve/api_fixture.hpp"
 #include "serve/base/internal/daemon_projects.hpp"
-#include "serve/gate/internal/token_digest.hpp"
 #include "serve/notify/notifier.hpp"
 #include "serve/notify/project_news.hpp"
 #include "serve/watch/health.hpp"
@@ -562,24 +561,20 @@ TEST_F(ApiProjects, APageIsShownWithAllThatIsKnownOfIt) {
 }
 
 TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfAPage) {
-  const std::string reader = "argiope_read", owner = "argiope_admin";
-  open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "owner", .digest = to_hex(digest_of_token(owner)), .scope = TokenScope::admin}}});
+  open_projects({.tokens = {token_named("reader", TokenScope::read), token_named("owner", TokenScope::admin)}});
   run([&]() -> Coro<void> {
     EXPECT_TRUE(pages_->put_project(draft_of(kShop)));
     co_return;
   });
-  const auto as = [&](const std::string& token, HttpMethod method, std::string target, std::string body = {}) {
-    const std::string field = "Bearer " + token;
-    return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
-  };
   const std::string page =
       R"({"url":"https://shop.example/item/7","delay_ms":3600000,"retries":9,"request":{"method":"POST","body":"secret=1",
     "headers":{"Authorization":"secret","X-Empty":""},"cookies":{"session":"secret"},"proxy":"http://ann:secret@proxy.example:8080"}})";
-  ASSERT_EQ(as(owner, HttpMethod::post, "/v1/projects/shop/pages", page).text("/verdict"), "add");
-  const Answered whole = as(owner, HttpMethod::get, "/v1/projects/shop/pages/one?page=https://shop.example/item/7");
+  ASSERT_EQ(ask_as("owner", HttpMethod::post, "/v1/projects/shop/pages", page).text("/verdict"), "add");
+  const Answered whole =
+      ask_as("owner", HttpMethod::get, "/v1/projects/shop/pages/one?page=https://shop.example/item/7");
   EXPECT_EQ(whole.text("/settings/request/cookies/session"), "secret") << whole.body;
-  const Answered hidden = as(reader, HttpMethod::get, "/v1/projects/shop/pages/one?page=https://shop.example/item/7");
+  const Answered hidden =
+      ask_as("reader", HttpMethod::get, "/v1/projects/shop/pages/one?page=https://shop.example/item/7");
   ASSERT_EQ(hidden.status, 200) << hidden.body;
   EXPECT_THAT(hidden.body, testing::Not(testing::HasSubstr("secret")));
   EXPECT_EQ(hidden.text("/settings/request/headers/Authorization"), "…");
@@ -588,13 +583,7 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfAPage) {
 }
 
 TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
-  const std::string reader = "argiope_read", owner = "argiope_admin";
-  open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "owner", .digest = to_hex(digest_of_token(owner)), .scope = TokenScope::admin}}});
-  const auto as = [&](const std::string& token, HttpMethod method, std::string target, std::string body = {}) {
-    const std::string field = "Bearer " + token;
-    return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
-  };
+  open_projects({.tokens = {token_named("reader", TokenScope::read), token_named("owner", TokenScope::admin)}});
   const std::string shop =
       R"({"project":{"name":"shop","start":["https://shop.example/"],"request":{"cookies":{"a":"geheim"},"proxy":"http://geheim/"}},
     "rule":[{"name":"r","match":"/r/*","fields":{"body":"css:body","headers":"css:h1"},"request":{"headers":{"X-Key":"geheim"},"method":"POST","body":"geheim"}},
@@ -614,7 +603,7 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     co_return;
   });
   for (const std::string path : {"/v1/projects/shop", "/v1/projects/shop/versions/1"}) {
-    const Answered shown = as(reader, HttpMethod::get, path);
+    const Answered shown = ask_as("reader", HttpMethod::get, path);
     ASSERT_EQ(shown.status, 200) << shown.body;
     EXPECT_THAT(shown.body, testing::Not(testing::HasSubstr("geheim")));
     EXPECT_EQ(shown.text("/definition/rule/0/request/headers/X-Key"), "…");
@@ -627,10 +616,10 @@ TEST_F(ApiProjects, WhoMayOnlyLookSeesNoSecretsOfADefinition) {
     EXPECT_EQ(shown.text("/definition/sink/1/webhook"), "https://chat.example:8443/…");
     EXPECT_EQ(shown.text("/definition/sink/3/webhook"), "https://chat.example/");
     EXPECT_EQ(shown.text("/source"), "null");
-    EXPECT_EQ(as(owner, HttpMethod::get, path).text("/source"), "# geheim");
-    EXPECT_EQ(as(owner, HttpMethod::get, path).text("/definition/project/request/cookies/a"), "geheim");
+    EXPECT_EQ(ask_as("owner", HttpMethod::get, path).text("/source"), "# geheim");
+    EXPECT_EQ(ask_as("owner", HttpMethod::get, path).text("/definition/project/request/cookies/a"), "geheim");
   }
-  EXPECT_EQ(as(reader, HttpMethod::get, "/v1/projects/plain").text("/source"), "# plain");
+  EXPECT_EQ(ask_as("reader", HttpMethod::get, "/v1/projects/plain").text("/source"), "# plain");
 }
 
 TEST_F(ApiProjects, AMessageFromOutsideReachesTheScript) {
@@ -711,56 +700,39 @@ TEST_F(ApiProjects, WhatTheConfigurationNamesIsChangedInItsFile) {
 }
 
 TEST_F(ApiProjects, ATokenSeesAndChangesWhatItMay) {
-  const std::string reader = "argiope_read", other = "argiope_other";
-  open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "other",
-                             .digest = to_hex(digest_of_token(other)),
-                             .scope = TokenScope::admin,
-                             .prefixes = {"other"}}}});
+  open_projects(
+      {.tokens = {token_named("reader", TokenScope::read), token_named("other", TokenScope::admin, {"other"})}});
   run([&]() -> Coro<void> {
     EXPECT_TRUE(pages_->put_project(draft_of(kShop)));
     co_return;
   });
-  const auto as = [&](const std::string& token, HttpMethod method, std::string target, std::string body = {}) {
-    const std::string field = "Bearer " + token;
-    return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
-  };
   EXPECT_EQ(get("/v1/projects").problem(), "unauthorized");
-  EXPECT_EQ(as(reader, HttpMethod::get, "/v1/projects").text("/projects/0/name"), "shop");
-  EXPECT_EQ(as(reader, HttpMethod::post, "/v1/projects/shop/start").problem(), "forbidden");
-  EXPECT_EQ(as(reader, HttpMethod::patch, "/v1/projects/shop", "{}").problem(), "forbidden");
-  EXPECT_EQ(as(other, HttpMethod::get, "/v1/projects").text("/projects"), "[]");
-  EXPECT_EQ(as(other, HttpMethod::get, "/v1/projects/shop").problem(), "forbidden");
-  EXPECT_EQ(as(other, HttpMethod::get, "/v1/projects/shop/results").problem(), "forbidden");
-  EXPECT_EQ(as(other, HttpMethod::put, "/v1/projects/shop", kShop).problem(), "forbidden");
+  EXPECT_EQ(ask_as("reader", HttpMethod::get, "/v1/projects").text("/projects/0/name"), "shop");
+  EXPECT_EQ(ask_as("reader", HttpMethod::post, "/v1/projects/shop/start").problem(), "forbidden");
+  EXPECT_EQ(ask_as("reader", HttpMethod::patch, "/v1/projects/shop", "{}").problem(), "forbidden");
+  EXPECT_EQ(ask_as("other", HttpMethod::get, "/v1/projects").text("/projects"), "[]");
+  EXPECT_EQ(ask_as("other", HttpMethod::get, "/v1/projects/shop").problem(), "forbidden");
+  EXPECT_EQ(ask_as("other", HttpMethod::get, "/v1/projects/shop/results").problem(), "forbidden");
+  EXPECT_EQ(ask_as("other", HttpMethod::put, "/v1/projects/shop", kShop).problem(), "forbidden");
   for (const std::string& body :
        {std::string(R"({"project":"shop","url":"https://shop.example/"})"), trial("https://shop.example/")}) {
-    EXPECT_EQ(as(reader, HttpMethod::post, "/v1/projects/try", body).problem(), "forbidden");
-    EXPECT_EQ(as(other, HttpMethod::post, "/v1/projects/try", body).problem(), "forbidden");
+    EXPECT_EQ(ask_as("reader", HttpMethod::post, "/v1/projects/try", body).problem(), "forbidden");
+    EXPECT_EQ(ask_as("other", HttpMethod::post, "/v1/projects/try", body).problem(), "forbidden");
   }
 }
 
 TEST_F(ApiProjects, ItsSinksPutJobsIntoQueuesOfItsTokenAlone) {
-  const std::string all = "argiope_all", mine = "argiope_mine";
-  open_projects({.tokens = {{.name = "all", .digest = to_hex(digest_of_token(all)), .scope = TokenScope::admin},
-                            {.name = "mine",
-                             .digest = to_hex(digest_of_token(mine)),
-                             .scope = TokenScope::admin,
-                             .prefixes = {"mine"}}}});
-  const auto as = [&](const std::string& token, HttpMethod method, std::string target, std::string body) {
-    const std::string field = "Bearer " + token;
-    return ask(method, std::move(target), std::move(body), {{"Authorization", field}});
-  };
+  open_projects({.tokens = {token_named("all", TokenScope::admin), token_named("mine", TokenScope::admin, {"mine"})}});
   const auto with = [](std::string_view queue) {
     return fmt::format(
         R"({{"project":{{"name":"mine","start":["http://a.test/"]}},"rule":[{{"name":"page"}}],"sink":[{{"queue":"{}"}}]}})",
         queue);
   };
-  EXPECT_EQ(as(mine, HttpMethod::put, "/v1/projects/mine", with("mail")).problem(), "forbidden");
-  EXPECT_EQ(as(all, HttpMethod::put, "/v1/projects/mine", with("mail")).status, 201);
-  EXPECT_EQ(as(mine, HttpMethod::put, "/v1/projects/mine", with("mine-too")).status, 200);
-  EXPECT_EQ(as(mine, HttpMethod::post, "/v1/projects/mine/roll-back", R"({"version":1})").problem(), "forbidden");
-  EXPECT_EQ(as(all, HttpMethod::post, "/v1/projects/mine/roll-back", R"({"version":1})").status, 200);
+  EXPECT_EQ(ask_as("mine", HttpMethod::put, "/v1/projects/mine", with("mail")).problem(), "forbidden");
+  EXPECT_EQ(ask_as("all", HttpMethod::put, "/v1/projects/mine", with("mail")).status, 201);
+  EXPECT_EQ(ask_as("mine", HttpMethod::put, "/v1/projects/mine", with("mine-too")).status, 200);
+  EXPECT_EQ(ask_as("mine", HttpMethod::post, "/v1/projects/mine/roll-back", R"({"version":1})").problem(), "forbidden");
+  EXPECT_EQ(ask_as("all", HttpMethod::post, "/v1/projects/mine/roll-back", R"({"version":1})").status, 200);
 }
 
 // Of one page, and of none on the hosts behind it.
@@ -769,8 +741,7 @@ std::string project_at(std::string_view name, std::string_view site) {
                      name, site, site);
 }
 
-// --- news and numbers
-// -----------------------------------------------------------------------------------------------------------------
+// --- news and numbers ------------------------------------------------------------------------------------------------
 
 constexpr const char* kWantsMore =
     R"({"project":{"name":"shop","start":["https://shop.example/"],"pause_after":1,"rate":50},
@@ -953,8 +924,7 @@ TEST_F(NewsOfProjects, NumbersAreToldWithABoundedNumberOfSeries) {
   EXPECT_THAT(page, testing::HasSubstr("argiope_project_under_way{project=\"_other\"} 0\n"));
 }
 
-// --- hosts
-// ---------------------------------------------------------------------------------------------------------------------
+// --- hosts -----------------------------------------------------------------------------------------------------------
 
 TEST_F(ApiProjects, HostsAreToldWithWhatIsDoneThere) {
   web_.pages["https://slow.example/"] = {.latency = 10s};
@@ -1068,12 +1038,7 @@ TEST_F(ApiProjects, WrongQuestionsAboutHostsAreRefused) {
 }
 
 TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
-  const std::string reader = "argiope_read", mine = "argiope_mine";
-  open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "mine",
-                             .digest = to_hex(digest_of_token(mine)),
-                             .scope = TokenScope::read,
-                             .prefixes = {"mine"}}}});
+  open_projects({.tokens = {token_named("reader", TokenScope::read), token_named("mine", TokenScope::read, {"mine"})}});
   const auto start = [&](const char* name) {
     run([&]() -> Coro<void> {
       EXPECT_TRUE(pages_->put_project(draft_of(project_at(name, "https://both.example"))));
@@ -1086,23 +1051,17 @@ TEST_F(ApiProjects, ATokenHearsNothingOfTheVisitsOfOthersAtAHost) {
   web_.pages["https://both.example/"] = {.latency = 10s};
   start("other");
   pass(5s);
-  const auto as = [&](const std::string& token, std::string target) {
-    const std::string field = "Bearer " + token;
-    return ask(HttpMethod::get, std::move(target), {}, {{"Authorization", field}});
+  const auto as = [&](std::string_view name, std::string target) {
+    return ask_as(name, HttpMethod::get, std::move(target));
   };
-  EXPECT_EQ(as(reader, "/v1/hosts").text("/hosts/0/under_way"), "1");
-  EXPECT_EQ(as(mine, "/v1/hosts").text("/hosts/0/under_way"), "0");
-  EXPECT_THAT(as(mine, "/v1/hosts").text("/hosts/0/sentence"), testing::Not(testing::ContainsRegex("[0-9]")));
-  EXPECT_EQ(as(mine, "/v1/hosts/explain?site=both.example").text("/host/under_way"), "0");
+  EXPECT_EQ(as("reader", "/v1/hosts").text("/hosts/0/under_way"), "1");
+  EXPECT_EQ(as("mine", "/v1/hosts").text("/hosts/0/under_way"), "0");
+  EXPECT_THAT(as("mine", "/v1/hosts").text("/hosts/0/sentence"), testing::Not(testing::ContainsRegex("[0-9]")));
+  EXPECT_EQ(as("mine", "/v1/hosts/explain?site=both.example").text("/host/under_way"), "0");
 }
 
 TEST_F(ApiProjects, ATokenSeesHostsOfItsProjectsAlone) {
-  const std::string reader = "argiope_read", mine = "argiope_mine";
-  open_projects({.tokens = {{.name = "reader", .digest = to_hex(digest_of_token(reader)), .scope = TokenScope::read},
-                            {.name = "mine",
-                             .digest = to_hex(digest_of_token(mine)),
-                             .scope = TokenScope::read,
-                             .prefixes = {"mine"}}}});
+  open_projects({.tokens = {token_named("reader", TokenScope::read), token_named("mine", TokenScope::read, {"mine"})}});
   run([&]() -> Coro<void> {
     for (const auto& [name, site] :
          {std::pair("mine", "https://both.example"), std::pair("other", "https://both.example"),
@@ -1113,21 +1072,20 @@ TEST_F(ApiProjects, ATokenSeesHostsOfItsProjectsAlone) {
     co_return;
   });
   pass(1min);
-  const auto as = [&](const std::string& token, std::string target) {
-    const std::string field = "Bearer " + token;
-    return ask(HttpMethod::get, std::move(target), {}, {{"Authorization", field}});
+  const auto as = [&](std::string_view name, std::string target) {
+    return ask_as(name, HttpMethod::get, std::move(target));
   };
   EXPECT_EQ(get("/v1/hosts").problem(), "unauthorized");
-  EXPECT_EQ(as(reader, "/v1/hosts").at("/hosts").as_array().size(), 2u);
-  EXPECT_EQ(as(reader, "/v1/hosts?filter=both").text("/hosts/0/projects"), R"(["mine","other"])");
-  const Answered seen = as(mine, "/v1/hosts");
+  EXPECT_EQ(as("reader", "/v1/hosts").at("/hosts").as_array().size(), 2u);
+  EXPECT_EQ(as("reader", "/v1/hosts?filter=both").text("/hosts/0/projects"), R"(["mine","other"])");
+  const Answered seen = as("mine", "/v1/hosts");
   EXPECT_EQ(seen.at("/hosts").as_array().size(), 1u);
   EXPECT_EQ(seen.text("/hosts/0/site"), "https://both.example");
   EXPECT_EQ(seen.text("/hosts/0/projects"), R"(["mine"])");
   EXPECT_EQ(seen.text("/hosts/0/project_count"), "1");
-  EXPECT_EQ(as(mine, "/v1/hosts?project=secret").problem(), "forbidden");
-  EXPECT_EQ(as(mine, "/v1/hosts/explain?site=secret.example").text("/known"), "false");
-  const Answered why = as(mine, "/v1/hosts/explain?site=both.example");
+  EXPECT_EQ(as("mine", "/v1/hosts?project=secret").problem(), "forbidden");
+  EXPECT_EQ(as("mine", "/v1/hosts/explain?site=secret.example").text("/known"), "false");
+  const Answered why = as("mine", "/v1/hosts/explain?site=both.example");
   EXPECT_EQ(why.text("/known"), "true");
   EXPECT_EQ(why.at("/projects").as_array().size(), 1u);
 }
@@ -1388,21 +1346,18 @@ TEST_F(ApiProjects, AnAnswerThatIsDroppedWhileItIsReadIsReadToItsEnd) {
 }
 
 TEST_F(ApiProjects, FewAnswersAreKeptAndForTheirTokenAlone) {
-  const std::string one = "argiope_one", two = "argiope_two";
-  open_projects({.tokens = {{.name = "one", .digest = to_hex(digest_of_token(one)), .scope = TokenScope::admin},
-                            {.name = "two", .digest = to_hex(digest_of_token(two)), .scope = TokenScope::admin}}});
-  const auto as = [&](const std::string& token, std::string body) {
-    const std::string field = "Bearer " + token;
-    return ask(HttpMethod::post, "/v1/projects/try", std::move(body), {{"Authorization", field}});
+  open_projects({.tokens = {token_named("one", TokenScope::admin), token_named("two", TokenScope::admin)}});
+  const auto as = [&](std::string_view name, std::string body) {
+    return ask_as(name, HttpMethod::post, "/v1/projects/try", std::move(body));
   };
-  const std::string id = as(one, trial("https://shop.example/item/1")).text("/response/id");
+  const std::string id = as("one", trial("https://shop.example/item/1")).text("/response/id");
   const std::string again = trial("https://shop.example/item/1", fmt::format(R"(,"response":"{}")", id));
-  EXPECT_EQ(as(one, again).status, 200);
-  EXPECT_EQ(as(two, again).problem(), "not_found");
-  for (int i = 0; i < 31; ++i) ASSERT_EQ(as(two, trial("https://shop.example/item/2")).status, 200);
-  EXPECT_EQ(as(one, again).status, 200);
-  ASSERT_EQ(as(two, trial("https://shop.example/item/2")).status, 200);
-  EXPECT_EQ(as(one, again).problem(), "not_found") << "the oldest has gone";
+  EXPECT_EQ(as("one", again).status, 200);
+  EXPECT_EQ(as("two", again).problem(), "not_found");
+  for (int i = 0; i < 31; ++i) ASSERT_EQ(as("two", trial("https://shop.example/item/2")).status, 200);
+  EXPECT_EQ(as("one", again).status, 200);
+  ASSERT_EQ(as("two", trial("https://shop.example/item/2")).status, 200);
+  EXPECT_EQ(as("one", again).problem(), "not_found") << "the oldest has gone";
 }
 
 TEST_F(ApiProjects, WhatTheLastVisitOfAPageDidIsTold) {

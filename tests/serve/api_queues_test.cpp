@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "serve/api_fixture.hpp"
-#include "serve/gate/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {
@@ -71,18 +70,12 @@ TEST_F(ApiQueues, NoMoreAreMadeThanMayBe) {
 class ApiQueueShares : public ApiQueues {
  protected:
   void open_with_tokens() {
-    const auto token = [](std::string name, TokenScope scope, std::vector<std::string> prefixes) {
-      return Token{
-          .name = name, .digest = to_hex(digest_of_token(name)), .scope = scope, .prefixes = std::move(prefixes)};
-    };
     open({}, {.most_queues = 8, .is_free_queue = [](std::string_view name) { return name.starts_with("free."); }},
-         {.tokens = {token("ann", TokenScope::admin, {"ann."}), token("bob", TokenScope::work, {"bob."}),
-                     token("all", TokenScope::work, {}), token("ops", TokenScope::admin, {})}});
+         {.tokens = {token_named("ann", TokenScope::admin, {"ann."}), token_named("bob", TokenScope::work, {"bob."}),
+                     token_named("all", TokenScope::work), token_named("ops", TokenScope::admin)}});
   }
   int put_as(const std::string& who, const std::string& queue) {
-    const std::string field = "Bearer " + who;
-    return ask(HttpMethod::post, "/v1/jobs", fmt::format(R"({{"queue":"{}"}})", queue), {{"Authorization", field}})
-        .status;
+    return ask_as(who, HttpMethod::post, "/v1/jobs", fmt::format(R"({{"queue":"{}"}})", queue)).status;
   }
 };
 

@@ -70,12 +70,7 @@ TEST_F(ApiSchedules, OfManyNoneIsChangedWhereOneIsWrong) {
 }
 
 TEST_F(ApiSchedules, OfManyNoneIsChangedWhereTheTokenMayNotUseOne) {
-  // SHA-256 of "secret".
-  open({}, {},
-       {.tokens = {{.name = "t",
-                    .digest = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b",
-                    .scope = TokenScope::admin,
-                    .prefixes = {"mine"}}}});
+  open({}, {}, {.tokens = {token_named("secret", TokenScope::admin, {"mine"})}});
   const auto add = [&](std::string_view second) {
     return ask(HttpMethod::post, "/v1/schedules",
                fmt::format(R"({{"schedules":[{{"name":"mine.a","trigger":"@every 1h","job":{{"queue":"mine"}}}},{}]}})",

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "serve/api_fixture.hpp"
-#include "serve/gate/internal/token_digest.hpp"
 
 namespace argiope {
 namespace {
@@ -208,12 +207,7 @@ TEST_F(ApiSimulate, SeesNoMoreThanItsToken) {
          asked_ = question;
          return "{}";
        }},
-       {},
-       {.tokens = {{.name = "all", .digest = to_hex(digest_of_token("all")), .scope = TokenScope::admin},
-                   {.name = "ann",
-                    .digest = to_hex(digest_of_token("ann")),
-                    .scope = TokenScope::read,
-                    .prefixes = {"ann."}}}});
+       {}, {.tokens = {token_named("all", TokenScope::admin), token_named("ann", TokenScope::read, {"ann."})}});
   const Fields all{{"Authorization", "Bearer all"}}, ann{{"Authorization", "Bearer ann"}};
   ask(HttpMethod::put, "/v1/queues/ann.mail", "{}", all);
   ask(HttpMethod::put, "/v1/queues/bob.mail", "{}", all);
@@ -262,9 +256,6 @@ TEST_F(ApiSimulate, AnswersOneAtATimeAndLetsGoOfWhatNobodyWaitsFor) {
 }
 
 TEST_F(ApiSimulate, EachTokenHasOneAtATimeAndOthersWaitForTheirTurn) {
-  const auto token = [](std::string name) {
-    return Token{.name = name, .digest = to_hex(digest_of_token(name)), .scope = TokenScope::read, .prefixes = {}};
-  };
   std::atomic<int> asked = 0;
   std::atomic<bool> may_end = false;
   open({.what_if = [&](const WhatIf& question) -> Result<std::string> {
@@ -272,7 +263,7 @@ TEST_F(ApiSimulate, EachTokenHasOneAtATimeAndOthersWaitForTheirTurn) {
          while (!may_end && !question.abandoned()) std::this_thread::yield();
          return "{}";
        }},
-       {}, {.tokens = {token("ann"), token("bob")}});
+       {}, {.tokens = {token_named("ann", TokenScope::read), token_named("bob", TokenScope::read)}});
   run([&]() -> Coro<void> {
     const auto as = [&](std::string_view who) {
       return asking(HttpMethod::post, "/v1/simulate", {},

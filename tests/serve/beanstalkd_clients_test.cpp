@@ -273,8 +273,7 @@ TEST_F(BeanstalkdClients, AJobPutByOthersShowsItsMapping) {
   });
 }
 
-// --- the queues of tubes
-// ----------------------------------------------------------------------------------------------
+// --- the queues of tubes ---------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdClients, AnEmptyTubeThatNobodyRefersToLeavesNoQueue) {
   with_server([&](Beanstalkd& server) -> Coro<void> {

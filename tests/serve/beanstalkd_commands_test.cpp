@@ -12,8 +12,7 @@ namespace {
 using Client = BeanstalkdClient;
 class BeanstalkdCommands : public BeanstalkdTest {};
 
-// --- producers
-// -----------------------------------------------------------------------------------------------------------
+// --- producers -------------------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdCommands, AJobIsPutReservedAndDeleted) {
   with_client([](Client& a) -> Coro<void> {
@@ -100,8 +99,7 @@ TEST_F(BeanstalkdCommands, ADelayedJobIsReadyWhenItsTimeHasCome) {
   });
 }
 
-// --- workers
-// -------------------------------------------------------------------------------------------------------------
+// --- workers ---------------------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdCommands, AReserveWaitsForAJob) {
   with_server([&](Beanstalkd&) -> Coro<void> {
@@ -308,8 +306,7 @@ TEST_F(BeanstalkdCommands, WatchAndIgnoreChooseTheTubesOfReserves) {
   });
 }
 
-// --- anyone
-// --------------------------------------------------------------------------------------------------------------
+// --- anyone ----------------------------------------------------------------------------------------------------------
 
 TEST_F(BeanstalkdCommands, AnyoneMayDeleteAJobThatNobodyRuns) {
   with_server([&](Beanstalkd&) -> Coro<void> {

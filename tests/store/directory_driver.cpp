@@ -77,8 +77,7 @@ struct DirectoryChange {
   void fields(auto& io) { io(file, bytes); }
 };
 
-// --- bytes
-// ------------------------------------------------------------------------------------------------------------
+// --- bytes -----------------------------------------------------------------------------------------------------------
 
 // Fields one after the other: appended, or read back in the same order. Structures say which they are: fields(), or
 // fields_of().
@@ -173,8 +172,7 @@ std::string directory_bytes(Values... values) {
   return io.take();
 }
 
-// --- files and tables
-// -------------------------------------------------------------------------------------------------
+// --- files and tables ------------------------------------------------------------------------------------------------
 
 // Throws what std::filesystem and streams throw.
 class DirectoryFiles {
@@ -333,8 +331,7 @@ struct DirectoryTables {
   void each(auto act) { act(queues), act(jobs), act(links), act(failures), act(schedules), act(requests); }
 };
 
-// --- groups of calls
-// --------------------------------------------------------------------------------------------------
+// --- groups of calls -------------------------------------------------------------------------------------------------
 
 class DirectoryQueues final : public QueueRows {
  public:
@@ -848,8 +845,7 @@ class DirectoryKeys final : public KeyRows {
   DirectoryTables& tables_;
 };
 
-// --- the driver
-// -------------------------------------------------------------------------------------------------------
+// --- the driver ------------------------------------------------------------------------------------------------------
 
 class DirectoryDriver final : public DriverAtHand, public Transaction, public OwnerRows {
  public:

@@ -214,8 +214,7 @@ TEST_F(StoreMigrationTest, JobsAndLeasesOfTheSixthVersionAreAsTheyWere) {
   EXPECT_EQ(ask(owner->get(quick))->value().lease_time, 2ms) << "in whole milliseconds, rounded up";
 }
 
-// --- the third version: tokens began at the number of the opening times 2^40
-// ------------------------------------------
+// --- the third version: tokens began at the number of the opening times 2^40 -----------------------------------------
 
 TEST_F(StoreMigrationTest, AllThatIsInAFileOfTheThirdVersionIsThere) {
   run_sql(kFileOfVersion3);

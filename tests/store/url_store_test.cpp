@@ -475,14 +475,19 @@ TEST_P(UrlStoreTest, AnOutcomeTakesFromTheShelfAndRetriesAreReadByWhenTheyAreDue
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::delayed, .limit = 9}, {.part = 1, .parts = 2}), Ids({2, 1}));
 }
 
-TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
-  auto store = open(path());
+UrlBatch three_ready_at_depth_two() {
   UrlBatch batch;
   for (std::int64_t id = 1; id <= 3; ++id) {
     batch.discovered.push_back(new_url(id));
     batch.moves.push_back(move(id, Shelf::ready, 7, -5));
     batch.moves.back().depth = 2;
   }
+  return batch;
+}
+
+TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
+  auto store = open(path());
+  UrlBatch batch = three_ready_at_depth_two();
   batch.depths = {{3, 1, -1}, {2, 2, -1}, {1, 3, -1}};
   store->submit(std::move(batch));
   EXPECT_EQ(ids_on_shelf(*store, {.shelf = Shelf::ready, .after = {kFirst, 0}, .limit = 100}), Ids({3, 1, 2}));
@@ -492,12 +497,7 @@ TEST_P(UrlStoreTest, AUrlThatIsNearerThanWasKnownMovesOnItsShelf) {
 
 TEST_P(UrlStoreTest, AUrlThatKeepsItsPlaceIsNearerOnTheSamePlace) {
   auto store = open(path());
-  UrlBatch batch;
-  for (std::int64_t id = 1; id <= 3; ++id) {
-    batch.discovered.push_back(new_url(id));
-    batch.moves.push_back(move(id, Shelf::ready, 7, -5));
-    batch.moves.back().depth = 2;
-  }
+  UrlBatch batch = three_ready_at_depth_two();
   batch.moves.back().shelf.reset();
   batch.depths = {{2, 0, -1, true}, {3, 0, -1, true}};
   store->submit(std::move(batch));

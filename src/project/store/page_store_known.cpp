@@ -40,12 +40,7 @@ Result<void> KnownStretchReader::prepare() {
   const std::pair<SqliteStatement&, std::string> statements[] = {
       {stretch_, fmt::format("SELECT {} FROM pages WHERE page_id BETWEEN ? AND ? ORDER BY page_id", kNarrowColumns)},
       {behind_, "SELECT page_id FROM pages WHERE page_id > ? AND page_id <= ? ORDER BY page_id LIMIT 1"}};
-  for (const auto& [statement, sql] : statements) {
-    auto prepared = database_->prepare(sql);
-    if (!prepared) return std::unexpected(std::move(prepared.error()));
-    statement = std::move(*prepared);
-  }
-  return {};
+  return database_->prepare_each(statements);
 }
 
 Result<void> KnownStretchReader::read(std::uint64_t first, std::uint64_t last, KnownStretch& stretch) {

@@ -93,12 +93,7 @@ Result<void> PageReader::prepare() {
       {forgotten_, "SELECT forgetting FROM projects WHERE project_id = ?"},
       {more_rules_, "SELECT rule_id, name FROM rules WHERE rule_id > ? ORDER BY rule_id"},
   };
-  for (const auto& [statement, sql] : statements) {
-    auto prepared = database().prepare(sql);
-    if (!prepared) return std::unexpected(std::move(prepared.error()));
-    statement = std::move(*prepared);
-  }
-  return {};
+  return database().prepare_each(statements);
 }
 
 Result<void> PageReader::end_of(SqliteStatement& statement, int code) {

@@ -100,11 +100,7 @@ Result<void> PageStoreWriter::prepare_all() {
       {begin_to_forget_, "UPDATE projects SET forgetting = 1 WHERE project_id = ?"},
       {find_forgotten_, "SELECT project_id FROM projects WHERE forgetting = 1 LIMIT 1"},
   };
-  for (const auto& [statement, sql] : statements) {
-    auto prepared = prepare(sql);
-    if (!prepared) return std::unexpected(std::move(prepared.error()));
-    statement = std::move(*prepared);
-  }
+  if (auto prepared = database().prepare_each(statements); !prepared) return prepared;
   // ?1 and ?2: the project's first and last page; ?3: the project; ?4: rows. The project itself goes last.
   constexpr std::pair<const char*, std::int64_t> kForget[] = {
       {"DELETE FROM results WHERE (page_id, part) IN (SELECT page_id, part FROM results WHERE page_id BETWEEN ?1 AND "

@@ -184,8 +184,7 @@ Coro<Result<void>> BeanstalkdCore::make_queue(std::string tube) {
   return book().configure(std::move(tube), queue_config(options));
 }
 
-// --- peek
-// --------------------------------------------------------------------------------------------------------------
+// --- peek ------------------------------------------------------------------------------------------------------------
 
 Coro<std::string> BeanstalkdCore::peek(JobId id) { return found(id); }
 
@@ -263,8 +262,7 @@ Coro<Result<std::vector<JobId>>> BeanstalkdCore::first_buried(std::string tube, 
   co_return ids;
 }
 
-// --- what changes jobs that nobody runs
-// ----------------------------------------------------------------------------------
+// --- what changes jobs that nobody runs ------------------------------------------------------------------------------
 
 Coro<std::string> BeanstalkdCore::delete_job(JobId id) {
   const auto job = co_await job_of(id);
@@ -308,8 +306,7 @@ Coro<std::string> BeanstalkdCore::kick_job(JobId id) {
   co_return std::string(replies->front().outcome == ChangeOutcome::changed ? "KICKED\r\n" : kNotFound);
 }
 
-// --- tubes
-// ---------------------------------------------------------------------------------------------------------------
+// --- tubes -----------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::map<std::string, StateCounts>>> BeanstalkdCore::count_tubes() {
   auto counted = co_await or_return(book().counts());

@@ -77,8 +77,7 @@ BeanstalkdSession::~BeanstalkdSession() {
   }
 }
 
-// --- reading
-// -------------------------------------------------------------------------------------------------------------
+// --- reading ---------------------------------------------------------------------------------------------------------
 
 Coro<void> BeanstalkdSession::serve() {
   struct Served {
@@ -171,8 +170,7 @@ void BeanstalkdSession::stop() noexcept {
   if (is_reading_ && unanswered_ == 0) stream_->close();
 }
 
-// --- commands that are started at once
-// -----------------------------------------------------------------------------------
+// --- commands that are started at once -------------------------------------------------------------------------------
 
 bool BeanstalkdSession::start(const BeanstalkdCommand& command) {
   if (command.refusal != BeanstalkdRefusal::none) {
@@ -285,8 +283,7 @@ void BeanstalkdSession::list_watched() {
   reply(beanstalkd_list(names));
 }
 
-// --- what goes to the engine in runs
-// -------------------------------------------------------------------------------------
+// --- what goes to the engine in runs ---------------------------------------------------------------------------------
 
 void BeanstalkdSession::send_gathered() {
   EventLoop& loop = core_->loop;
@@ -340,8 +337,7 @@ Coro<void> BeanstalkdSession::settle_all(std::shared_ptr<BeanstalkdSession> self
   self->flush();
 }
 
-// --- commands that wait for those before them
-// ----------------------------------------------------------------------------
+// --- commands that wait for those before them ------------------------------------------------------------------------
 
 Coro<void> BeanstalkdSession::run_alone(const BeanstalkdCommand& command) {
   send_gathered();
@@ -403,8 +399,7 @@ Coro<std::string> BeanstalkdSession::reserve_job(JobId id) {
   co_return answer;
 }
 
-// --- answering
-// -----------------------------------------------------------------------------------------------------------
+// --- answering -------------------------------------------------------------------------------------------------------
 
 // A run of puts or settlements has numbers without a gap.
 void BeanstalkdSession::reply(std::string_view text) {

@@ -93,9 +93,7 @@ std::string audited_text(std::string_view body) {
   JsonWriter json(out);
   write_hiding(json, text->root(errors));
   if (out.size() <= kMostAuditedText) return out;
-  std::size_t end = kMostAuditedText;
-  while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xc0) == 0x80) --end;
-  return out.substr(0, end) + "…";
+  return std::string(cut_between_characters(out, kMostAuditedText)) + "…";
 }
 
 struct AuditLog::State : std::enable_shared_from_this<AuditLog::State> {

@@ -103,6 +103,11 @@ struct Gate::State {
   Entry* entry_of(std::string_view words) noexcept {
     return words.size() <= kMostTokenBytes ? find(digest_of_token(words)) : nullptr;
   }
+  Entry* entry_of_session(const Sessions::Session* session) noexcept {
+    return session != nullptr ? find(session->token) : nullptr;
+  }
+  // What the request shows for its right, good or not.
+  KnownBy shown_by(const ServerRequest& request) const;
   std::string name_of(const ServerRequest& request);
   AccessGrant new_grant(std::optional<WallTime> expires_at = {}) const {
     return AccessGrant(std::make_shared<AccessRight>(clock, expires_at));
@@ -166,28 +171,33 @@ bool Gate::State::is_trusted_user(const ServerRequest& request) const noexcept {
   return request.peer_user && std::ranges::find(options.users, *request.peer_user) != options.users.end();
 }
 
+KnownBy Gate::State::shown_by(const ServerRequest& request) const {
+  if (is_open()) return KnownBy::nothing;
+  if (!request.header("Authorization").empty()) return KnownBy::token;
+  if (is_trusted_user(request)) return KnownBy::user;
+  return session_cookie_of(request).empty() ? KnownBy::token : KnownBy::session;
+}
+
 std::expected<Caller, Problem> Gate::State::identify(const ServerRequest& request) {
-  const std::string_view authorization = request.header("Authorization");
   // Proxies and we would each go by another.
   if (std::ranges::count_if(request.headers,
                             [](const auto& field) { return equals_lower(field.first, "authorization"); }) > 1) {
     ++refusals.token;
     return std::unexpected(problem(ProblemType::invalid_input, "Authorization is there more than once"));
   }
-  if (is_open()) {
-    return Caller{.name = kEveryone, .scope = TokenScope::admin, .prefixes = {}, .right = of_everyone.right()};
+  switch (shown_by(request)) {
+    case KnownBy::nothing:
+      return Caller{.name = kEveryone, .scope = TokenScope::admin, .prefixes = {}, .right = of_everyone.right()};
+    case KnownBy::user:
+      return Caller{.name = name_of_user(*request.peer_user),
+                    .scope = TokenScope::admin,
+                    .prefixes = {},
+                    .by = KnownBy::user,
+                    .right = of_users.right()};
+    case KnownBy::session: return identify_by_session(request, session_cookie_of(request));
+    case KnownBy::token: break;
   }
-  if (authorization.empty() && is_trusted_user(request)) {
-    return Caller{.name = name_of_user(*request.peer_user),
-                  .scope = TokenScope::admin,
-                  .prefixes = {},
-                  .by = KnownBy::user,
-                  .right = of_users.right()};
-  }
-  if (const auto cookie = session_cookie_of(request); authorization.empty() && !cookie.empty()) {
-    return identify_by_session(request, cookie);
-  }
-  const std::string_view words = bearer_of(authorization);
+  const std::string_view words = bearer_of(request.header("Authorization"));
   if (words.empty()) {
     ++refusals.token;
     return std::unexpected(unauthorized("a token is needed: Authorization: Bearer TOKEN"));
@@ -221,7 +231,7 @@ std::expected<Caller, Problem> Gate::State::caller_of(const Token& token, KnownB
 
 std::expected<Caller, Problem> Gate::State::identify_by_session(const ServerRequest& request, std::string_view cookie) {
   const Sessions::Session* const session = sessions.find(cookie);
-  const Entry* const entry = session != nullptr ? find(session->token) : nullptr;
+  const Entry* const entry = entry_of_session(session);
   if (entry == nullptr) {
     ++refusals.token;
     return std::unexpected(unauthorized("the session has ended"));
@@ -235,11 +245,13 @@ std::expected<Caller, Problem> Gate::State::identify_by_session(const ServerRequ
 }
 
 std::string Gate::State::name_of(const ServerRequest& request) {
-  if (is_open()) return kEveryone;
-  const std::string_view authorization = request.header("Authorization");
-  if (authorization.empty() && is_trusted_user(request)) return name_of_user(*request.peer_user);
-  const Sessions::Session* const session = authorization.empty() ? sessions.find(session_cookie_of(request)) : nullptr;
-  const Entry* const entry = session != nullptr ? find(session->token) : entry_of(bearer_of(authorization));
+  const Entry* entry = nullptr;
+  switch (shown_by(request)) {
+    case KnownBy::nothing: return kEveryone;
+    case KnownBy::user: return name_of_user(*request.peer_user);
+    case KnownBy::session: entry = entry_of_session(sessions.find(session_cookie_of(request))); break;
+    case KnownBy::token: entry = entry_of(bearer_of(request.header("Authorization"))); break;
+  }
   return entry == nullptr ? std::string() : entry->token.name;
 }
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/internal/json_writer.hpp"
+#include "base/internal/utf8.hpp"
 
 namespace argiope {
 
@@ -24,14 +25,6 @@ void empty(std::string& text) noexcept {
   } else {
     text.clear();
   }
-}
-
-// Without a character that would be cut in two.
-std::string_view beginning_of(std::string_view text) noexcept {
-  if (text.size() <= kMostTextBytes) return text;
-  std::size_t end = kMostTextBytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end);
 }
 
 std::string_view name_of_text(JobEventKind kind) noexcept {
@@ -124,7 +117,7 @@ void EventRecord::add(const JobEvent& event) {
   KeptEvent& kept = append(is_queue ? KeptEvent::Kind::queue : KeptEvent::Kind::job, event.queue);
   kept.job = event;
   kept.job.queue = kept.job.text = {};
-  kept.text.assign(beginning_of(event.text));
+  kept.text.assign(cut_between_characters(event.text, kMostTextBytes));
 }
 
 void EventRecord::add(const ScheduleEvent& event) {
@@ -133,7 +126,7 @@ void EventRecord::add(const ScheduleEvent& event) {
   kept.schedule.name = kept.schedule.queue = kept.schedule.text = {};
   kept.name.assign(event.name);
   kept.queue.assign(event.queue);
-  kept.text.assign(beginning_of(event.text));
+  kept.text.assign(cut_between_characters(event.text, kMostTextBytes));
 }
 
 void EventRecord::add(std::string_view kind, std::string_view data, std::string_view owner) {

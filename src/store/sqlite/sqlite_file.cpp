@@ -149,10 +149,6 @@ Result<void> migrate(SqliteDatabase& database, const std::string& path, const Sq
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 // The head of a file of SQLite: https://www.sqlite.org/fileformat.html#the_database_header
 constexpr std::size_t kHeadBytes = 100;
 constexpr std::size_t kPagesAt = 28, kFreePagesAt = 36, kVersionAt = 60, kApplicationIdAt = 68;

@@ -64,12 +64,7 @@ Result<void> SqliteOwner::set_up(const SqliteFormat& format) {
   if (auto set = configure_writer(database_, rules_.sync, rules_.max_bytes, rules_.cache_kib); !set) return set;
   const std::pair<SqliteStatement&, const char*> statements[] = {
       {begin_write_, "BEGIN IMMEDIATE"}, {begin_read_, "BEGIN"}, {commit_, "COMMIT"}};
-  for (const auto& [statement, sql] : statements) {
-    auto prepared = prepare(sql);
-    if (!prepared) return std::unexpected(std::move(prepared.error()));
-    statement = std::move(*prepared);
-  }
-  return {};
+  return database_.prepare_each(statements);
 }
 
 void SqliteOwner::keep_to_owner() {

@@ -105,12 +105,7 @@ class StretchReader {
          fmt::format("SELECT {} FROM urls WHERE url_id BETWEEN ? AND ? AND NOT {} ORDER BY url_id", columns, kSettled)},
         {whole_, fmt::format("SELECT {} FROM urls WHERE url_id BETWEEN ? AND ? ORDER BY url_id", columns)},
         {behind_, "SELECT url_id FROM urls WHERE url_id > ? ORDER BY url_id LIMIT 1"}};
-    for (const auto& [statement, sql] : statements) {
-      auto prepared = database_.prepare(sql);
-      if (!prepared) return std::unexpected(std::move(prepared.error()));
-      statement = std::move(*prepared);
-    }
-    return {};
+    return database_.prepare_each(statements);
   }
 
   void note(std::int64_t id, std::string_view url, Stretch& stretch) const {

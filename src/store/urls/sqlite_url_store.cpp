@@ -90,12 +90,7 @@ struct Reader {
         {delayed[0], shelf("shelf = 3 AND due = ?1 AND url_id > ?2 AND (site & 2147483647) % ?4 = ?3", "url_id")},
         {delayed[1], shelf("shelf = 3 AND due > ?1 AND (site & 2147483647) % ?4 = ?3", "due, url_id")},
     };
-    for (const auto& [statement, sql] : statements) {
-      auto prepared = database.prepare(sql);
-      if (!prepared) return std::unexpected(std::move(prepared.error()));
-      statement = std::move(*prepared);
-    }
-    return {};
+    return database.prepare_each(statements);
   }
 };
 

@@ -67,12 +67,7 @@ Result<void> SqliteUrlWriter::prepare_all() {
        "UPDATE urls SET state = 'queued', reason = ?2, etag = NULL, last_modified = NULL "
        "WHERE url_id = ?1 AND reason IS NOT NULL AND reason IS NOT ?2"},
   };
-  for (const auto& [statement, sql] : statements) {
-    auto prepared = prepare(sql);
-    if (!prepared) return std::unexpected(std::move(prepared.error()));
-    statement = std::move(*prepared);
-  }
-  return {};
+  return database().prepare_each(statements);
 }
 
 void SqliteUrlWriter::commit() {

@@ -85,6 +85,15 @@ class SqliteDatabase {
 
   Result<void> execute(const char* sql);
   Result<SqliteStatement> prepare(std::string_view sql);
+  // Several, each into its place; up to the first that fails. `statements`: pairs of SqliteStatement& and text.
+  Result<void> prepare_each(const auto& statements) {
+    for (const auto& [statement, sql] : statements) {
+      auto prepared = prepare(sql);
+      if (!prepared) return std::unexpected(std::move(prepared.error()));
+      statement = std::move(*prepared);
+    }
+    return {};
+  }
   // The single number a query gives.
   Result<std::int64_t> query_number(const char* sql);
   // The meaning of `code` for this file, in words.
