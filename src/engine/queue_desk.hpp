@@ -43,8 +43,8 @@ class QueueDesk final : public Desk {
   Queue& add(StoredQueue stored);
   // `asker`: for whom it is made where it is not there; null: the program itself.
   Coro<Result<Queue*>> named(std::string name, bool may_create, JobReachRef asker);
-  // The queues of jobs that are put together. Those that are not there yet are made, but only where the jobs can be put,
-  // so that jobs that are refused leave no queues behind.
+  // The queues of jobs that are put together. Those that are not there yet are made, but only where the jobs can be
+  // put, so that jobs that are refused leave no queues behind.
   // `takes_room`: the capacity of the queues counts. `of_call`: jobs that the same call puts or ends before these; the
   // store cannot judge yet what names one of them. Errors: as puts give them.
   Coro<Result<std::vector<Queue*>>> of_all(std::vector<const NewJob*> jobs, bool takes_room = true,

@@ -20,7 +20,7 @@
 namespace argiope {
 namespace {
 
-constexpr WallTime kFirst{std::chrono::seconds{1'800'000'000}};
+constexpr WallTime kFirstRead{std::chrono::seconds{1'800'000'000}};
 constexpr Duration kRest = ReadTurns::kShare * ReadTurns::kLeast;  // after a small read
 
 class DaemonReads : public testing::Test {
@@ -69,7 +69,7 @@ class DaemonReads : public testing::Test {
     co_return waits;
   }
 
-  SocketsInVirtualTime backend_{kFirst};
+  SocketsInVirtualTime backend_{kFirstRead};
   TemporaryFolder folder_;
   MemoryStore store_;
   Trace trace_;

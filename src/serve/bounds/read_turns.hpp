@@ -16,13 +16,13 @@
 
 namespace argiope {
 
-// Of the reads that read much some run at a time, and fewer of one caller, so that who asks without end leaves turns
-// for the others. First come, first served.
+// Of the reads that read much some run at a time, and fewer of one caller, so that a caller that asks without end
+// leaves turns for the others. First come, first served.
 //
 // While others write, each caller's reads have one part in kShare of the time: after a read they wait for kShare - 1
-// times as long as it took, kLongestRest at most, and a small one counts as kLeast. So they are delayed and never refused:
-// each read rests for so long after the one before it, and those of a caller that come together wait for all that are
-// before them. Reads of other callers do not wait for them. With nobody at work they wait for nothing.
+// times as long as it took, kLongestRest at most, and a small one counts as kLeast. So they are delayed and never
+// refused: each read rests for so long after the one before it, and those of a caller that come together wait for all
+// that are before them. Reads of other callers do not wait for them. With nobody at work they wait for nothing.
 //
 // Threads: the loop's own.
 class ReadTurns {
@@ -55,7 +55,8 @@ class ReadTurns {
   // Lets in one that reads much. Suspends: until it is the caller's turn.
   Coro<Turn> next(std::string who);
 
-  // How often reads have waited because others wrote. One that reads much may wait twice: to be let in, and for its turn.
+  // How often reads have waited because others wrote. One that reads much may wait twice: to be let in, and for its
+  // turn.
   std::uint64_t waits() const noexcept { return waits_; }
 
  private:
