@@ -403,6 +403,23 @@ TEST(LinkCheck, OwnBrokenLinksComeFirstInALaterRunWithoutChecks) {
   EXPECT_THAT(urls, ElementsAre(kSite + "zzz", kSite + "picture.png", "http://silent.test/0"));
 }
 
+TEST(LinkCheck, OwnBrokenLinksAreListedHoweverManyOthersWereFoundBefore) {
+  for (const bool checks : {true, false}) {
+    CheckedSite site;
+    std::string links;
+    for (std::size_t i = 0; i <= CrawlReport::kMostBroken; ++i) {
+      links += "<a href=http://host1.test/" + std::to_string(i) + ">x</a>";
+    }
+    site.page("/", links + "<img src=/own.png>");
+    site.run();
+    site.sim.options.check_links = site.sim.options.check_assets = site.sim.options.check_fragments = checks;
+    const CrawlReport report = site.run();
+    EXPECT_EQ(report.broken_count, CrawlReport::kMostBroken + 2);
+    ASSERT_EQ(report.broken.size(), CrawlReport::kMostBroken);
+    EXPECT_EQ(report.broken.front().url, kSite + "own.png");
+  }
+}
+
 TEST(LinkCheck, TellsOfTheSilentHostWithMostLinksFirst) {
   CheckedSite site;
   site.page("/",
