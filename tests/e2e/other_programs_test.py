@@ -155,7 +155,7 @@ class OtherPrograms(EndToEnd):
     def test_a_url_that_waits_comes_as_near_as_it_is_given(self):
         records = self.folder / 'records.jsonl'
         crawl = self.start([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--schedule-interval-sec', '0.05', '--max-depth', '5',
-                            '--per-host', '1', '--field', 'depth=depth', '--output', str(records), self.url + 'links'])
+                            '--per-host', '1', '--field', 'depth:integer=page:depth', '--output', str(records), self.url + 'links'])
         self.wait_until(lambda: '/slow' in self.asked, 'the only connection waits')
         self.put(('INSERT INTO inbox (url, depth) VALUES (?, 0)', (self.url + 'waits',)))
         self.wait_until(lambda: self.rows('SELECT count(*) FROM inbox') == [(0,)], 'it was taken')
