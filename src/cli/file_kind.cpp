@@ -70,7 +70,7 @@ bool is_html(std::string_view text) {
 }
 
 bool is_archive(const std::string& path, std::string_view text) {
-  return text.starts_with("WARC/1.") || (text.starts_with("\x1f\x8b") && path.ends_with(".warc.gz"));
+  return starts_with_lower(text, "warc/") || (text.starts_with("\x1f\x8b") && path.ends_with(".warc.gz"));
 }
 
 // A list in TOML's brackets is the head of a table: a list in JSON is told by the object in it.

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kFirstSlots = 1024;  // a power of two
 constexpr int kOffsetBits = 44;
 constexpr std::size_t kSha1InBase32 = 32;
-constexpr std::size_t kLeastDigest = 26;  // characters: of MD5 in base32
+constexpr std::size_t kLeastDigest = 13;  // characters: of 64 bits in base32
 
 }  // namespace
 

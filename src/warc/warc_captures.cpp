@@ -70,17 +70,20 @@ bool is_about_index(std::string_view line) { return line.empty() || std::string_
 
 // A revisit's head may leave out how its payload is coded: then it is coded as that of the record that it repeats.
 void add_codings_of(std::string_view original, std::string& head) {
-  const auto has_field = [](std::string_view of, std::string_view name) {
+  const auto has_field = [&head](std::string_view lower) {
+    std::string_view rest = head;
     HttpHeadLine line;
-    for (bool first = true; take_http_line(of, line, first); first = false) {
-      if (equals_lower(line.name, name)) return true;
+    for (bool first = true; take_http_line(rest, line, first); first = false) {
+      if (equals_lower(line.name, lower)) return true;
     }
     return false;
   };
+  const bool has_coding = has_field("content-encoding"), has_transfer = has_field("transfer-encoding");
   HttpHeadLine line;
   for (bool first = true; take_http_line(original, line, first); first = false) {
-    const bool is_coding = equals_lower(line.name, "content-encoding") || equals_lower(line.name, "transfer-encoding");
-    if (!is_coding || has_field(head, line.name)) continue;
+    const bool is_left_out = (equals_lower(line.name, "content-encoding") && !has_coding) ||
+                             (equals_lower(line.name, "transfer-encoding") && !has_transfer);
+    if (!is_left_out) continue;
     const auto end = http_head_size(head);
     const std::size_t blank = !end ? head.size() : *end - (head.substr(0, *end).ends_with("\r\n") ? 2 : 1);
     head.insert(blank, fmt::format("{}: {}\r\n", line.name, unfolded(line)));

@@ -14,6 +14,7 @@
 
 #include "base/internal/file_reading.hpp"
 #include "base/internal/printable.hpp"
+#include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::size_t kFirstSearched = 4096;
 constexpr std::string_view kLineEnds = "\r\n";
 constexpr std::string_view kGzipMagic = "\x1f\x8b\x08";
 constexpr std::string_view kWarcMagic = "WARC/";
+constexpr std::string_view kOtherWarcMagic = "warc/";  // of early writers
 constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 constexpr std::string_view kZstdDictionaryMagic = "\x5d\x2a\x4d\x18";
 constexpr int kGzipOnly = 15 + 16;  // zlib's way to say: gzip, with its largest window
@@ -133,7 +135,7 @@ class WarcReader::Impl {
       if (*count == 0) return std::nullopt;
       const std::string_view text = std::string_view(seen).substr(0, *count);
       for (std::size_t found = next_magic(text, 0); found < stretch; found = next_magic(text, found + 1)) {
-        const bool is_in_line = text[found] == kWarcMagic.front() && found > 0 && text[found - 1] != '\n';
+        const bool is_in_line = text[found] != kGzipMagic.front() && found > 0 && text[found - 1] != '\n';
         if (is_in_line && !limits_.is_lenient) continue;
         const auto begins = begins_record(at + found);
         if (!begins) return std::unexpected(begins.error());
@@ -146,7 +148,7 @@ class WarcReader::Impl {
   void seek(std::uint64_t offset) noexcept { position_ = offset; }
   bool ends_early() const noexcept { return ends_early_; }
   bool is_packed_together() const noexcept { return packed_together_; }
-  bool has_begun() const noexcept { return std::string_view(head_).starts_with(kWarcMagic); }
+  bool has_begun() const noexcept { return head_.size() >= kWarcMagic.size() && is_begun(); }
 
  private:
   // --- the file
@@ -296,8 +298,7 @@ class WarcReader::Impl {
     if (!count) return std::unexpected(count.error());
     std::string_view behind(seen.data(), *count);
     behind.remove_prefix(std::min(behind.find_first_not_of(kLineEnds), behind.size()));
-    const auto begins = [&](std::string_view magic) { return magic.starts_with(behind.substr(0, magic.size())); };
-    if (begins(kWarcMagic) || begins(kGzipMagic)) return RecordEnding::whole;
+    if (may_begin(behind) || kGzipMagic.starts_with(behind.substr(0, kGzipMagic.size()))) return RecordEnding::whole;
     const auto next = next_behind();
     if (!next) return std::unexpected(next.error());
     if (!*next || **next >= read_to_) return RecordEnding::whole;
@@ -307,9 +308,10 @@ class WarcReader::Impl {
   bool has_what_is_wanted() const noexcept { return only_head_ && block_left_ != kNoHead; }
 
   // Whether what there is of it may be the beginning of one.
-  bool is_begun() const noexcept {
-    const std::string_view front = std::string_view(head_).substr(0, kWarcMagic.size());
-    return kWarcMagic.starts_with(front);
+  bool is_begun() const noexcept { return may_begin(head_); }
+  static bool may_begin(std::string_view text) noexcept {
+    const std::string_view front = text.substr(0, kWarcMagic.size());
+    return equals_ignoring_case(front, kWarcMagic.substr(0, front.size()));
   }
 
   // Takes what belongs to the record off the front of `bytes`. False when it is none; `why_` says why.
@@ -336,8 +338,7 @@ class WarcReader::Impl {
   bool take_head(std::string_view& bytes, WarcRecord& record) {
     const std::size_t before = head_.size();
     head_.append(bytes.substr(0, limits_.head_bytes + 1 - std::min(before, limits_.head_bytes)));
-    const std::string_view front = std::string_view(head_).substr(0, kWarcMagic.size());
-    if (!kWarcMagic.starts_with(front)) {
+    if (!is_begun()) {
       why_ = "no record begins here";
       return false;
     }
@@ -377,7 +378,7 @@ class WarcReader::Impl {
   }
 
   static std::size_t next_magic(std::string_view text, std::size_t from) noexcept {
-    return std::min(text.find(kGzipMagic, from), text.find(kWarcMagic, from));
+    return std::min({text.find(kGzipMagic, from), text.find(kWarcMagic, from), text.find(kOtherWarcMagic, from)});
   }
 
   static bool begins_zstd(std::string_view text) noexcept {

@@ -35,9 +35,10 @@ bool is_same_payload(std::string_view profile) noexcept { return !profile.contai
 
 Result<WarcHead> WarcHead::parse(std::string_view text, bool is_lenient) {
   HttpHeadLine line;
-  if (!text.starts_with("WARC/") || !take_http_line(text, line, true)) return bad_warc_head("no record begins here");
+  if (!starts_with_lower(text, "warc/") || !take_http_line(text, line, true))
+    return bad_warc_head("no record begins here");
   const std::string_view version = trim_space(line.whole);
-  if (!version.starts_with("WARC/1.") && !version.starts_with("WARC/0.")) {
+  if (!starts_with_lower(version, "warc/1.") && !starts_with_lower(version, "warc/0.")) {
     return bad_warc_head(
         fmt::format("a record of the version {}, of which nothing is known here", in_quotes(version, 20)));
   }

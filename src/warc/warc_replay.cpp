@@ -38,12 +38,13 @@ std::optional<std::uint64_t> take_chunk(std::string_view& payload) noexcept {
   return size;
 }
 
-// Whether the payload is chunks up to the last one. Of one that was cut off the first has to be whole.
+// Whether the payload is chunks: up to the last one, or whole ones alone. Of one that was cut off the first has to be
+// whole.
 bool is_in_chunks(std::string_view payload, bool is_cut) noexcept {
   for (bool is_first = true;; is_first = false) {
     const auto size = take_chunk(payload);
     if (size == std::uint64_t{0}) return true;
-    if (!size) return is_cut && !is_first;
+    if (!size) return !is_first && (is_cut || payload.empty());
   }
 }
 

@@ -139,6 +139,9 @@ class Links(EndToEnd):
         self.assertEqual(len(results), len(places))
         uris = [place['physicalLocation']['artifactLocation']['uri'] for result in results for place in result['locations']]
         self.assertEqual([uri for uri in uris if ':' in uri.split('/')[0]], [], 'GitHub takes no scheme, and what looks like one')
+        self.assertTrue(all(result['partialFingerprints'].get('primaryLocationLineHash') for result in results), 'GitHub reads no other')
+        rules = log['runs'][0]['tool']['driver']['rules']
+        self.assertEqual([rule['id'] for rule in rules if not {'shortDescription', 'fullDescription', 'help'} <= rule.keys()], [], 'GitHub wants these')
         if not SARIF_SCHEMA.is_file():
             self.skipTest('no schema of SARIF (tools/install-dashboard.sh tests)')
         self.assertEqual(self.ask_reader('jsonschema', 'sarif_reader.py', SARIF_SCHEMA, self.folder / 'links.sarif'), [])

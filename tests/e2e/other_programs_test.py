@@ -2,6 +2,7 @@
 import contextlib
 import http.server
 import itertools
+import json
 import signal
 import sqlite3
 import subprocess
@@ -20,6 +21,7 @@ class OtherPrograms(EndToEnd):
     def setUp(self):
         super().setUp()
         self.asked = []
+        self.go_on = threading.Event()  # from then on /slow is answered
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
@@ -30,7 +32,11 @@ class OtherPrograms(EndToEnd):
                     kind, body = 'text/plain', b''
                 elif handler.path.endswith('.xml'):
                     kind, body = 'application/xml; charset=utf-8', b'<?xml version="1.0"?><doc><a href="from-xml">x</a></doc>'
+                elif handler.path == '/links':
+                    kind, body = 'text/html', b'<a href=slow>s</a><a href=waits>w</a>'
                 else:
+                    if handler.path == '/slow':
+                        self.go_on.wait(PATIENCE)
                     kind, body = 'text/html', b'<title>x</title>'
                 handler.send_response(200)
                 handler.send_header('Content-Type', kind)
@@ -135,6 +141,29 @@ class OtherPrograms(EndToEnd):
         depths = dict(self.rows('SELECT url, depth FROM urls'))
         self.assertEqual((depths[self.url + 'b'], depths[self.url + 'c']), (0, 0))
         self.assertGreater(depths[self.url + 'from-xml'], depths[self.url + 'a.xml'])
+
+    def test_a_url_that_is_known_comes_as_near_as_it_is_given(self):
+        # In a run that has nothing else to fetch.
+        self.crawl(self.url + 'doc.xml', '--max-depth', '0')
+        self.put(('INSERT INTO inbox (url, depth) VALUES (?, 3)', (self.url + 'waits',)))
+        self.crawl(self.url + 'doc.xml', '--max-depth', '0')
+        self.assertEqual(self.states(), {self.url + 'doc.xml': 'done', self.url + 'from-xml': 'excluded', self.url + 'waits': 'excluded'})
+        self.put(('INSERT INTO inbox (url, depth) VALUES (?, 0)', (self.url + 'waits',)))
+        self.crawl(self.url + 'doc.xml', '--max-depth', '0')
+        self.assertEqual(self.states()[self.url + 'waits'], 'done')
+
+    def test_a_url_that_waits_comes_as_near_as_it_is_given(self):
+        records = self.folder / 'records.jsonl'
+        crawl = self.start([ARGIOPE, 'crawl', '--quiet', '-d', str(self.database), '--schedule-interval-sec', '0.05', '--max-depth', '5',
+                            '--per-host', '1', '--field', 'depth:integer=page:depth', '--output', str(records), self.url + 'links'])
+        self.wait_until(lambda: '/slow' in self.asked, 'the only connection waits')
+        self.put(('INSERT INTO inbox (url, depth) VALUES (?, 0)', (self.url + 'waits',)))
+        self.wait_until(lambda: self.rows('SELECT count(*) FROM inbox') == [(0,)], 'it was taken')
+        self.go_on.set()
+        crawl.wait(PATIENCE)
+        depths = {record['url']: record['depth'] for record in map(json.loads, records.read_text().splitlines())}
+        self.assertEqual(depths, {self.url + 'links': 0, self.url + 'slow': 1, self.url + 'waits': 0})
+        self.assertEqual(dict(self.rows('SELECT url, depth FROM urls')), depths)
 
     def test_an_inbox_that_is_gone_is_an_error_however_far_the_crawl_is(self):
         crawl = self.start([ARGIOPE, 'crawl', '--quiet', '--summary', 'json', '-d', str(self.database), '--linger', '1h',

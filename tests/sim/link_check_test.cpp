@@ -104,6 +104,30 @@ TEST(LinkCheck, TakesALinkToARedirectForOneToItsEnd) {
   EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 a]"));
 }
 
+// Each of them is broken, whichever a walk along the circle would end at.
+TEST(LinkCheck, NamesEveryPlaceOfALinkIntoACircleOfRedirects) {
+  CheckedSite site;
+  site.page("/",
+            "<a href=/into>1</a><a href=/x>2</a>\n<a href=/y>3</a><a href=/self>4</a><a href=/to-self>5</a><a "
+            "href=/page>6</a>");
+  site.page("/page", "<a href=/into>7</a><a href=/x>8</a><a href=/nowhere>9</a>");
+  site.redirect("/into", 302, "/x");
+  site.redirect("/x", 301, "/y");
+  site.redirect("/y", 302, "/x");
+  site.redirect("/self", 308, "/self");
+  site.redirect("/to-self", 302, "/self");
+  site.redirect("/nowhere", 302, "javascript:go()");
+  const std::string front = " [" + kSite, page = " [" + kSite + "page:1 ";
+  const std::string circle = ": redirects in a circle";
+  EXPECT_THAT(checked(site),
+              ElementsAre("broken " + kSite + "into: 302 Found" + circle + front + ":1 1]" + page + "7]",
+                          HasSubstr("broken " + kSite + "nowhere: 302 Found: "),
+                          "broken " + kSite + "self: 308 Permanent Redirect" + circle + front + ":2 4]",
+                          "broken " + kSite + "to-self: 302 Found" + circle + front + ":2 5]",
+                          "broken " + kSite + "x: 301 Moved Permanently" + circle + front + ":1 2]" + page + "8]",
+                          "broken " + kSite + "y: 302 Found" + circle + front + ":2 3]"));
+}
+
 TEST(LinkCheck, SaysWhereALinkToAPermanentRedirectShouldLead) {
   CheckedSite site;
   site.page("/", "<a href=/a>a</a><a href=/t>t</a>");
@@ -401,6 +425,23 @@ TEST(LinkCheck, OwnBrokenLinksComeFirstInALaterRunWithoutChecks) {
   std::vector<std::string> urls;
   for (const BrokenLink& link : report.broken) urls.push_back(link.url);
   EXPECT_THAT(urls, ElementsAre(kSite + "zzz", kSite + "picture.png", "http://silent.test/0"));
+}
+
+TEST(LinkCheck, OwnBrokenLinksAreListedHoweverManyOthersWereFoundBefore) {
+  for (const bool checks : {true, false}) {
+    CheckedSite site;
+    std::string links;
+    for (std::size_t i = 0; i <= CrawlReport::kMostBroken; ++i) {
+      links += "<a href=http://host1.test/" + std::to_string(i) + ">x</a>";
+    }
+    site.page("/", links + "<img src=/own.png>");
+    site.run();
+    site.sim.options.check_links = site.sim.options.check_assets = site.sim.options.check_fragments = checks;
+    const CrawlReport report = site.run();
+    EXPECT_EQ(report.broken_count, CrawlReport::kMostBroken + 2);
+    ASSERT_EQ(report.broken.size(), CrawlReport::kMostBroken);
+    EXPECT_EQ(report.broken.front().url, kSite + "own.png");
+  }
 }
 
 TEST(LinkCheck, TellsOfTheSilentHostWithMostLinksFirst) {

@@ -95,6 +95,15 @@ TEST(WarcReader, TellsAFileThatEndsWithinARecordFromADamagedOneAtEveryByte) {
   }
 }
 
+TEST(WarcReader, ReadsVersionsOfEarlyWriters) {
+  for (const std::string version : {"WARC/0.9", "WARC/0.17", "WARC/0.18", "WARC/1.0", "warc/0.17", "Warc/1.0"}) {
+    std::string record = plain_record("metadata", "m");
+    record.replace(0, record.find('\r'), version);
+    EXPECT_EQ(ReadWarc(record + record).records.size(), 2u) << version;
+    EXPECT_EQ(ReadWarc(gzip(record) + gzip(record)).records.size(), 2u) << version;
+  }
+}
+
 TEST(WarcReader, SaysWhatIsWrongAndAtWhichByte) {
   const std::string good = plain_record("metadata", "m");
   const struct {

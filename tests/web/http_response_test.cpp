@@ -113,6 +113,13 @@ TEST(HttpResponse, HasAListOfContentTypesAndTheFirstOfOtherRepeatedFields) {
   EXPECT_EQ(reading.response.headers.etag, "\"1\"");
 }
 
+// "If-None-Match: *" would never be answered with the page again.
+TEST(HttpResponse, TakesNoStarForAValidator) {
+  const Reading reading(with_length("ETag: *\r\nLast-Modified: *\r\nETag: *\r\n", "x"));
+  EXPECT_EQ(reading.response.headers.etag, "");
+  EXPECT_EQ(reading.response.headers.last_modified, "");
+}
+
 TEST(HttpResponse, ForgetsWhatTheReusedObjectHeldBefore) {
   HttpResponse response;
   ContentDecoder decoder;

@@ -43,7 +43,9 @@ void write_driver(JsonWriter& json, std::string_view version) {
           json.object([&] {
             json.member("id", rule.id);
             json.member("name", rule.name);
-            json.object("shortDescription", [&] { json.member("text", rule.text); });
+            for (const char* description : {"shortDescription", "fullDescription"}) {
+              json.object(description, [&] { json.member("text", rule.text); });
+            }
             json.object("help", [&] { json.member("text", rule.help); });
             json.object("defaultConfiguration",
                         [&] { json.member("level", is_warning(rule.kind) ? "warning" : "error"); });
@@ -76,8 +78,11 @@ std::string sarif_result(const LinkFinding& finding, const std::string& page, co
         });
       });
     });
+    // GitHub reads the latter alone.
+    const std::string digest = content_digest(fmt::format("{}\n{}\n{}", rule.id, where, finding.url));
     json.object("partialFingerprints", [&] {
-      json.member("argiopeLink/v1", content_digest(fmt::format("{}\n{}\n{}", rule.id, where, finding.url)));
+      json.member("argiopeLink/v1", digest);
+      json.member("primaryLocationLineHash", digest + ":1");
     });
   });
 }

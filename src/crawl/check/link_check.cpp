@@ -160,9 +160,9 @@ class LinkChecker {
     return {};
   }
 
-  // Where a redirect leads in the end.
+  // Where a redirect leads in the end; or the first on the way that is broken itself, as one into a circle is.
   std::int64_t end_of(std::int64_t id) const {
-    for (int hops = 0; hops < kMostHops; ++hops) {
+    for (int hops = 0; hops < kMostHops && !flags_.has(id, UrlFlags::kBroken); ++hops) {
       const auto next = redirects_.find(id);
       if (next == redirects_.end()) break;
       id = next->second;

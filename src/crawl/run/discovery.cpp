@@ -194,7 +194,7 @@ std::int64_t Crawler::Shard::Discovery::discover_asset(const UrlTask& from, cons
   const std::int32_t priority = crawl_priority(options_, task.depth, url.href());
   if (!is_new) {
     // Of the pictures that a sitemap lists no links are kept by which depths could be counted again.
-    if (from.purpose == Purpose::sitemap) batch.depths.push_back({id, task.depth, priority, true});
+    if (from.purpose == Purpose::sitemap) come_nearer(id, url, task.depth, batch);
     return id;
   }
   task.id = id;
@@ -243,6 +243,16 @@ void Crawler::Shard::Discovery::link_to_fragment(const UrlTask& from, const Url&
   task.depth = from.depth + 1;
   task.purpose = Purpose::link;
   shared_.ending.begin(1);
+  queue(std::move(task));
+}
+
+void Crawler::Shard::Discovery::come_nearer(std::int64_t id, const Url& url, std::uint32_t depth, UrlBatch& batch) {
+  batch.depths.push_back({id, depth, crawl_priority(options_, depth, url.href()), true});
+  if (!shared_.limits_depth) return;
+  UrlTask task;
+  task.fingerprint = shared_.fingerprint_of(url.href());
+  task.url = url;
+  task.depth = depth;
   queue(std::move(task));
 }
 

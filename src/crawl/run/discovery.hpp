@@ -29,6 +29,8 @@ class Crawler::Shard::Discovery : private Part {
   // Of a URL that is only checked: the names that fragments may have there are asked for.
   void link_to_fragment(const UrlTask& from, const Url& url);
   void queue_anew(std::int64_t id, UrlReason reason, UrlBatch& batch);
+  // The URL is known by `id`, and no farther away than `depth`. The store knows that then, and its task, if one waits.
+  void come_nearer(std::int64_t id, const Url& url, std::uint32_t depth, UrlBatch& batch);
 
   // --- where one page leads
   // Of the link that was discovered last, where no links are stored; else 0.

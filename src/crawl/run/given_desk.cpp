@@ -116,7 +116,8 @@ void Crawler::Shard::GivenDesk::take_one_given(const GivenUrl& given, UrlBatch& 
   const auto claimed = shared_.seen.claim(task.fingerprint);
   const std::int32_t priority = crawl_priority(options_, depth, url->href());
   if (!claimed.is_new) {
-    batch.depths.push_back({claimed.id, depth, priority, true});
+    discovery_.come_nearer(claimed.id, *url, depth, batch);
+    shared_.note_settled();  // what it leads to may be near enough now, though nothing else is fetched
     shared_.given.known.fetch_add(1);
     return;
   }

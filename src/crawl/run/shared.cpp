@@ -761,21 +761,27 @@ Result<void> Crawler::Shared::list_broken(CrawlReport& report) {
     std::int64_t referrer = 0;
   };
   std::vector<Listed> ours, others;
-  auto scanned = scan_unaccepted(store, options.accept_status, [&](const UrlRecord& record) {
+  // Without checks only what an earlier run has checked may be of other sites, and most crawls have none of it.
+  bool knows_hosts = makes_checks, wants_hosts = false;
+  const auto list = [&](const UrlRecord& record) {
     if (unlinked->contains(record.url_id)) return true;
+    wants_hosts = !knows_hosts && (record.reason == UrlReason::checked || record.reason == UrlReason::asset);
+    if (wants_hosts) return false;
     ++report.broken_count;
     if (record.mtime < opened_at_) ++report.broken_before;
-    // Without checks they are of an earlier run that had some, and it is looked at below whose they are.
-    const bool was_checked = record.reason == UrlReason::checked || record.reason == UrlReason::asset;
-    std::vector<Listed>& links = (makes_checks ? own.has(record.url) : !was_checked) ? ours : others;
+    std::vector<Listed>& links = !knows_hosts || own.has(record.url) ? ours : others;
     if (links.size() < CrawlReport::kMostBroken)
       links.push_back({{record.url, record.status_code, record.error, {}}, record.referrer});
     return true;
-  });
-  if (scanned && !makes_checks && !others.empty()) {
+  };
+  auto scanned = scan_unaccepted(store, options.accept_status, list);
+  if (scanned && wants_hosts) {
     const auto add = [&](const UrlRecord& record) { return own.add(record), true; };
     scanned = store.scan(1, add, UrlStore::Fields::to_go_on);
-    std::ranges::stable_partition(others, [&](const Listed& one) { return own.has(one.link.url); });
+    knows_hosts = true;
+    report.broken_count = report.broken_before = 0;
+    ours.clear();
+    if (scanned) scanned = scan_unaccepted(store, options.accept_status, list);
   }
   if (!scanned) return scanned;
   std::ranges::move(others, std::back_inserter(ours));

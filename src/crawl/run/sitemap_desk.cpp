@@ -127,11 +127,11 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
   task.purpose = Purpose::sitemap;
   const auto [is_new, id] = shared_.seen.claim(task.fingerprint);
   task.id = id;
-  const std::int32_t priority = crawl_priority(options_, task.depth, task.url.href());
   if (is_new) {
+    const std::int32_t priority = crawl_priority(options_, task.depth, task.url.href());
     batch.discovered.push_back({id, task.url.href(), task.depth, priority, origin.id, wall(), UrlReason::sitemap});
   } else {
-    batch.depths.push_back({id, task.depth, priority, true});
+    discovery_.come_nearer(id, task.url, task.depth, batch);
     const auto record = shared_.store.get(id);
     const bool was_sitemap = record && *record && (*record)->reason == UrlReason::sitemap;
     if (!was_sitemap) {

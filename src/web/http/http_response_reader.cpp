@@ -361,8 +361,9 @@ void HttpResponseReader::keep_field(std::string_view name, std::string_view valu
                 {"transfer-encoding", &transfer_encoding_, Kept::list}};
   for (const auto& field : fields) {
     if (!equals_lower(name, field.name)) continue;
-    // These three are stored and printed. A validator must be sent back as it came, or not at all.
-    if (field.kept == Kept::validator && !is_utf8(value)) return;
+    // These three are stored and printed. A validator must be sent back as it came, or not at all: "*" would ask for
+    // anything but an answer.
+    if (field.kept == Kept::validator && (!is_utf8(value) || value == "*")) return;
     if (field.kept == Kept::types) return add_type(value);
     if (field.kept == Kept::list) return append_to_list(*field.text, value);
     if (field.kept != Kept::lines) {
