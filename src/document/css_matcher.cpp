@@ -54,8 +54,7 @@ bool is_nth(std::int64_t place, std::int64_t step, std::int64_t offset) noexcept
 
 }  // namespace
 
-// --- places among siblings
-// ---------------------------------------------------------------------------------------------
+// --- places among siblings ------------------------------------------------------------------------------------------
 
 SiblingPlaces::Places SiblingPlaces::count(const DocumentTree& tree, bool of_type) {
   Places places;
@@ -82,8 +81,7 @@ std::uint32_t SiblingPlaces::of(const DocumentTree& tree, NodeIndex element, boo
   return (from_end ? places.from_end : places.from_front)[element];
 }
 
-// --- all that a selector selects
-// ---------------------------------------------------------------------------------------
+// --- all that a selector selects ------------------------------------------------------------------------------------
 
 CssMatcher::CssMatcher(const CssSelector& selector, const DocumentTree& tree, SiblingPlaces& places, NodeIndex scope,
                        std::uint64_t most_steps)
@@ -177,8 +175,7 @@ void CssMatcher::add_parts(const CssComplex& complex, NodeIndex element, std::ve
   }
 }
 
-// --- one element
-// -------------------------------------------------------------------------------------------------------
+// --- one element ----------------------------------------------------------------------------------------------------
 
 bool CssMatcher::matches(const CssComplex& complex, NodeIndex element, NodeIndex anchor) {
   return fit(complex, complex.compounds.size() - 1, element, anchor) == Fit::fits;
