@@ -8,6 +8,7 @@
 
 #include "argiope/web/http_client.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 #include "web/url/internal/public_suffix.hpp"
 
 namespace argiope {
@@ -30,8 +31,7 @@ bool is_pages_own_field(std::string_view name, std::string_view value) {
       name.find_first_of(" \t:") != std::string_view::npos) {
     return false;
   }
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), to_lower);
+  const std::string lower = in_lower_case(name);
   return std::ranges::find(kClientFields, lower) == kClientFields.end() && !lower.starts_with("sec-") &&
          !lower.starts_with("proxy-") && lower != "upgrade-insecure-requests";
 }
