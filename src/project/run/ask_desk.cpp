@@ -4,6 +4,7 @@
 
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/wall_time.hpp"
 #include "project/process/internal/asked_pages.hpp"
 #include "project/process/internal/processor_messages.hpp"
 #include "project/rules/internal/ask_words.hpp"
@@ -114,7 +115,7 @@ Result<AskDesk::AskMeant> AskDesk::meant_by(LiveProject& project, const AskedPag
   meant.ask.force_update = page.force;
   meant.ask.cancel = page.cancel;
   if (page.due_at) meant.ask.exetime = page.due_at;
-  if (page.delay) meant.ask.exetime = *page.delay > WallTime::max() - now ? WallTime::max() : now + *page.delay;
+  if (page.delay) meant.ask.exetime = saturating_add(now, *page.delay);
   return meant;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/wall_time.hpp"
 #include "project/process/internal/processor_messages.hpp"
 #include "project/run/visit_track.hpp"
 
@@ -18,10 +19,6 @@ constexpr std::size_t kMostRecent = 100;
 constexpr std::size_t kMostErrorText = 1'000;
 constexpr Duration kUsualPutOff = std::chrono::seconds{30};
 constexpr Duration kLeastPutOff = std::chrono::milliseconds{100};
-
-WallTime after(WallTime time, Duration span) noexcept {
-  return span > WallTime::max() - time ? WallTime::max() : time + span;
-}
 
 std::string first_of(std::string text, std::size_t most) {
   if (text.size() > most) text.resize(most);
@@ -127,7 +124,7 @@ void VisitSettler::settle(PageVisit& visit, const FetchedAnswer& fetched, VisitA
   VisitDecision decision =
       decide_visit_end(known, end, project->terms_of(project->index.rule(page)), wall_now, core_.random);
   if (delay && decision.page.state == PageState::waiting && decision.page.wait == PageWait::retry) {
-    decision.page.due = *delay > WallTime::max() - wall_now ? WallTime::max() : wall_now + *delay;
+    decision.page.due = saturating_add(wall_now, *delay);
   }
   PageChange change{.id = visit.record.id, .known = decision.page};
   if (answer.save_json) change.save = *answer.save_json == "null" ? std::string{} : std::move(*answer.save_json);
@@ -224,7 +221,7 @@ void VisitSettler::put_off(PageVisit& visit, const ProcessorFailure& failure, Ti
     if (!again) known = visit.before;
     known.state = PageState::waiting;
     known.again = false;
-    known.due = after(wall_now, std::max(failure.delay.value_or(kUsualPutOff), kLeastPutOff));
+    known.due = saturating_add(wall_now, std::max(failure.delay.value_or(kUsualPutOff), kLeastPutOff));
     project.recount(project.index.known(page), known);
     project.index.set(page, known);
     batch.changes.push_back({.id = visit.record.id,
