@@ -70,7 +70,7 @@ AskDecision AskDesk::take(LiveProject& project, const Asking& asking, PageBatch&
       PageChange change{.id = project.id_of(known_as), .known = decision.page};
       // As long as it is visited, the store has it as one that waits: a crash has it visited again.
       if (change.known.state == PageState::visiting) change.known.state = PageState::waiting;
-      change.round = project.round && project.is_in_round(known_as) ? project.round->number : 0;
+      change.round = project.round_of(known_as);
       if (decision.takes_request) {
         project.index.set_rule(known_as, asking.rule);
         change.rule = project.rules[asking.rule].name;

@@ -130,6 +130,8 @@ struct LiveProject {
     return is_running() && !is_gone && map && (definition.processor.empty() || description.has_value());
   }
   bool is_in_round(PageIndex::Number page) const { return page < in_round.size() && in_round[page]; }
+  // The number of the round under way, if the page is in it; else 0.
+  std::int64_t round_of(PageIndex::Number page) const { return round && is_in_round(page) ? round->number : 0; }
   PageId id_of(PageIndex::Number page) const noexcept {
     return first_page_id(record.id) - 1 + static_cast<PageId>(page);
   }

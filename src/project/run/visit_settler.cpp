@@ -201,7 +201,7 @@ void VisitSettler::finish(PageVisit& visit, const VisitDecision& decision, PageC
     project.in_round[page] = false;
     --project.outstanding;
   }
-  change.round = project.round && project.is_in_round(page) ? project.round->number : 0;
+  change.round = project.round_of(page);
   batch.changes.push_back(std::move(change));
   rounds_.end_if_over(project, batch, wall_now);
   rounds_.tell_script(project, batch, wall_now);
@@ -224,9 +224,7 @@ void VisitSettler::put_off(PageVisit& visit, const ProcessorFailure& failure, Ti
     known.due = saturating_add(wall_now, std::max(failure.delay.value_or(kUsualPutOff), kLeastPutOff));
     project.recount(project.index.known(page), known);
     project.index.set(page, known);
-    batch.changes.push_back({.id = visit.record.id,
-                             .known = known,
-                             .round = project.round && project.is_in_round(page) ? project.round->number : 0});
+    batch.changes.push_back({.id = visit.record.id, .known = known, .round = project.round_of(page)});
   }
   project.visits.erase(page);
   project.frontier->done(visit.ticket, now);
@@ -270,9 +268,11 @@ void VisitSettler::end_unfetched(const SharedProject& project, const PageFrontie
                                  Error why, TimePoint until, bool is_final) {
   const TimePoint now = core_.loop->time();
   const WallTime wall_now = wall();
-  PageVisit visit{
-      .project = project, .ticket = ticket, .record = std::move(record), .rule = project->index.rule(ticket.page)};
-  if (project->round && project->is_in_round(ticket.page)) visit.round = project->round->number;
+  PageVisit visit{.project = project,
+                  .ticket = ticket,
+                  .record = std::move(record),
+                  .rule = project->index.rule(ticket.page),
+                  .round = project->round_of(ticket.page)};
   KnownPage known = project->index.known(ticket.page);
   known.state = PageState::visiting;
   known.again = false;
