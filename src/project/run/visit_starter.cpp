@@ -19,7 +19,7 @@ bool VisitStarter::try_start(const SharedProject& project, PageFrontier::Ticket 
     project->frontier->done(ticket, now);
     return false;
   }
-  const std::string& address = record.url.empty() ? record.name : record.url;
+  const std::string& address = record.address();
   const bool is_asked = !is_data_url(address);
   const auto url = is_asked ? url_to_visit(address) : Result<Url>();
   if (!url) {
