@@ -121,7 +121,7 @@ Result<AskDesk::AskMeant> AskDesk::meant_by(LiveProject& project, const AskedPag
 
 Result<AskDecision> AskDesk::take_page(LiveProject& project, const AskedPage& page, std::int64_t round, PageId from,
                                        PageBatch& batch, WallTime now) {
-  const auto meant = AskDesk::meant_by(project, page, now);
+  const auto meant = meant_by(project, page, now);
   if (!meant) return std::unexpected(meant.error());
   if (!meant->rule)
     return std::unexpected(
@@ -146,24 +146,17 @@ void AskDesk::take_event(LiveProject& project, std::string_view name, std::strin
   (void)take(project, asking, batch, now);
 }
 
-namespace {
-
-Error no_project_for(const PageMessage& message) {
-  return {Errc::not_found, fmt::format("there is no project {}", in_quotes(message.project))};
-}
-
-}  // namespace
-
 Result<void> AskDesk::take_message_of_script(std::string_view from, const PageMessage& message, PageBatch& batch,
                                              WallTime now) {
-  if (options_.may_send && !options_.may_send(from, message.project)) return std::unexpected(no_project_for(message));
+  if (options_.may_send && !options_.may_send(from, message.project))
+    return PageEngineCore::no_project(message.project);
   return take_message(from, message, batch, now);
 }
 
 Result<void> AskDesk::take_message(std::string_view from, const PageMessage& message, PageBatch& batch, WallTime now) {
-  const auto found = core_.projects.find(message.project);
-  if (found == core_.projects.end()) return std::unexpected(no_project_for(message));
-  LiveProject& project = *found->second;
+  auto found = core_.need(message.project);
+  if (!found) return std::unexpected(std::move(found.error()));
+  LiveProject& project = **found;
   const bool is_heard =
       !project.definition.processor.empty() && (!project.description || !project.description->on_message.empty());
   if (!is_heard) {
@@ -171,15 +164,12 @@ Result<void> AskDesk::take_message(std::string_view from, const PageMessage& mes
         Error{Errc::invalid_input, fmt::format("project {} takes no messages", in_quotes(message.project))});
   }
   const std::string rule = project.description ? project.description->on_message : std::string("on_message");
-  const std::string context = json_object([&](JsonWriter& out) {
+  std::string context = json_object([&](JsonWriter& out) {
     out.member("project", from);
     out.key("message");
     out.raw(message.message_json.empty() ? std::string_view("null") : std::string_view(message.message_json));
   });
-  const std::string name = page_of_message(message.url);
-  Asking asking{.name = name, .url = name, .rule = project.rule_number(rule), .context = context};
-  asking.ask.force_update = true;
-  (void)take(project, asking, batch, now);
+  take_event(project, page_of_message(message.url), rule, std::move(context), 0, batch, now);
   return {};
 }
 

@@ -38,8 +38,6 @@ Result<PageExplanation> PageEngine::explain(std::string_view project, std::strin
 // --- projects
 
 Result<void> PageEngine::set_status(std::string_view name, ProjectStatus status) {
-  auto project = impl_->core.need(name);
-  if (!project) return std::unexpected(std::move(project.error()));
   return impl_->projects.change(name, [&](LiveProject& its) {
     its.record.status = std::string(to_string(status));
     its.definition.status = status;
