@@ -124,8 +124,7 @@ Result<AskDecision> AskDesk::take_page(LiveProject& project, const AskedPage& pa
   const auto meant = meant_by(project, page, now);
   if (!meant) return std::unexpected(meant.error());
   if (!meant->rule)
-    return std::unexpected(
-        Error{Errc::invalid_input, fmt::format("url {}: {}", in_quotes(page.url), in_words(meant->place))});
+    return fail(Errc::invalid_input, fmt::format("url {}: {}", in_quotes(page.url), in_words(meant->place)));
   const std::string settings = page.settings.is_empty() ? std::string{} : stored(page.settings);
   return take(project,
               {.name = meant->name,
@@ -160,8 +159,7 @@ Result<void> AskDesk::take_message(std::string_view from, const PageMessage& mes
   const bool is_heard =
       !project.definition.processor.empty() && (!project.description || !project.description->on_message.empty());
   if (!is_heard) {
-    return std::unexpected(
-        Error{Errc::invalid_input, fmt::format("project {} takes no messages", in_quotes(message.project))});
+    return fail(Errc::invalid_input, fmt::format("project {} takes no messages", in_quotes(message.project)));
   }
   const std::string rule = project.description ? project.description->on_message : std::string("on_message");
   std::string context = json_object([&](JsonWriter& out) {
