@@ -235,6 +235,8 @@ std::vector<AskDecision> decide_asks(std::span<const PageAsk> asks, const FindPa
   return decisions;
 }
 
+void use_up_retries(KnownPage& page) noexcept { page.retried = std::numeric_limits<std::uint32_t>::max() - 1; }
+
 VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageTerms& rule, WallTime now,
                                Random& random) {
   VisitDecision decision{.page = known};

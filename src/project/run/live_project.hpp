@@ -96,7 +96,7 @@ struct LiveProject {
   FailurePause pause;
   ProjectCounters counters;
   std::deque<VisitNote> recent;
-  std::map<std::string, WallTime, std::less<>> last_times;  // of its starts and ticks
+  std::map<std::string, WallTime, std::less<>> last_times;  // of its starts (kStartTime) and ticks (kTickPage)
   std::optional<WallTime> next_time;                        // of the first of them; nullopt: none
 
   // --- its round
@@ -152,6 +152,8 @@ struct LiveProject {
   PageIndex::Number find_page(std::string& name) const;
   // Counts a page that was as `before` and is as `after`; nullopt: it is new.
   void recount(const std::optional<KnownPage>& before, const KnownPage& after);
+  // A visit that has ended: the first of `recent`.
+  void note(VisitNote visit);
   // `number`: 0: of none.
   void enter_round(PageIndex::Number page, std::int64_t number);
   // When its first start or tick comes, from what is known of the last ones.
@@ -160,6 +162,7 @@ struct LiveProject {
   void read_times(std::string_view stored);
 };
 
+inline constexpr std::string_view kStartTime = "start";
 // "data:,tick/RULE": the page of a tick.
 inline constexpr std::string_view kTickPage = "data:,tick/";
 inline constexpr std::string_view kStartPage = "data:,on_start";

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
@@ -15,7 +14,6 @@ namespace argiope {
 namespace {
 
 constexpr std::uint32_t kMostCrashes = 3;
-constexpr std::size_t kMostRecent = 100;
 constexpr std::size_t kMostErrorText = 1'000;
 constexpr Duration kUsualPutOff = std::chrono::seconds{30};
 constexpr Duration kLeastPutOff = std::chrono::milliseconds{100};
@@ -120,7 +118,7 @@ void VisitSettler::settle(PageVisit& visit, const FetchedAnswer& fetched, VisitA
     delay = retry_delay_of(*project->description, known.retried);
     is_final = is_final || !delay;
   }
-  if (is_final) known.retried = std::numeric_limits<std::uint32_t>::max() - 1;
+  if (is_final) use_up_retries(known);
   VisitDecision decision =
       decide_visit_end(known, end, project->terms_of(project->index.rule(page)), wall_now, core_.random);
   if (delay && decision.page.state == PageState::waiting && decision.page.wait == PageWait::retry) {
@@ -163,8 +161,7 @@ void VisitSettler::settle(PageVisit& visit, const FetchedAnswer& fetched, VisitA
   }
   submit(std::move(batch));
   places_.note_outcome();
-  project->recent.push_front(std::move(note));
-  if (project->recent.size() > kMostRecent) project->recent.pop_back();
+  project->note(std::move(note));
   places_.leave(visit);
 }
 
@@ -276,7 +273,7 @@ void VisitSettler::end_unfetched(const SharedProject& project, const PageFrontie
   KnownPage known = project->index.known(ticket.page);
   known.state = PageState::visiting;
   known.again = false;
-  if (is_final) known.retried = std::numeric_limits<std::uint32_t>::max() - 1;
+  if (is_final) use_up_retries(known);
   VisitDecision decision =
       decide_visit_end(known, VisitEnd::failure, project->terms_of(visit.rule), wall_now, core_.random);
   if (!is_final && until != kNever && decision.page.state == PageState::waiting) {
@@ -298,13 +295,12 @@ void VisitSettler::end_unfetched(const SharedProject& project, const PageFrontie
   batch.at = wall_now;
   finish(visit, decision, std::move(change), VisitEnd::failure, 0, batch, now, wall_now);
   submit(std::move(batch));
-  project->recent.push_front({.at = wall_now,
-                              .name = visit.record.name,
-                              .url = {},
-                              .rule = visit.record.rule,
-                              .gave_up = decision.gave_up,
-                              .error = std::move(why.message)});
-  if (project->recent.size() > kMostRecent) project->recent.pop_back();
+  project->note({.at = wall_now,
+                 .name = visit.record.name,
+                 .url = {},
+                 .rule = visit.record.rule,
+                 .gave_up = decision.gave_up,
+                 .error = std::move(why.message)});
 }
 
 }  // namespace argiope
