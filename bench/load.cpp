@@ -50,8 +50,7 @@ SteadyClock::duration span(double seconds) {
   return std::chrono::duration_cast<SteadyClock::duration>(Seconds(seconds));
 }
 
-// --- connections
-// -----------------------------------------------------------------------------------------------------------
+// --- connections ----------------------------------------------------------------------------------------------------
 
 struct Connection {
   int fd = -1;
@@ -131,8 +130,7 @@ class Connections {
   std::vector<std::unique_ptr<Connection>> all_;
 };
 
-// --- as fast as the server answers
-// -----------------------------------------------------------------------------------------
+// --- as fast as the server answers ----------------------------------------------------------------------------------
 
 class Closed final : public Listener {
  public:
@@ -196,8 +194,7 @@ class Closed final : public Listener {
   std::size_t left_, open_ = 0, done_ = 0, asked_ = 0;
 };
 
-// --- so many a second
-// ------------------------------------------------------------------------------------------------------
+// --- so many a second -----------------------------------------------------------------------------------------------
 
 // The first part is warming up.
 class Latencies {

@@ -3,8 +3,8 @@
 //
 //   const auto file = TomlFile::read(path, kMostBytes);
 //   if (!file) return std::unexpected(file.error());
-//   if (auto read = file->as_json([&](const JsonValue& form) { rules = read_rules(form); }); !read) return
-//   std::unexpected(read.error());
+//   auto read = file->as_json([&](const JsonValue& form) { rules = read_rules(form); });
+//   if (!read) return std::unexpected(read.error());
 #pragma once
 
 #include <toml++/toml.h>

@@ -5,6 +5,7 @@
 
 #include "document/document_text.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -24,12 +25,6 @@ bool compare_value(CssTest::Kind kind, std::string_view value, std::string_view 
     case CssTest::Kind::holds: return !wanted.empty() && value.contains(wanted);
     default: return true;
   }
-}
-
-std::string value_in_lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
-  return lower;
 }
 
 bool is_upper(char c) noexcept { return c >= 'A' && c <= 'Z'; }
@@ -54,8 +49,7 @@ bool is_nth(std::int64_t place, std::int64_t step, std::int64_t offset) noexcept
 
 }  // namespace
 
-// --- places among siblings
-// ---------------------------------------------------------------------------------------------
+// --- places among siblings ------------------------------------------------------------------------------------------
 
 SiblingPlaces::Places SiblingPlaces::count(const DocumentTree& tree, bool of_type) {
   Places places;
@@ -82,8 +76,7 @@ std::uint32_t SiblingPlaces::of(const DocumentTree& tree, NodeIndex element, boo
   return (from_end ? places.from_end : places.from_front)[element];
 }
 
-// --- all that a selector selects
-// ---------------------------------------------------------------------------------------
+// --- all that a selector selects ------------------------------------------------------------------------------------
 
 CssMatcher::CssMatcher(const CssSelector& selector, const DocumentTree& tree, SiblingPlaces& places, NodeIndex scope,
                        std::uint64_t most_steps)
@@ -177,8 +170,7 @@ void CssMatcher::add_parts(const CssComplex& complex, NodeIndex element, std::ve
   }
 }
 
-// --- one element
-// -------------------------------------------------------------------------------------------------------
+// --- one element ----------------------------------------------------------------------------------------------------
 
 bool CssMatcher::matches(const CssComplex& complex, NodeIndex element, NodeIndex anchor) {
   return fit(complex, complex.compounds.size() - 1, element, anchor) == Fit::fits;
@@ -288,9 +280,9 @@ bool CssMatcher::matches_attribute(const CssTest& test, NodeIndex element) const
   const auto compare = [&](std::string_view value, std::string_view wanted) {
     return test.kind == CssTest::Kind::word ? holds_word(value, wanted) : compare_value(test.kind, value, wanted);
   };
-  if (test.ignores_case) return compare(value_in_lower(attribute->value), test.value);
+  if (test.ignores_case) return compare(in_lower_case(attribute->value), test.value);
   if (test.has_html_case && !tree_.is_xml && !is_foreign(element))
-    return compare(value_in_lower(attribute->value), value_in_lower(test.value));
+    return compare(in_lower_case(attribute->value), in_lower_case(test.value));
   return compare(attribute->value, test.value);
 }
 
@@ -370,9 +362,7 @@ bool CssMatcher::is_in_language(const CssTest& test, NodeIndex element) const {
     const auto* attribute = tree_.find_attribute(node, "lang");
     if (attribute == nullptr) attribute = tree_.find_attribute(node, "xml:lang");
     if (attribute == nullptr) continue;
-    std::string language(attribute->value);
-    std::ranges::transform(language, language.begin(), to_lower);
-    return compare_value(CssTest::Kind::dash, language, test.value);
+    return compare_value(CssTest::Kind::dash, in_lower_case(attribute->value), test.value);
   }
   return false;
 }

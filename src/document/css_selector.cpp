@@ -11,6 +11,7 @@
 #include "document/selector_mistake.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/code_points.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -24,12 +25,6 @@ constexpr std::string_view kAnyCaseInHtml[] = {
     "scope",    "scrolling",      "selected", "shape",      "target", "text",     "type",      "valign",   "valuetype",
     "vlink"};
 static_assert(std::ranges::is_sorted(kAnyCaseInHtml));
-
-std::string lower_of(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
-  return lower;
-}
 
 // Pseudo-classes that say a thing of one element and have no arguments.
 struct PlainPseudo {
@@ -277,7 +272,7 @@ class CssParser {
       ++at_;
       test.attribute += ':' + take_name("a name behind \"|\"");
     }
-    test.lower = lower_of(test.attribute);
+    test.lower = in_lower_case(test.attribute);
     skip_space();
     if (take(']')) return;
     test.kind = take_operator();
@@ -296,7 +291,7 @@ class CssParser {
     if (!take(']')) mistake(fmt::format("\"]\" is missing, and not {}", shown()));
     test.has_html_case =
         !test.ignores_case && !test.keeps_case && std::ranges::binary_search(kAnyCaseInHtml, test.lower);
-    if (test.ignores_case) test.value = lower_of(test.value);
+    if (test.ignores_case) test.value = in_lower_case(test.value);
   }
   CssTest::Kind take_operator() {
     if (take('=')) return CssTest::Kind::equals;
@@ -315,7 +310,7 @@ class CssParser {
   void read_part(CssComplex& complex) {
     const std::size_t start = at_;
     at_ += 2;
-    const std::string name = lower_of(take_name("a name behind \"::\""));
+    const std::string name = in_lower_case(take_name("a name behind \"::\""));
     if (nesting_ > 0) mistake_at(start, fmt::format("::{} is for the end of a whole selector", printable(name)));
     if (name == "text") {
       complex.part = CssComplex::Part::text;
@@ -323,7 +318,7 @@ class CssParser {
       skip_space();
       complex.part = CssComplex::Part::attribute;
       complex.attribute = take_name_or_string("an attribute's name in ::attr()");
-      complex.lower = lower_of(complex.attribute);
+      complex.lower = in_lower_case(complex.attribute);
       close();
     } else {
       mistake_at(start, fmt::format("::{} is unknown; ::text and ::attr(name) are known", printable(name)));
@@ -337,7 +332,7 @@ class CssParser {
 
   void read_pseudo_class(CssCompound& compound) {
     const std::size_t start = at_ - 1;
-    const std::string name = lower_of(take_name("a name behind \":\""));
+    const std::string name = in_lower_case(take_name("a name behind \":\""));
     if (!take('(')) return read_plain_pseudo(compound, name, start);
     if (++nesting_ > kMostCssNesting) mistake_at(start, fmt::format("nested deeper than {}", kMostCssNesting));
     skip_space();
@@ -370,7 +365,7 @@ class CssParser {
       test.value = take_name_or_string("a text in :contains()");
     } else if (name == "lang") {
       CssTest& test = add(compound, CssTest::Kind::lang);
-      test.value = lower_of(take_name_or_string("a language in :lang()"));
+      test.value = in_lower_case(take_name_or_string("a language in :lang()"));
     } else {
       mistake_at(start, fmt::format(":{}() is unknown", printable(name)));
     }
@@ -380,7 +375,7 @@ class CssParser {
   void read_nth(CssTest& test) {
     const std::size_t start = at_;
     if (is_alpha(peek()) && to_lower(peek()) != 'n') {
-      const std::string word = lower_of(take_name_characters());
+      const std::string word = in_lower_case(take_name_characters());
       if (word != "odd" && word != "even") mistake_at(start, "write it as 3, odd, even or 2n+1");
       test.step = 2;
       test.offset = word == "odd" ? 1 : 0;
@@ -398,7 +393,8 @@ class CssParser {
     }
     const bool spaced = skip_space();
     const bool may_have_list = test.kind == CssTest::Kind::nth_child || test.kind == CssTest::Kind::nth_last_child;
-    if (spaced && may_have_list && at_name() && lower_of(take_name_characters()) == "of") test.list = read_list(false);
+    if (spaced && may_have_list && at_name() && in_lower_case(take_name_characters()) == "of")
+      test.list = read_list(false);
   }
   // With space behind the sign; `usual` where there are no digits.
   std::int64_t take_signed(std::optional<std::int64_t> usual) {

@@ -7,8 +7,7 @@
 
 namespace argiope {
 
-// --- open elements
-// -------------------------------------------------------------------------------------------------------
+// --- open elements --------------------------------------------------------------------------------------------------
 
 std::uint32_t QuickHtmlReader::name_of(TagId id) {
   std::uint32_t& place = names_[static_cast<std::size_t>(id)];
@@ -88,8 +87,7 @@ bool QuickHtmlReader::leave_select_or_table() {
   return false;
 }
 
-// --- start tags
-// ----------------------------------------------------------------------------------------------------------
+// --- start tags -----------------------------------------------------------------------------------------------------
 
 QuickHtmlReader::Then QuickHtmlReader::open(const Tag& tag) {
   while (true) {
@@ -287,8 +285,7 @@ bool QuickHtmlReader::close_items(TagRule rule) {
   return true;
 }
 
-// --- end tags
-// ------------------------------------------------------------------------------------------------------------
+// --- end tags -------------------------------------------------------------------------------------------------------
 
 bool QuickHtmlReader::close_cell_or_caption() {
   std::size_t place = open_.size() - 1;

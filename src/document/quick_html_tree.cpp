@@ -86,8 +86,7 @@ bool QuickHtmlReader::run() {
   return text(from, end_of_text_, has_references) && finish();
 }
 
-// --- tags
-// ----------------------------------------------------------------------------------------------------------------
+// --- tags -----------------------------------------------------------------------------------------------------------
 
 const char* QuickHtmlReader::tag_name(const char* p, Tag& tag) const noexcept {
   const char* const name = p;
@@ -303,8 +302,7 @@ const char* QuickHtmlReader::doctype(const char* p) {
   return close + 1;
 }
 
-// --- texts
-// ---------------------------------------------------------------------------------------------------------------
+// --- texts ----------------------------------------------------------------------------------------------------------
 
 bool QuickHtmlReader::text(const char* from, const char* to, bool has_references) {
   if (from == to) {

@@ -111,8 +111,7 @@ TEST(ErrorAdvice, NamesTheOptionThatIsTheWayOutAndOnlyWhereThereIsOne) {
   EXPECT_EQ(with_queue_option({Errc::io, "disk"}, "mail").message, "disk");
 }
 
-// --- the line that is rewritten in place
-// --------------------------------------------------------------------------------
+// --- the line that is rewritten in place ----------------------------------------------------------------------------
 
 struct Close {
   void operator()(std::FILE* file) const { std::fclose(file); }

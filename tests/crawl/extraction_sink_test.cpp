@@ -248,8 +248,7 @@ TEST(ExtractionFile, TellsWhatWasWrong) {
   EXPECT_EQ(report.fields[1].example, "\"free\": there is no number in it (http://h/a)");
 }
 
-// --- after a crash
-// -----------------------------------------------------------------------------------------------------
+// --- after a crash --------------------------------------------------------------------------------------------------
 
 std::string line_of(std::string_view url, std::string_view time = "12:00:00.000") {
   return "{\"url\":\"" + std::string(url) + "\",\"fetched_at\":\"2026-03-12T" + std::string(time) +
@@ -383,8 +382,7 @@ TEST(ExtractionResumed, ReadsAnyLengthOfLinesFromTheEnd) {
   EXPECT_EQ(sink->report().known, 301u);
 }
 
-// --- with what the database knows of the file
-// ----------------------------------------------------------------------------
+// --- with what the database knows of the file -----------------------------------------------------------------------
 
 // A run of a crawl on a file, which may die at any time.
 class ExtractionRun {

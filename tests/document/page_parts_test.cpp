@@ -55,8 +55,7 @@ TEST(PageLanguage, IsThatOfTheRoot) {
   EXPECT_EQ(page_language(page_of("<p lang=en>")), "");
 }
 
-// --- JSON-LD
-// -----------------------------------------------------------------------------------------------------------
+// --- JSON-LD --------------------------------------------------------------------------------------------------------
 
 std::vector<std::string> linked(std::string_view json, std::string_view path) {
   const Document page = page_of("<script type='application/ld+json'>" + std::string(json) + "</script>");

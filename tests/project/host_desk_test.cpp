@@ -23,8 +23,7 @@ CrawlOptions desk_options() {
 
 bool asks_for_robots(const DeskRequest& request) { return request.target == "/robots.txt"; }
 
-// --- limits
-// ---------------------------------------------------------------------------------------------------------------------
+// --- limits ---------------------------------------------------------------------------------------------------------
 
 struct DeskLimits {
   const char* name;
@@ -188,8 +187,7 @@ TEST(HostDesk, FollowsTheLatencyOfPublicHosts) {
   EXPECT_EQ(rig.web.log[5].at - rig.web.log[4].at, 4s);
 }
 
-// --- robots.txt
-// ---------------------------------------------------------------------------------------------------------------------
+// --- robots.txt -----------------------------------------------------------------------------------------------------
 
 TEST(HostDesk, ReadsRobotsOnceForAllAndBeforeAllElse) {
   DeskRig rig(desk_options());
@@ -311,8 +309,7 @@ TEST(HostDesk, KeepsItsDistanceWhereRobotsAreRedirected) {
   for (std::size_t i = 1; i < own.size(); ++i) EXPECT_GE(own[i].at - own[i - 1].ended, 4s) << i;
 }
 
-// --- rests and losses
-// -----------------------------------------------------------------------------------------------------------------
+// --- rests and losses -----------------------------------------------------------------------------------------------
 
 TEST(HostDesk, RestsForAllWhenOnePageIsToldToComeLater) {
   for (const int status : {429, 503}) {
@@ -428,8 +425,7 @@ TEST(HostDesk, GivesUpAHostThatAnswersNothingButProbes) {
   });
 }
 
-// --- many hosts
-// ---------------------------------------------------------------------------------------------------------------------
+// --- many hosts -----------------------------------------------------------------------------------------------------
 
 TEST(HostDesk, SharesTheLimitOfAnAddress) {
   DeskRig rig(desk_options());
@@ -610,8 +606,7 @@ TEST(HostDesk, GivesAnonymousRequestsNoFieldOfItsSettingsButTheAgent) {
               testing::UnorderedElementsAre(testing::Pair("User-Agent", "shop/1"), testing::Pair("X-Key", "secret")));
 }
 
-// --- who waits, and the end
-// -----------------------------------------------------------------------------------------------------------
+// --- who waits, and the end -----------------------------------------------------------------------------------------
 
 TEST(HostDesk, TellsOfFreeHostsLaterAndSurvivesWhatTheToldThrow) {
   DeskRig rig(desk_options());

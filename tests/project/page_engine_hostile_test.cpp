@@ -481,8 +481,7 @@ TEST_F(PageEngineHostile, TheNamesOfEventsAreOrdinaryNamesUnderOtherRules) {
   EXPECT_EQ(called("on_start"), 1u);
 }
 
-// --- all at once
-// -------------------------------------------------------------------------------------------------------
+// --- all at once ----------------------------------------------------------------------------------------------------
 
 // Random owners, scripts, sites, clocks and deaths. A failure names its seed.
 class PageEngineModel : public PageEngineHostile, public testing::WithParamInterface<std::uint64_t> {

@@ -64,8 +64,7 @@ DeskReply reply_leading_to(std::string where, int status = 302) {
   return {.status = status, .fields = {{"Location", std::move(where)}}};
 }
 
-// --- the request
-// ---------------------------------------------------------------------------------------------------------------------
+// --- the request ----------------------------------------------------------------------------------------------------
 
 TEST(PageRequest, IsAPlainGetWhereNothingIsSaid) {
   const auto request = request_of({.url = "HTTP://a.test/x y?q#part"});
@@ -257,8 +256,7 @@ TEST(PageFetcher, LeavesTheHostOfAnOrderThatIsWrong) {
   rig.expect_left();
 }
 
-// --- the answer
-// ---------------------------------------------------------------------------------------------------------------------
+// --- the answer -----------------------------------------------------------------------------------------------------
 
 TEST(PageFetcher, GivesTheAnswerAsItCame) {
   FetchRig rig;
@@ -395,8 +393,7 @@ TEST(PageFetcher, HasOneTimeoutForAllOfItsWay) {
   EXPECT_EQ(rig.asked()[1].timeout, 2s);
 }
 
-// --- redirects
-// ---------------------------------------------------------------------------------------------------------------------
+// --- redirects ------------------------------------------------------------------------------------------------------
 
 TEST(PageRedirects, ChangeTheMethodAsBrowsersDo) {
   struct Case {
@@ -725,8 +722,7 @@ TEST(PageFetcher, KeepsEachHostsLimitsWhereverPagesLead) {
   }
 }
 
-// --- data: URLs
-// ---------------------------------------------------------------------------------------------------------------------
+// --- data: URLs -----------------------------------------------------------------------------------------------------
 
 TEST(DataUrl, IsItsOwnAnswer) {
   struct Case {

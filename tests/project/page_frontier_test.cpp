@@ -102,8 +102,7 @@ class SmallFrontierTest : public FrontierTest {
   SmallFrontierTest() : FrontierTest(64) {}
 };
 
-// --- order
-// -------------------------------------------------------------------------------------------------------------
+// --- order ----------------------------------------------------------------------------------------------------------
 
 TEST_F(FrontierTest, GivesHigherPrioritiesFirstAndThenEarlierNumbers) {
   EXPECT_EQ(frontier.next_wakeup(now), kNever);
@@ -179,8 +178,7 @@ TEST_F(FrontierTest, APageThatWaitsNoMoreIsNotPutBack) {
   EXPECT_EQ(take(), 0u);
 }
 
-// --- hosts that rest
-// -----------------------------------------------------------------------------------------------------
+// --- hosts that rest ------------------------------------------------------------------------------------------------
 
 TEST_F(FrontierTest, AHostThatRestsHoldsUpNoOther) {
   const PageNumber a = add(1, 9), b = add(2);
@@ -262,8 +260,7 @@ TEST_F(SmallFrontierTest, HostsThatAreAskedOnceASecondAreAllAsked) {
   for (const auto& [host, count] : visits) EXPECT_EQ(count, 5) << "host " << host;
 }
 
-// --- the choice
-// ----------------------------------------------------------------------------------------------------------
+// --- the choice -----------------------------------------------------------------------------------------------------
 
 TEST_F(SmallFrontierTest, AnImportantPageThatIsToldOfGoesFirstHoweverFullTheQueueIs) {
   load(5000, 1);
@@ -428,8 +425,7 @@ TEST_F(FrontierTest, SaysWhyAPageWaits) {
   EXPECT_EQ(frontier.explain(99, now).reason, WaitReason::not_found);
 }
 
-// --- against a plain list
-// ----------------------------------------------------------------------------------------------
+// --- against a plain list -------------------------------------------------------------------------------------------
 
 struct FrontierModelSize {
   std::uint64_t seed;

@@ -128,8 +128,7 @@ TEST(RestOfARun, OfTheCrawlsOwnPaceIsNoLongerThanTheNextRunsPace) {
   EXPECT_EQ(site.run_for(30s).size(), 3u);
 }
 
-// --- Crawl-delay
-// ------------------------------------------------------------------------------------------------------
+// --- Crawl-delay ----------------------------------------------------------------------------------------------------
 
 TEST(CrawlDelay, OfADayOrForEverCountsAsTheMostThatIsHeeded) {
   for (const char* delay : {"86400", "1e9", "inf", "99999999999999999999"}) {
@@ -158,8 +157,7 @@ TEST(CrawlDelay, TheHostThatHoldsUpTheRunIsNamed) {
   EXPECT_TRUE(site.report.finished);
 }
 
-// --- budgets
-// ----------------------------------------------------------------------------------------------------------
+// --- budgets --------------------------------------------------------------------------------------------------------
 
 TEST(MaxPages, CountsEachRequestAlsoThoseThatAreAskedAgain) {
   RestingSite site;
@@ -246,8 +244,7 @@ TEST(MostRedirects, AreCountedOverRunsAlsoWhereTheyGoBackWithCookies) {
   EXPECT_EQ(visits, 11);
 }
 
-// --- robots.txt elsewhere
-// ---------------------------------------------------------------------------------------------
+// --- robots.txt elsewhere -------------------------------------------------------------------------------------------
 
 struct Neighbours : RestingSite {
   static std::vector<std::string> names(int count) {

@@ -37,8 +37,8 @@ struct FakeBrowserScript {
   std::set<std::string> silent;   // methods that are never answered
   std::set<std::string> refused;  // that are answered with an error
   std::string bad_cookie;         // in its text: no list with it is taken
-  std::map<std::string, std::vector<std::string>>
-      after;            // what it says after a method, as it stands; $S: the page's session
+  // What it says after a method, as it stands; $S: the page's session.
+  std::map<std::string, std::vector<std::string>> after;
   std::string ends_at;  // a method at which it ends
   bool loads = true;
   int looks_until_there = 0;  // for an element

@@ -77,8 +77,8 @@ struct ProjectAnswer {
   // In place of the page's results of before; nullopt: those stay.
   std::optional<std::vector<ProjectResult>> results;
   std::optional<std::string> save;  // JSON for the next reading of this page; nullopt: it stays
-  std::optional<std::string>
-      failure;  // why it failed: the page is tried again, as its rule says, and nothing else of this counts but `save`
+  // Why it failed: the page is tried again, as its rule says, and nothing else of this counts but `save`.
+  std::optional<std::string> failure;
 };
 
 struct LocalProjectOptions {
@@ -91,8 +91,8 @@ struct LocalProjectOptions {
   // at the page's time limit (30 s), and when the project ends.
   std::function<Coro<ProjectAnswer>(const ProjectPage&)> read;
   std::size_t concurrency = 100;
-  std::string
-      on_start;  // the rule of what is read when a round begins; empty: only the definition's starts are asked for
+  // The rule of what is read when a round begins; empty: only the definition's starts are asked for.
+  std::string on_start;
   std::string on_finished;               // the rule of what is read when a round has ended; empty: nothing is
   std::vector<std::string> error_rules;  // those whose pages are read, too, where the status is no success
   CrawlOptions hosts;                    // what is done at hosts; seeds, scope and the like count for nothing

@@ -17,8 +17,8 @@ namespace argiope {
 
 struct TextLine {
   std::uint64_t number = 0;  // from 1
-  std::string_view
-      text;  // without its end; of one that is too long only so much as a line may have. Good during the call
+  // Without its end; of one that is too long only so much as a line may have. Good during the call.
+  std::string_view text;
   std::uint64_t size = 0;  // bytes in the file, with its end
   bool is_too_long = false;
   bool has_end = true;  // false: the last one, behind which the file ends without "\n"

@@ -10,19 +10,13 @@
 #include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
 #include "crawl/scope/internal/path_prefix.hpp"
-#include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
+#include "web/text/internal/lower_case.hpp"
 #include "web/text/internal/media_type_names.hpp"
 #include "web/url/internal/url_patterns.hpp"
 
 namespace argiope {
 namespace {
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
-  return lower;
-}
 
 Result<void> check_patterns(std::string_view option, const std::vector<std::string>& patterns) {
   const auto compiled = UrlPatterns::compile(patterns);

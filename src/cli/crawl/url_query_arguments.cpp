@@ -16,7 +16,7 @@
 #include "cli/list_option.hpp"
 #include "cli/number_option.hpp"
 #include "crawl/scope/internal/accepted_status.hpp"
-#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -123,8 +123,8 @@ Result<UrlQuery> UrlQueryArguments::query(WallTime now) const {
     query.hosts.push_back(std::move(*place));
   }
   query.patterns = patterns;
-  for (std::string type : types) {
-    std::ranges::transform(type, type.begin(), to_lower);
+  for (const std::string& given : types) {
+    std::string type = in_lower_case(given);
     if (!type.contains('/')) {
       return fail(Errc::invalid_input,
                   fmt::format("--type {}: a media type, as in text/html or image/*", in_quotes(type)));

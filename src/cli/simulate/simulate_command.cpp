@@ -96,11 +96,11 @@ Result<SimulationOptions> options_of(const SimulateArguments& arguments) {
   options.from = std::chrono::floor<std::chrono::seconds>(SystemClock().wall_now());
   if (!arguments.from.empty()) {
     auto from = parse_timestamp(arguments.from, *zone);
-    if (!from) return std::unexpected(Error{from.error().code, "--from: " + from.error().message});
+    if (!from) return fail(from.error().code, "--from: " + from.error().message);
     options.from = *from;
   }
   auto span = parse_duration(arguments.span);
-  if (!span) return std::unexpected(Error{span.error().code, "--for: " + span.error().message});
+  if (!span) return fail(span.error().code, "--for: " + span.error().message);
   if (*span < kShortest || *span > kLongest || options.from < WallTime{} ||
       options.from > WallTime::max() - 2 * kLongest) {
     return fail(Errc::invalid_input, fmt::format("--for {}: 1s to 50 years, and nothing before 1970 or after 2160",

@@ -89,8 +89,8 @@ struct Configuration {
   std::vector<ConfiguredQueue> queues;
   std::vector<Schedule> schedules;
   std::vector<std::string> schedule_lines;  // as ConfiguredQueue::line, for each of them
-  std::vector<std::string>
-      schedule_places;  // where the file says what each of them puts: `argiope.toml:4: schedule "ping"`
+  // Where the file says what each of them puts: `argiope.toml:4: schedule "ping"`.
+  std::vector<std::string> schedule_places;
   std::vector<NotifyRule> notify;
   std::vector<std::string> notify_places;  // as ConfiguredQueue::target_place, for each of them
   std::vector<ConfiguredProject> projects;

@@ -23,6 +23,7 @@
 #include "crawl/scope/internal/own_hosts.hpp"
 #include "crawl/scope/internal/unlinked_urls.hpp"
 #include "crawl/scope/linking_page.hpp"
+#include "web/html/internal/link_kind_names.hpp"
 #include "web/http/internal/reason_phrase.hpp"
 #include "web/text/internal/ascii.hpp"
 
@@ -33,12 +34,9 @@ constexpr std::string_view kFindingNames[kFindingKinds] = {"broken", "fragment",
                                                            "mail",   "mixed-content", "redirect"};
 constexpr int kMostHops = 20;
 
-bool is_asset_or_frame(std::string_view kind) {
-  for (int i = 0; i <= static_cast<int>(LinkKind::resource); ++i) {
-    const auto one = static_cast<LinkKind>(i);
-    if (kind == to_string(one)) return is_asset(one) || one == LinkKind::frame;
-  }
-  return false;
+bool is_asset_or_frame(std::string_view name) {
+  const auto kind = link_kind_named(name);
+  return kind && (is_asset(*kind) || *kind == LinkKind::frame);
 }
 
 std::string broken_message(const UrlRecord& record) {

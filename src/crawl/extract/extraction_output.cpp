@@ -101,8 +101,7 @@ bool may_be_torn_csv(std::string_view front) {
 
 }  // namespace
 
-// --- records
-// -------------------------------------------------------------------------------------------------------------
+// --- records --------------------------------------------------------------------------------------------------------
 
 RecordWriter::RecordWriter(const Extractor& extractor, bool as_csv)
     : extractor_(extractor), as_csv_(as_csv), names_rule_(extractor.rules() > 1) {
@@ -146,8 +145,7 @@ void RecordWriter::append_csv(std::string& out, const ExtractedPage& page, std::
   out += "\r\n";
 }
 
-// --- the file
-// ------------------------------------------------------------------------------------------------------------
+// --- the file -------------------------------------------------------------------------------------------------------
 
 ExtractionOutput::ExtractionOutput(std::string path) : path_(std::move(path)) {}
 

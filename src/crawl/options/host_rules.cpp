@@ -8,7 +8,7 @@
 
 #include "argiope/web/url.hpp"
 #include "base/internal/printable.hpp"
-#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 #include "web/url/internal/host_address.hpp"
 
 namespace argiope {
@@ -58,9 +58,7 @@ Result<std::string> parse_host_place(std::string_view text) {
 }
 
 std::string product_token_of(std::string_view user_agent) {
-  std::string token(user_agent.substr(0, user_agent.find_first_of("/ (")));
-  std::ranges::transform(token, token.begin(), to_lower);
-  return token;
+  return in_lower_case(user_agent.substr(0, user_agent.find_first_of("/ (")));
 }
 
 std::string_view site_in(std::string_view href) noexcept {

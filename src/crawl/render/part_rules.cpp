@@ -8,6 +8,7 @@
 
 #include "argiope/web/http_client.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 #include "web/url/internal/public_suffix.hpp"
 
 namespace argiope {
@@ -30,8 +31,7 @@ bool is_pages_own_field(std::string_view name, std::string_view value) {
       name.find_first_of(" \t:") != std::string_view::npos) {
     return false;
   }
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), to_lower);
+  const std::string lower = in_lower_case(name);
   return std::ranges::find(kClientFields, lower) == kClientFields.end() && !lower.starts_with("sec-") &&
          !lower.starts_with("proxy-") && lower != "upgrade-insecure-requests";
 }
@@ -63,8 +63,7 @@ bool is_for_host(const Cookie& cookie, std::string_view host) {
 
 }  // namespace
 
-// --- what pages may ask for
-// ----------------------------------------------------------------------------------------------
+// --- what pages may ask for -----------------------------------------------------------------------------------------
 
 Result<void> PartBudget::begin() {
   if (++requests_ > limits_.requests)
@@ -125,8 +124,7 @@ Result<PartRequest> part_request(const Url& page, HttpRequest asked, PartKind ki
   return part;
 }
 
-// --- cookies
-// -------------------------------------------------------------------------------------------------------------
+// --- cookies --------------------------------------------------------------------------------------------------------
 
 std::string joined_cookies(std::string_view of_page, std::string_view of_ours) {
   std::string joined(of_page);
@@ -159,8 +157,7 @@ std::vector<Cookie> cookies_set_since(const std::vector<Cookie>& before, std::ve
   return set;
 }
 
-// --- what pages become
-// ---------------------------------------------------------------------------------------------------
+// --- what pages become ----------------------------------------------------------------------------------------------
 
 HttpResponse rendered_response(const HttpResponse& fetched, RenderedPage& made) {
   HttpResponse page;

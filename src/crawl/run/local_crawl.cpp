@@ -12,7 +12,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/web/http_client.hpp"
 #include "crawl/run/internal/local_wire.hpp"
-#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -33,8 +33,7 @@ struct Part {
 
 // Whether a header field is one that lets in who sends it. One that is taken for it though it is none does no harm.
 bool lets_in(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(), to_lower);
+  const std::string lower = in_lower_case(name);
   constexpr std::string_view kWords[] = {"auth", "cookie", "token", "key", "secret", "session", "password"};
   return std::ranges::any_of(kWords, [&](std::string_view word) { return lower.contains(word); });
 }

@@ -3,8 +3,8 @@
 
 #include <limits>
 
-#include "argiope/web/link_scanner.hpp"
 #include "crawl/run/shared.hpp"
+#include "web/html/internal/link_kind_names.hpp"
 
 namespace argiope {
 namespace {
@@ -14,11 +14,9 @@ constexpr std::uint32_t kUnknownDepth = std::numeric_limits<std::uint32_t>::max(
 constexpr int kMostDepthRounds = 100;
 
 // Whether what is linked so is checked with its page, and not followed.
-bool is_checked_with_page(std::string_view kind) {
-  for (int i = static_cast<int>(LinkKind::mention); i <= static_cast<int>(LinkKind::resource); ++i) {
-    if (kind == to_string(static_cast<LinkKind>(i))) return true;
-  }
-  return false;
+bool is_checked_with_page(std::string_view name) {
+  const auto kind = link_kind_named(name);
+  return kind && !is_followed(*kind);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "base/internal/utf8.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -351,11 +352,9 @@ std::string marked_path(std::string_view path, std::string_view mark, std::optio
 }
 
 std::string folded_path(std::string_view path) {
+  if (std::ranges::all_of(path, [](char c) { return static_cast<unsigned char>(c) < 0x80; }))
+    return in_lower_case(path);
   std::string folded(path);
-  if (std::ranges::all_of(path, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) {
-    std::ranges::transform(folded, folded.begin(), to_lower);
-    return folded;
-  }
   const UNormalizer2* const normalizer = folding();
   std::u16string wide(path.size(), u'\0');
   std::int32_t length = 0;

@@ -6,6 +6,7 @@
 
 #include "argiope/crawl/crawl_options.hpp"
 #include "argiope/store/detail/url_record.hpp"
+#include "base/internal/wall_time.hpp"
 #include "crawl/scope/internal/revisit_intervals.hpp"
 
 namespace argiope {
@@ -28,7 +29,7 @@ class RevisitPlan {
   }
   // A URL that was fetched later than `now`, by a clock that was wrong, is due at once.
   WallTime due_of(const UrlRecord& record, WallTime now) const noexcept {
-    return record.mtime > now ? now : later(record.mtime, interval_of(record));
+    return record.mtime > now ? now : saturating_add(record.mtime, interval_of(record));
   }
   // With bounds: what is stored as the last visit of a URL that waits until `due`, so that its interval stays as it is.
   WallTime visit_before(WallTime due, const UrlRecord* before) const noexcept {
@@ -40,9 +41,6 @@ class RevisitPlan {
   static std::optional<Duration> last_of(const UrlRecord& record) noexcept {
     if (record.mtime == WallTime{} || record.due <= record.mtime) return std::nullopt;
     return record.due - record.mtime;
-  }
-  static WallTime later(WallTime time, Duration span) noexcept {
-    return span > WallTime::max() - time ? WallTime::max() : time + span;
   }
 
   RevisitIntervals intervals_;

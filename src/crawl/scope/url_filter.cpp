@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 #include "web/text/internal/media_type_names.hpp"
 
 namespace argiope {
@@ -23,8 +23,7 @@ std::vector<HostSettings> hosts_with_filters(const CrawlOptions& options) {
 
 // Whether the name, or a part of it behind a dot, is one of `extensions`: "x.tar.gz" ends with "gz" and with "tar.gz".
 bool ends_with_one_of(std::string_view name, const std::unordered_set<std::string>& extensions) {
-  std::string rest(name);
-  std::ranges::transform(rest, rest.begin(), to_lower);
+  std::string rest = in_lower_case(name);
   for (std::size_t dot = rest.find('.'); dot != std::string::npos; dot = rest.find('.')) {
     rest.erase(0, dot + 1);
     if (extensions.contains(rest)) return true;

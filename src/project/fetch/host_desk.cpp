@@ -295,8 +295,7 @@ class HostDesk::Impl {
   const std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
 };
 
-// --- records
-// ---------------------------------------------------------------------------------------------------------------------
+// --- records --------------------------------------------------------------------------------------------------------
 
 DeskHost& HostDesk::Impl::record_of(std::uint32_t number, const Url& url) {
   if (const auto known = records_.find(number); known != records_.end()) return *known->second;
@@ -371,8 +370,7 @@ void HostDesk::Impl::let_go_of_idle_records(TimePoint now) {
   sweep_at_ = records_.size() + std::max(kRecordRoom, records_.size() / 16);
 }
 
-// --- whether a host may be asked
-// ------------------------------------------------------------------------------------------------------
+// --- whether a host may be asked ------------------------------------------------------------------------------------
 
 HostDesk::Answer HostDesk::Impl::wait(DeskHost& host, TimePoint until, std::string words, bool is_hop) {
   if (!is_hop) host.told_until = std::max(host.told_until, until);
@@ -488,8 +486,7 @@ Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool
   }
 }
 
-// --- how it went
-// ---------------------------------------------------------------------------------------------------------------------
+// --- how it went ----------------------------------------------------------------------------------------------------
 
 void HostDesk::Impl::end(std::uint32_t number, const Result<void>& sent, const HttpResponse& response) {
   DeskHost& host = busy_record(number);
@@ -574,8 +571,7 @@ void HostDesk::Impl::lose(DeskHost& host, Error cause, bool unreachable, Duratio
       std::make_unique<DeskLoss>(DeskLoss{std::move(cause), unreachable, host.verifies, saturating_add(now, pause)});
 }
 
-// --- what it asks itself
-// --------------------------------------------------------------------------------------------------------------
+// --- what it asks itself --------------------------------------------------------------------------------------------
 
 void HostDesk::Impl::begin_question(DeskHost& host) {
   const DeskLanes::Lane lane =
@@ -823,8 +819,7 @@ Coro<void> HostDesk::Impl::close() {
   while (!no_questions_.is_set()) co_await no_questions_.wait();
 }
 
-// --- who waits
-// ---------------------------------------------------------------------------------------------------------------------
+// --- who waits ------------------------------------------------------------------------------------------------------
 
 // After anything that may let a host be asked sooner.
 void HostDesk::Impl::review(DeskHost& host) {
@@ -962,8 +957,7 @@ HostDesk::State HostDesk::Impl::look(std::uint32_t number, std::string_view site
   return state;
 }
 
-// --- the class
-// ---------------------------------------------------------------------------------------------------------------------
+// --- the class ------------------------------------------------------------------------------------------------------
 
 std::string_view to_string(HostDesk::Doing doing) noexcept {
   constexpr std::string_view kNames[] = {"ready", "busy", "waiting", "resting"};

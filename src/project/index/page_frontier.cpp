@@ -152,8 +152,7 @@ void PageFrontier::forget_idle_hosts(TimePoint now) {
   hosts_to_forget_at_ = 2 * hosts_.size() + kFewHosts;
 }
 
-// --- into the queue and out of it
-// --------------------------------------------------------------------------------------
+// --- into the queue and out of it -----------------------------------------------------------------------------------
 
 // Whether what was left out might go before it.
 bool PageFrontier::is_behind(const Rank& rank, std::uint32_t number) const {

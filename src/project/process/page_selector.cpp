@@ -90,8 +90,7 @@ Result<std::string> PageSelector::told(const Known& known, const std::vector<Mat
   return json;
 }
 
-// --- documents
-// -----------------------------------------------------------------------------------------------------------
+// --- documents ------------------------------------------------------------------------------------------------------
 
 Result<const PageSelector::Known*> PageSelector::document_of(const SelectQuery& query, std::vector<Match>& within) {
   if (query.html) return add_document(*query.html);

@@ -19,8 +19,7 @@ std::int64_t whole_milliseconds_of(Duration span) noexcept {
 
 std::string as_line(std::string json) { return std::move(json) + '\n'; }
 
-// --- page
-// ----------------------------------------------------------------------------------------------------------------
+// --- page -----------------------------------------------------------------------------------------------------------
 
 void write_what_to_visit(JsonWriter& out, const PageCall& call) {
   out.member("name", call.name.empty() ? call.url : call.name);

@@ -128,8 +128,7 @@ void note_headers(RequestSettings& request, std::string_view place, std::vector<
   }
 }
 
-// --- URLs
-// ----------------------------------------------------------------------------------------------------------------
+// --- URLs -----------------------------------------------------------------------------------------------------------
 
 std::string_view trouble_of(UrlStatus status) noexcept {
   switch (status) {
@@ -172,8 +171,7 @@ std::string absolute_url_of(const JsonValue& value, const Url* base) {
   return url.href();
 }
 
-// --- answers
-// -------------------------------------------------------------------------------------------------------------
+// --- answers --------------------------------------------------------------------------------------------------------
 
 class AnswerReader {
  public:
@@ -333,8 +331,7 @@ class AnswerReader {
   std::size_t log_bytes_ = 0;
 };
 
-// --- described
-// -----------------------------------------------------------------------------------------------------------
+// --- described ------------------------------------------------------------------------------------------------------
 
 class DescriptionReader {
  public:
@@ -461,8 +458,7 @@ class DescriptionReader {
   ProcessorDescription& script_;
 };
 
-// --- select
-// --------------------------------------------------------------------------------------------------------------
+// --- select ---------------------------------------------------------------------------------------------------------
 
 class QueryReader {
  public:
@@ -539,8 +535,7 @@ class QueryReader {
   bool is_given_ = false;
 };
 
-// --- lines
-// ---------------------------------------------------------------------------------------------------------------
+// --- lines ----------------------------------------------------------------------------------------------------------
 
 // The members that every message has.
 struct MessageHead {
@@ -639,8 +634,7 @@ Result<ScriptMessage> read_script_message(std::string_view line, const FindVisit
   return part;
 }
 
-// --- visits
-// --------------------------------------------------------------------------------------------------------------
+// --- visits ---------------------------------------------------------------------------------------------------------
 
 OpenVisit::OpenVisit(std::string_view url, const ProcessorLimits& limits) : url_(url), limits_(limits) {
   if (auto base = Url::parse(url)) base_ = *std::move(base);

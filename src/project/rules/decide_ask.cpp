@@ -6,16 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "base/internal/wall_time.hpp"
 #include "crawl/scope/internal/revisit_intervals.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr WallTime kNoTime{};
-
-WallTime later(WallTime time, Duration span) noexcept {
-  return span > WallTime::max() - time ? WallTime::max() : time + span;
-}
 
 // A clock that was set back leaves times in the future: what is farther ahead than the span has passed, too, so that
 // nothing waits longer than the span and the step.
@@ -147,7 +144,7 @@ class AskJudge {
     if (known_.state == PageState::failed) {
       if (ask_.force_update) return visit(AskVerdict::again, AskReason::forced);
       if (has_passed(known_.ended_at, terms.rest(), now_)) return visit(AskVerdict::again, AskReason::has_failed);
-      return drop(AskReason::has_rested_too_little, later(known_.ended_at, terms.rest()));
+      return drop(AskReason::has_rested_too_little, saturating_add(known_.ended_at, terms.rest()));
     }
     if (is_old(terms)) return visit(AskVerdict::again, AskReason::too_old);
     if (ask_.force_update) return visit(AskVerdict::again, AskReason::forced);
@@ -158,7 +155,8 @@ class AskJudge {
     return terms.grows_old() && has_passed(known_.succeeded_at, terms.age(), now_);
   }
   AskDecision drop_fresh(const Terms& terms) const {
-    return drop(AskReason::is_fresh, terms.grows_old() ? later(known_.succeeded_at, terms.age()) : WallTime::max());
+    return drop(AskReason::is_fresh,
+                terms.grows_old() ? saturating_add(known_.succeeded_at, terms.age()) : WallTime::max());
   }
 
   // It is at rest but for its recrawl. Terms that are given from now on count for that, too.
@@ -237,6 +235,8 @@ std::vector<AskDecision> decide_asks(std::span<const PageAsk> asks, const FindPa
   return decisions;
 }
 
+void use_up_retries(KnownPage& page) noexcept { page.retried = std::numeric_limits<std::uint32_t>::max() - 1; }
+
 VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageTerms& rule, WallTime now,
                                Random& random) {
   VisitDecision decision{.page = known};
@@ -264,7 +264,7 @@ VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageT
   const auto wait_for = [&](PageWait wait, Duration span) {
     page.state = PageState::waiting;
     page.wait = wait;
-    page.due = later(now, span);
+    page.due = saturating_add(now, span);
   };
   if (succeeded) {
     page.state = PageState::done;
@@ -287,7 +287,7 @@ KnownPage under_rule(KnownPage page, const PageTerms& rule) {
   if (page.state != PageState::waiting || page.wait != PageWait::recrawl) return page;
   const Terms terms(rule, page.own, page.interval);
   if (terms.recrawls()) {
-    page.due = later(page.succeeded_at, terms.age());
+    page.due = saturating_add(page.succeeded_at, terms.age());
   } else {
     page.state = PageState::done;
     page.wait = PageWait::visit;

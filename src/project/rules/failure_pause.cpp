@@ -7,14 +7,13 @@
 #include "base/internal/json_members.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
+#include "base/internal/wall_time.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::int64_t kMostStoredNumber = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view kPauseStates[] = {"running", "paused", "probing"};
-
-WallTime end_of(WallTime now, Duration span) { return span > WallTime::max() - now ? WallTime::max() : now + span; }
 
 // JSON's whole numbers are signed.
 std::int64_t as_stored(std::uint64_t number) { return static_cast<std::int64_t>(number); }
@@ -40,7 +39,7 @@ void FailurePause::pause(WallTime now) {
                 : std::min(rules_.longest, length_ > rules_.longest / 2 ? rules_.longest : 2 * length_);
   state_ = State::paused;
   ++epoch_;
-  changes_at_ = end_of(now, length_);
+  changes_at_ = saturating_add(now, length_);
   begun_ = failed_probes_ = 0;
 }
 
@@ -48,12 +47,12 @@ void FailurePause::advance(WallTime now) {
   if (state_ == State::running) return;
   // A clock that was set back.
   const Duration longest = state_ == State::paused ? length_ : rules_.probing;
-  if (changes_at_ > end_of(now, longest)) changes_at_ = end_of(now, longest);
+  if (changes_at_ > saturating_add(now, longest)) changes_at_ = saturating_add(now, longest);
   if (changes_at_ > now) return;
   if (state_ == State::paused) {
     state_ = State::probing;
     ++epoch_;
-    changes_at_ = end_of(now, rules_.probing);
+    changes_at_ = saturating_add(now, rules_.probing);
     begun_ = failed_probes_ = 0;
   } else if (begun_ > 0) {
     pause(now);
@@ -84,7 +83,7 @@ std::optional<VisitPass> FailurePause::begin(WallTime now) {
   if (!may_begin(now)) return std::nullopt;
   if (state_ == State::probing) {
     // The time counts from the first one: a queue that was empty has had no chance.
-    if (begun_ == 0) changes_at_ = end_of(now, rules_.probing);
+    if (begun_ == 0) changes_at_ = saturating_add(now, rules_.probing);
     ++begun_;
   } else {
     ++under_way_;

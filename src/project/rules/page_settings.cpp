@@ -49,8 +49,7 @@ void take_natural(Said<std::uint32_t>& said, const JsonValue& value, std::int64_
   take_said(said, value, [&](const JsonValue& given) { return static_cast<std::uint32_t>(given.whole(0, most)); });
 }
 
-// --- requests
-// ----------------------------------------------------------------------------------------------------------
+// --- requests -------------------------------------------------------------------------------------------------------
 
 bool is_header_name(std::string_view name) noexcept {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
@@ -208,8 +207,7 @@ void take_request(PageSettings& settings, const JsonValue& value) {
   });
 }
 
-// --- writing
-// -----------------------------------------------------------------------------------------------------------
+// --- writing --------------------------------------------------------------------------------------------------------
 
 // `write(value)` writes what is no null.
 template <class Value, class Write>
@@ -283,8 +281,7 @@ void put_request(JsonWriter& out, const RequestSettings& request) {
   put_said(out, "render", request.render, [&](const RequestSettings::Render& render) { put_render(out, render); });
 }
 
-// --- who goes before whom
-// ------------------------------------------------------------------------------------------------
+// --- who goes before whom -------------------------------------------------------------------------------------------
 
 void put_behind(RequestSettings::Named& front, bool& none_behind, const RequestSettings::Named& behind,
                 bool none_behind_those, IsSameName is_same) {

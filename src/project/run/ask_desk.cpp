@@ -4,6 +4,7 @@
 
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/wall_time.hpp"
 #include "project/process/internal/asked_pages.hpp"
 #include "project/process/internal/processor_messages.hpp"
 #include "project/rules/internal/ask_words.hpp"
@@ -69,7 +70,7 @@ AskDecision AskDesk::take(LiveProject& project, const Asking& asking, PageBatch&
       PageChange change{.id = project.id_of(known_as), .known = decision.page};
       // As long as it is visited, the store has it as one that waits: a crash has it visited again.
       if (change.known.state == PageState::visiting) change.known.state = PageState::waiting;
-      change.round = project.round && project.is_in_round(known_as) ? project.round->number : 0;
+      change.round = project.round_of(known_as);
       if (decision.takes_request) {
         project.index.set_rule(known_as, asking.rule);
         change.rule = project.rules[asking.rule].name;
@@ -114,17 +115,16 @@ Result<AskDesk::AskMeant> AskDesk::meant_by(LiveProject& project, const AskedPag
   meant.ask.force_update = page.force;
   meant.ask.cancel = page.cancel;
   if (page.due_at) meant.ask.exetime = page.due_at;
-  if (page.delay) meant.ask.exetime = *page.delay > WallTime::max() - now ? WallTime::max() : now + *page.delay;
+  if (page.delay) meant.ask.exetime = saturating_add(now, *page.delay);
   return meant;
 }
 
 Result<AskDecision> AskDesk::take_page(LiveProject& project, const AskedPage& page, std::int64_t round, PageId from,
                                        PageBatch& batch, WallTime now) {
-  const auto meant = AskDesk::meant_by(project, page, now);
+  const auto meant = meant_by(project, page, now);
   if (!meant) return std::unexpected(meant.error());
   if (!meant->rule)
-    return std::unexpected(
-        Error{Errc::invalid_input, fmt::format("url {}: {}", in_quotes(page.url), in_words(meant->place))});
+    return fail(Errc::invalid_input, fmt::format("url {}: {}", in_quotes(page.url), in_words(meant->place)));
   const std::string settings = page.settings.is_empty() ? std::string{} : stored(page.settings);
   return take(project,
               {.name = meant->name,
@@ -145,40 +145,29 @@ void AskDesk::take_event(LiveProject& project, std::string_view name, std::strin
   (void)take(project, asking, batch, now);
 }
 
-namespace {
-
-Error no_project_for(const PageMessage& message) {
-  return {Errc::not_found, fmt::format("there is no project {}", in_quotes(message.project))};
-}
-
-}  // namespace
-
 Result<void> AskDesk::take_message_of_script(std::string_view from, const PageMessage& message, PageBatch& batch,
                                              WallTime now) {
-  if (options_.may_send && !options_.may_send(from, message.project)) return std::unexpected(no_project_for(message));
+  if (options_.may_send && !options_.may_send(from, message.project))
+    return PageEngineCore::no_project(message.project);
   return take_message(from, message, batch, now);
 }
 
 Result<void> AskDesk::take_message(std::string_view from, const PageMessage& message, PageBatch& batch, WallTime now) {
-  const auto found = core_.projects.find(message.project);
-  if (found == core_.projects.end()) return std::unexpected(no_project_for(message));
-  LiveProject& project = *found->second;
+  auto found = core_.need(message.project);
+  if (!found) return std::unexpected(std::move(found.error()));
+  LiveProject& project = **found;
   const bool is_heard =
       !project.definition.processor.empty() && (!project.description || !project.description->on_message.empty());
   if (!is_heard) {
-    return std::unexpected(
-        Error{Errc::invalid_input, fmt::format("project {} takes no messages", in_quotes(message.project))});
+    return fail(Errc::invalid_input, fmt::format("project {} takes no messages", in_quotes(message.project)));
   }
   const std::string rule = project.description ? project.description->on_message : std::string("on_message");
-  const std::string context = json_object([&](JsonWriter& out) {
+  std::string context = json_object([&](JsonWriter& out) {
     out.member("project", from);
     out.key("message");
     out.raw(message.message_json.empty() ? std::string_view("null") : std::string_view(message.message_json));
   });
-  const std::string name = page_of_message(message.url);
-  Asking asking{.name = name, .url = name, .rule = project.rule_number(rule), .context = context};
-  asking.ask.force_update = true;
-  (void)take(project, asking, batch, now);
+  take_event(project, page_of_message(message.url), rule, std::move(context), 0, batch, now);
   return {};
 }
 

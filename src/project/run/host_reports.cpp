@@ -7,18 +7,13 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "project/run/page_visit.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr std::uint32_t kMostHostsLooked = 50'000;  // for one page of a list
 constexpr std::size_t kMostProjectsNamed = 20;      // of one host
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
 
 bool is_visited(ProjectStatusNow::Doing doing) noexcept {
   using enum ProjectStatusNow::Doing;

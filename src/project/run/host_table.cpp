@@ -9,12 +9,10 @@ namespace argiope {
 
 Result<Url> url_to_visit(std::string_view address) {
   auto url = Url::parse(address);
-  if (!url)
-    return std::unexpected(
-        Error{Errc::invalid_input, fmt::format("url {}: {}", in_quotes(address), url.error().message)});
+  if (!url) return fail(Errc::invalid_input, fmt::format("url {}: {}", in_quotes(address), url.error().message));
   if (url->scheme() != "http" && url->scheme() != "https") {
-    return std::unexpected(Error{
-        Errc::invalid_input, fmt::format("url {}: only http, https and data URLs can be visited", in_quotes(address))});
+    return fail(Errc::invalid_input,
+                fmt::format("url {}: only http, https and data URLs can be visited", in_quotes(address)));
   }
   return url;
 }

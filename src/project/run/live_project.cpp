@@ -11,7 +11,7 @@
 namespace argiope {
 namespace {
 
-constexpr std::string_view kStartTime = "start";
+constexpr std::size_t kMostRecent = 100;
 
 // The first multiple of `every` after `last`, or after `now` where none has been yet.
 WallTime next_multiple(Duration every, WallTime after) {
@@ -146,6 +146,11 @@ void LiveProject::recount(const std::optional<KnownPage>& before, const KnownPag
   if (from == to) return;
   if (from) counters.add_page(*from, -1);
   if (to) counters.add_page(*to);
+}
+
+void LiveProject::note(VisitNote visit) {
+  recent.push_front(std::move(visit));
+  if (recent.size() > kMostRecent) recent.pop_back();
 }
 
 void LiveProject::enter_round(PageIndex::Number page, std::int64_t number) {

@@ -96,7 +96,7 @@ struct LiveProject {
   FailurePause pause;
   ProjectCounters counters;
   std::deque<VisitNote> recent;
-  std::map<std::string, WallTime, std::less<>> last_times;  // of its starts and ticks
+  std::map<std::string, WallTime, std::less<>> last_times;  // of its starts (kStartTime) and ticks (kTickPage)
   std::optional<WallTime> next_time;                        // of the first of them; nullopt: none
 
   // --- its round
@@ -130,6 +130,8 @@ struct LiveProject {
     return is_running() && !is_gone && map && (definition.processor.empty() || description.has_value());
   }
   bool is_in_round(PageIndex::Number page) const { return page < in_round.size() && in_round[page]; }
+  // The number of the round under way, if the page is in it; else 0.
+  std::int64_t round_of(PageIndex::Number page) const { return round && is_in_round(page) ? round->number : 0; }
   PageId id_of(PageIndex::Number page) const noexcept {
     return first_page_id(record.id) - 1 + static_cast<PageId>(page);
   }
@@ -150,6 +152,8 @@ struct LiveProject {
   PageIndex::Number find_page(std::string& name) const;
   // Counts a page that was as `before` and is as `after`; nullopt: it is new.
   void recount(const std::optional<KnownPage>& before, const KnownPage& after);
+  // A visit that has ended: the first of `recent`.
+  void note(VisitNote visit);
   // `number`: 0: of none.
   void enter_round(PageIndex::Number page, std::int64_t number);
   // When its first start or tick comes, from what is known of the last ones.
@@ -158,6 +162,7 @@ struct LiveProject {
   void read_times(std::string_view stored);
 };
 
+inline constexpr std::string_view kStartTime = "start";
 // "data:,tick/RULE": the page of a tick.
 inline constexpr std::string_view kTickPage = "data:,tick/";
 inline constexpr std::string_view kStartPage = "data:,on_start";

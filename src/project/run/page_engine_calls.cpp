@@ -38,8 +38,6 @@ Result<PageExplanation> PageEngine::explain(std::string_view project, std::strin
 // --- projects
 
 Result<void> PageEngine::set_status(std::string_view name, ProjectStatus status) {
-  auto project = impl_->core.need(name);
-  if (!project) return std::unexpected(std::move(project.error()));
   return impl_->projects.change(name, [&](LiveProject& its) {
     its.record.status = std::string(to_string(status));
     its.definition.status = status;
@@ -48,10 +46,9 @@ Result<void> PageEngine::set_status(std::string_view name, ProjectStatus status)
 
 Result<void> PageEngine::set_rate(std::string_view name, std::optional<double> rate,
                                   std::optional<std::uint32_t> burst) {
-  if (rate && !(*rate >= 0 && std::isfinite(*rate)))
-    return std::unexpected(Error{Errc::invalid_input, "rate: a number from 0 on"});
+  if (rate && !(*rate >= 0 && std::isfinite(*rate))) return fail(Errc::invalid_input, "rate: a number from 0 on");
   if (burst && (*burst == 0 || *burst > kMostBurst))
-    return std::unexpected(Error{Errc::invalid_input, "burst: a whole number from 1 on"});
+    return fail(Errc::invalid_input, "burst: a whole number from 1 on");
   return impl_->projects.change(name, [&](LiveProject& its) {
     its.record.rate = rate;
     its.record.burst = burst;

@@ -8,13 +8,6 @@
 #include "base/internal/printable.hpp"
 
 namespace argiope {
-namespace {
-
-Error no_such_project(std::string_view name) {
-  return {Errc::not_found, fmt::format("there is no project {}", in_quotes(name))};
-}
-
-}  // namespace
 
 PageEngineCore::PageEngineCore(PageEngineOptions its_options, PageStore& its_store)
     : options(std::move(its_options)),
@@ -42,7 +35,11 @@ SharedProject PageEngineCore::find(std::string_view name) const {
 
 Result<SharedProject> PageEngineCore::need(std::string_view name) const {
   if (SharedProject project = find(name)) return project;
-  return std::unexpected(no_such_project(name));
+  return no_project(name);
+}
+
+std::unexpected<Error> PageEngineCore::no_project(std::string_view name) {
+  return argiope::fail(Errc::not_found, fmt::format("there is no project {}", in_quotes(name)));
 }
 
 void PageEngineCore::log(const LiveProject& project, std::string_view level, std::string text) const {

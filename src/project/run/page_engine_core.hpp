@@ -32,7 +32,10 @@ struct PageEngineCore {
 
   // --- projects
   SharedProject find(std::string_view name) const;
+  // Errors: not_found.
   Result<SharedProject> need(std::string_view name) const;
+  // The error of a project that is not there, or is not to be seen.
+  static std::unexpected<Error> no_project(std::string_view name);
   void log(const LiveProject& project, std::string_view level, std::string text) const;
   // With the rows of hosts that were met since the last one.
   void submit(PageBatch batch);

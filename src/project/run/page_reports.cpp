@@ -53,11 +53,11 @@ ProjectStatusNow PageReports::status_of(const LiveProject& project) const {
 }
 
 std::optional<PageId> PageReports::page_id(std::string_view project_name, std::string_view page_name) const {
-  const auto found = core_.need(project_name);
-  if (!found) return std::nullopt;
+  const SharedProject project = core_.find(project_name);
+  if (!project) return std::nullopt;
   std::string name(page_name);
-  const PageIndex::Number page = (*found)->find_page(name);
-  return page == 0 ? std::nullopt : std::optional((*found)->id_of(page));
+  const PageIndex::Number page = project->find_page(name);
+  return page == 0 ? std::nullopt : std::optional(project->id_of(page));
 }
 
 std::string PageReports::last_error(const LiveProject& project, PageIndex::Number page) const {

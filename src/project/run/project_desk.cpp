@@ -135,19 +135,18 @@ void ProjectDesk::make_frontier(LiveProject& project) {
 Result<ProjectId> ProjectDesk::put(PageEngine::Draft draft) {
   const std::string name = draft.definition.name;
   if (!draft.definition.processor.empty() && !options_.make_processor) {
-    return std::unexpected(Error{
-        Errc::unsupported, fmt::format("project {} has a processor, and nobody here can run it", in_quotes(name))});
+    return fail(Errc::unsupported,
+                fmt::format("project {} has a processor, and nobody here can run it", in_quotes(name)));
   }
   if (deleted_.contains(name)) {
-    return std::unexpected(
-        Error{Errc::invalid_input,
-              fmt::format("project {} was deleted, and can still be restored: restore it, or take another name",
-                          in_quotes(name))});
+    return fail(Errc::invalid_input,
+                fmt::format("project {} was deleted, and can still be restored: restore it, or take another name",
+                            in_quotes(name)));
   }
   if (resting_.contains(name)) {
-    return std::unexpected(Error{
+    return fail(
         Errc::invalid_input,
-        fmt::format("project {} is in the database, and rests: it is not among those that are run", in_quotes(name))});
+        fmt::format("project {} is in the database, and rests: it is not among those that are run", in_quotes(name)));
   }
   if (draft.script.empty() && options_.script_of && !draft.definition.processor.empty())
     draft.script = options_.script_of(draft.definition);
@@ -273,8 +272,7 @@ Result<void> ProjectDesk::remove(std::string_view name) {
 Result<void> ProjectDesk::restore(std::string_view name) {
   const auto found = deleted_.find(name);
   if (found == deleted_.end()) {
-    return std::unexpected(
-        Error{Errc::not_found, fmt::format("no project {} was deleted in the last 24 hours", in_quotes(name))});
+    return fail(Errc::not_found, fmt::format("no project {} was deleted in the last 24 hours", in_quotes(name)));
   }
   ProjectRecord record = found->second;
   record.deleted_at.reset();

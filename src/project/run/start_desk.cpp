@@ -21,7 +21,7 @@ Result<void> StartDesk::start(LiveProject& project, std::string cause) {
     submit(std::move(batch));
     return {};
   }
-  project.last_times["start"] = now;
+  project.last_times.insert_or_assign(std::string(kStartTime), now);
   const std::int64_t round = rounds_.begin(project, std::move(cause), batch, now);
   for (const Url& url : project.definition.start) {
     AskedPage page{.url = url.href(), .force = true};
@@ -64,7 +64,7 @@ void StartDesk::do_due_of(LiveProject& project, WallTime now) {
     project.next_time.reset();
     return;
   }
-  const auto started = project.last_times.find("start");
+  const auto started = project.last_times.find(kStartTime);
   if (started == project.last_times.end()) {
     if (project.definition.every) (void)start(project, "every");
   } else {

@@ -58,7 +58,7 @@ Coro<void> VisitReader::close() {
 
 Coro<FetchedAnswer> VisitReader::fetch(PageVisit& visit) {
   LiveProject& project = *visit.project;
-  FetchOrder order{.url = visit.record.url.empty() ? visit.record.name : visit.record.url,
+  FetchOrder order{.url = visit.record.address(),
                    .settings = visit.settings,
                    .etag = visit.record.etag,
                    .last_modified = visit.record.last_modified,
@@ -113,7 +113,7 @@ Coro<VisitReader::ReadPage> VisitReader::read_page(PageVisit& visit, FetchedAnsw
 Coro<RuleReading> VisitReader::read_by_rule(PageVisit& visit, std::size_t place, FetchedAnswer& fetched) {
   const std::shared_ptr<RuleReaders> readers = visit.readers;
   const WallTime now = wall();
-  const std::string url = visit.record.url.empty() ? visit.record.name : visit.record.url;
+  const std::string url = visit.record.address();
   RuleReading reading;
   if (readers_.empty() || !readers->has_fields(place)) {
     readers->here().read(place, url, fetched.response, now, reading);
@@ -136,12 +136,11 @@ Coro<RuleReading> VisitReader::read_by_rule(PageVisit& visit, std::size_t place,
 Coro<VisitAnswer> VisitReader::call_script(PageVisit& visit, FetchedAnswer& fetched, const RuleReading* reading) {
   const SharedProject project = visit.project;
   PageCall call;
-  call.event = event_of(&*project->description, visit.record.url.empty() ? visit.record.name : visit.record.url,
-                        visit.record.rule);
+  call.event = event_of(&*project->description, visit.record.address(), visit.record.rule);
   call.rule = visit.record.rule;
   call.project = project->record.name;
   call.name = visit.record.name;
-  call.url = visit.record.url.empty() ? visit.record.name : visit.record.url;
+  call.url = visit.record.address();
   call.context_json = visit.record.context;
   call.settings = visit.settings;
   call.attempt = visit.before.retried + 1;

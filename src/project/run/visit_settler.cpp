@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/wall_time.hpp"
 #include "project/process/internal/processor_messages.hpp"
 #include "project/run/visit_track.hpp"
 
@@ -14,14 +14,9 @@ namespace argiope {
 namespace {
 
 constexpr std::uint32_t kMostCrashes = 3;
-constexpr std::size_t kMostRecent = 100;
 constexpr std::size_t kMostErrorText = 1'000;
 constexpr Duration kUsualPutOff = std::chrono::seconds{30};
 constexpr Duration kLeastPutOff = std::chrono::milliseconds{100};
-
-WallTime after(WallTime time, Duration span) noexcept {
-  return span > WallTime::max() - time ? WallTime::max() : time + span;
-}
 
 std::string first_of(std::string text, std::size_t most) {
   if (text.size() > most) text.resize(most);
@@ -123,11 +118,11 @@ void VisitSettler::settle(PageVisit& visit, const FetchedAnswer& fetched, VisitA
     delay = retry_delay_of(*project->description, known.retried);
     is_final = is_final || !delay;
   }
-  if (is_final) known.retried = std::numeric_limits<std::uint32_t>::max() - 1;
+  if (is_final) use_up_retries(known);
   VisitDecision decision =
       decide_visit_end(known, end, project->terms_of(project->index.rule(page)), wall_now, core_.random);
   if (delay && decision.page.state == PageState::waiting && decision.page.wait == PageWait::retry) {
-    decision.page.due = *delay > WallTime::max() - wall_now ? WallTime::max() : wall_now + *delay;
+    decision.page.due = saturating_add(wall_now, *delay);
   }
   PageChange change{.id = visit.record.id, .known = decision.page};
   if (answer.save_json) change.save = *answer.save_json == "null" ? std::string{} : std::move(*answer.save_json);
@@ -166,8 +161,7 @@ void VisitSettler::settle(PageVisit& visit, const FetchedAnswer& fetched, VisitA
   }
   submit(std::move(batch));
   places_.note_outcome();
-  project->recent.push_front(std::move(note));
-  if (project->recent.size() > kMostRecent) project->recent.pop_back();
+  project->note(std::move(note));
   places_.leave(visit);
 }
 
@@ -204,7 +198,7 @@ void VisitSettler::finish(PageVisit& visit, const VisitDecision& decision, PageC
     project.in_round[page] = false;
     --project.outstanding;
   }
-  change.round = project.round && project.is_in_round(page) ? project.round->number : 0;
+  change.round = project.round_of(page);
   batch.changes.push_back(std::move(change));
   rounds_.end_if_over(project, batch, wall_now);
   rounds_.tell_script(project, batch, wall_now);
@@ -224,12 +218,10 @@ void VisitSettler::put_off(PageVisit& visit, const ProcessorFailure& failure, Ti
     if (!again) known = visit.before;
     known.state = PageState::waiting;
     known.again = false;
-    known.due = after(wall_now, std::max(failure.delay.value_or(kUsualPutOff), kLeastPutOff));
+    known.due = saturating_add(wall_now, std::max(failure.delay.value_or(kUsualPutOff), kLeastPutOff));
     project.recount(project.index.known(page), known);
     project.index.set(page, known);
-    batch.changes.push_back({.id = visit.record.id,
-                             .known = known,
-                             .round = project.round && project.is_in_round(page) ? project.round->number : 0});
+    batch.changes.push_back({.id = visit.record.id, .known = known, .round = project.round_of(page)});
   }
   project.visits.erase(page);
   project.frontier->done(visit.ticket, now);
@@ -273,13 +265,15 @@ void VisitSettler::end_unfetched(const SharedProject& project, const PageFrontie
                                  Error why, TimePoint until, bool is_final) {
   const TimePoint now = core_.loop->time();
   const WallTime wall_now = wall();
-  PageVisit visit{
-      .project = project, .ticket = ticket, .record = std::move(record), .rule = project->index.rule(ticket.page)};
-  if (project->round && project->is_in_round(ticket.page)) visit.round = project->round->number;
+  PageVisit visit{.project = project,
+                  .ticket = ticket,
+                  .record = std::move(record),
+                  .rule = project->index.rule(ticket.page),
+                  .round = project->round_of(ticket.page)};
   KnownPage known = project->index.known(ticket.page);
   known.state = PageState::visiting;
   known.again = false;
-  if (is_final) known.retried = std::numeric_limits<std::uint32_t>::max() - 1;
+  if (is_final) use_up_retries(known);
   VisitDecision decision =
       decide_visit_end(known, VisitEnd::failure, project->terms_of(visit.rule), wall_now, core_.random);
   if (!is_final && until != kNever && decision.page.state == PageState::waiting) {
@@ -301,13 +295,12 @@ void VisitSettler::end_unfetched(const SharedProject& project, const PageFrontie
   batch.at = wall_now;
   finish(visit, decision, std::move(change), VisitEnd::failure, 0, batch, now, wall_now);
   submit(std::move(batch));
-  project->recent.push_front({.at = wall_now,
-                              .name = visit.record.name,
-                              .url = {},
-                              .rule = visit.record.rule,
-                              .gave_up = decision.gave_up,
-                              .error = std::move(why.message)});
-  if (project->recent.size() > kMostRecent) project->recent.pop_back();
+  project->note({.at = wall_now,
+                 .name = visit.record.name,
+                 .url = {},
+                 .rule = visit.record.rule,
+                 .gave_up = decision.gave_up,
+                 .error = std::move(why.message)});
 }
 
 }  // namespace argiope

@@ -19,7 +19,7 @@ bool VisitStarter::try_start(const SharedProject& project, PageFrontier::Ticket 
     project->frontier->done(ticket, now);
     return false;
   }
-  const std::string& address = record.url.empty() ? record.name : record.url;
+  const std::string& address = record.address();
   const bool is_asked = !is_data_url(address);
   const auto url = is_asked ? url_to_visit(address) : Result<Url>();
   if (!url) {
@@ -93,8 +93,8 @@ bool VisitStarter::try_start(const SharedProject& project, PageFrontier::Ticket 
                                     .host = host,
                                     .pass = pass,
                                     .settings = std::move(settings),
+                                    .round = project->round_of(ticket.page),
                                     .began = now});
-  if (project->round && project->is_in_round(ticket.page)) visit.round = project->round->number;
   KnownPage visiting = known;
   visiting.state = PageState::visiting;
   visiting.again = false;
@@ -110,9 +110,7 @@ void VisitStarter::take_over(LiveProject& project, PageIndex::Number page, PageR
   project.index.set_rule(page, project.rule_number(record.rule));
   PageBatch batch;
   batch.at = wall();
-  PageChange change{.id = record.id,
-                    .known = project.index.known(page),
-                    .round = project.round && project.is_in_round(page) ? project.round->number : 0};
+  PageChange change{.id = record.id, .known = project.index.known(page), .round = project.round_of(page)};
   change.rule = record.rule;
   batch.changes.push_back(std::move(change));
   submit(std::move(batch));

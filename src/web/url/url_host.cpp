@@ -9,6 +9,7 @@
 #include "argiope/web/url.hpp"
 #include "base/internal/utf8.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 #include "web/url/idna.hpp"
 
 namespace argiope {
@@ -207,8 +208,7 @@ void append_ipv6(const std::array<std::uint16_t, 8>& pieces, std::string& out) {
 bool parse_unusual_domain(std::string_view input, std::string& domain) {
   const std::string decoded = to_valid_utf8(percent_decode(input));
   const bool ascii = std::ranges::all_of(decoded, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-  domain = decoded;
-  std::ranges::transform(domain, domain.begin(), to_lower);
+  domain = in_lower_case(decoded);
   // An ASCII name is only lower-cased, whatever its "xn--" labels hold (UTS 46, IgnoreInvalidPunycode).
   if (!ascii && (decoded.size() > kMaxInternationalHostLength || !domain_to_ascii(decoded, domain))) return false;
   return !domain.empty() &&

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/internal/printable.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -41,8 +42,7 @@ Result<ParameterNames> ParameterNames::parse(std::span<const std::string> words)
     const bool is_beginning = word.ends_with('*');
     if (is_beginning) word.remove_suffix(1);
     if (!is_parameter_name(word)) return false;
-    std::string lower(word);
-    std::ranges::transform(lower, lower.begin(), to_lower);
+    std::string lower = in_lower_case(word);
     (is_beginning ? names.beginnings_ : names.names_).push_back(std::move(lower));
     return true;
   };

@@ -95,8 +95,8 @@ struct SiteReport {
   std::vector<std::pair<std::string, HostFindings>> hosts;  // those with most URLs first
   std::uint64_t host_count = 0;
 
-  CheckResult
-      check;  // without its findings, which are here: at most kMostListed of a kind of the site, and as many elsewhere
+  // Without its findings, which are here: at most kMostListed of a kind of the site, and as many elsewhere.
+  CheckResult check;
   std::vector<ReportedFinding> findings;
   std::vector<ReportedHost> silent_hosts;
 

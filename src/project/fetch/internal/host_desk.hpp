@@ -59,8 +59,8 @@ class HostDesk {
     TimePoint until = kNever;
     Error why{};              // of lost
     bool is_refused = false;  // of lost: it is we who do not ask it, as of a private address
-    std::string
-        words;  // of wait, for people: "its robots.txt is being read", "8 of 8 requests are under way", "rests until …"
+    // Of wait, for people: "its robots.txt is being read", "8 of 8 requests are under way", "rests until …"
+    std::string words;
   };
   // Whether a URL of the host may be asked for now. Where the host's robots.txt is to be read first, that is begun.
   // Suspends: never. `asks_robots`: false for a page that does not heed it. `verifies`: false for one that takes

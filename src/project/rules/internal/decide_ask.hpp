@@ -99,6 +99,8 @@ struct VisitDecision {
   KnownPage page;
   bool gave_up = false;  // it has failed, and no retry is left
 };
+// Leaves the page no retry, whatever its rule says: a visit that ends as a failure is its last.
+void use_up_retries(KnownPage& page) noexcept;
 // `known` is visiting, or was cancelled meanwhile; else the visit is stale, and nothing changes. `random` is for
 // retry_delay's jitter.
 VisitDecision decide_visit_end(const KnownPage& known, VisitEnd end, const PageTerms& rule, WallTime now,

@@ -236,8 +236,8 @@ struct TriedPage {
   std::optional<std::string> save_json;  // nullopt: what was kept stays
   std::vector<PageLog> logs;
   std::optional<ProcessorFailure> failure;  // why the visit would have failed
-  std::shared_ptr<const FetchedAnswer>
-      answer;           // whole, for another try of it, which may be the order's own; null: no server has answered
+  // Whole, for another try of it, which may be the order's own; null: no server has answered.
+  std::shared_ptr<const FetchedAnswer> answer;
   std::string request;  // with what it was asked for beside its URL, by page, rule, project and script
 };
 

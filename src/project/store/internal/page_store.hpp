@@ -86,6 +86,8 @@ struct PageRecord {
   std::string track;         // of the last visit: what it did, JSON (track_of()); empty: nothing is known
   std::int64_t round = 0;    // to which its current visit belongs; 0: to none
   PageId from = 0;           // the page that asked for it first; 0: none did
+
+  const std::string& address() const noexcept { return url.empty() ? name : url; }
   friend bool operator==(const PageRecord&, const PageRecord&) = default;
 };
 std::uint64_t page_fingerprint(std::string_view name) noexcept;
