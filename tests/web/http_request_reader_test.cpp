@@ -216,6 +216,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"AChunkEndWithLineFeedAlone", kChunked + "5\r\nabcde\n0\r\n\r\n", 400, "chunk"},
         Bad{"AChunkSizeWithASpace", kChunked + "5 \r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
         Bad{"ATrailerThatIsNone", kChunked + "0\r\nno colon\r\n\r\n", 400, "colon"},
+        Bad{"ALineFeedInAnExtension", kChunked + "5;x=\"a\nb\"\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"AnExtensionWithoutItsEnd", kChunked + "5;x=\"a\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"ATrailerThatIsFolded", kChunked + "0\r\nX: a\r\n b\r\n\r\n", 400, "colon"},
+        Bad{"ATrailerWithLineFeedAlone", kChunked + "0\r\nX: a\n\r\n", 400, "LF alone"},
         Bad{"ATrailingLength", kChunked + "0\r\nContent-Length: 4\r\n\r\n", 400, "Content-Length"}),
     [](const auto& info) { return info.param.what; });
 
