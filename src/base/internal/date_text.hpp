@@ -33,7 +33,7 @@ class DateText {
   constexpr std::string_view rest() const noexcept { return rest_; }
   constexpr bool is_good() const noexcept { return is_good_; }
   constexpr bool is_over() const noexcept { return is_good_ && rest_.empty(); }
-  constexpr bool next_is_digit() const noexcept { return is_good_ && count_digits() > 0; }
+  constexpr bool next_is_digit() const noexcept { return is_good_ && count_digits(1) == 1; }
 
   // The character, where it is there.
   constexpr bool take(char c) noexcept {
@@ -54,14 +54,14 @@ class DateText {
 
   // A number in just so many digits, whatever follows.
   constexpr int digits(std::size_t count) noexcept {
-    if (!is_good_ || count_digits() < count) return fail();
+    if (!is_good_ || count_digits(count) < count) return fail();
     int number = 0;
     for (; count > 0; --count, rest_.remove_prefix(1)) number = number * 10 + (rest_.front() - '0');
     return number;
   }
   // A number of so many digits and no more.
   constexpr int number(std::size_t least, std::size_t most) noexcept {
-    const std::size_t count = count_digits();
+    const std::size_t count = count_digits(most + 1);
     return count >= least && count <= most ? digits(count) : fail();
   }
   // Digits behind a point, at least one; those below a nanosecond are dropped.
@@ -92,8 +92,10 @@ class DateText {
   }
 
  private:
-  constexpr std::size_t count_digits() const noexcept {
-    return std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+  // No more than `most`: what follows may be long, and each part is looked at once.
+  constexpr std::size_t count_digits(std::size_t most) const noexcept {
+    const std::string_view next = rest_.substr(0, most);
+    return std::min(next.find_first_not_of("0123456789"), next.size());
   }
   constexpr int fail() noexcept {
     is_good_ = false;

@@ -29,7 +29,7 @@ int digits_of(DateText& text, std::size_t width) { return text.digits(text.take(
 
 int month_of(DateText& text) {
   const int month = month_named(text.rest());
-  text.expect(month == 0 ? "month" : kMonthNames[static_cast<std::size_t>(month - 1)]);
+  if (month > 0) text.expect(kMonthNames[static_cast<std::size_t>(month - 1)]);  // in just these letters
   return month;
 }
 
