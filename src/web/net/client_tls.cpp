@@ -37,6 +37,7 @@ struct PassPhrase {
 };
 
 int give_pass_phrase(char* out, int size, int, void* data) {
+  if (data == nullptr) return 0;
   auto& phrase = *static_cast<PassPhrase*>(data);
   phrase.is_asked = true;
   return static_cast<int>(phrase.text.copy(out, static_cast<std::size_t>(size)));
@@ -83,7 +84,7 @@ Result<TlsContext> load_identity(const ClientCertificate& files) {
                              : files.password_file.empty() ? "is a private key that needs a password"
                                                            : "is a private key that needs another password");
   }
-  ::SSL_CTX_set_default_passwd_cb(context.get(), nullptr);
+  ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), nullptr);
   return context;
 }
 
