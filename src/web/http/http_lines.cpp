@@ -1,17 +1,12 @@
 #include "web/http/internal/http_lines.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/http_field.hpp"
 
 namespace argiope {
-
-std::string_view trim_blanks(std::string_view text) noexcept {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 HttpLineFinder::Found HttpLineFinder::find(std::string_view bytes, std::size_t limit, HttpLine& line) noexcept {
   const std::size_t end = bytes.find('\n', searched_);
@@ -38,8 +33,7 @@ HttpField http_field_in(std::string_view line) noexcept {
     field.fault = Fault::name;
     return field;
   }
-  const auto control = std::ranges::find_if(
-      field.value, [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
+  const auto control = std::ranges::find_if(field.value, is_control);
   if (control != field.value.end()) field.fault = *control == '\r' ? Fault::carriage_return : Fault::control;
   return field;
 }
@@ -50,11 +44,13 @@ void append_to_list(std::string& list, std::string_view value) {
 }
 
 bool keeps_connection(int minor_version, std::string_view connection) {
-  const bool by_default = minor_version >= 1;
-  const std::string_view other = by_default ? "close" : "keep-alive";
-  bool is_other = false;
-  for_each_element(connection, [&](std::string_view element) { is_other = is_other || equals_lower(element, other); });
-  return by_default != is_other;
+  bool keeps = minor_version >= 1;
+  bool closes = false;
+  for_each_element(connection, [&](std::string_view element) {
+    keeps = keeps || equals_lower(element, "keep-alive");
+    closes = closes || equals_lower(element, "close");
+  });
+  return keeps && !closes;
 }
 
 std::optional<std::uint64_t> agreed_length(std::string_view list, bool& is_repeated) {
@@ -81,26 +77,14 @@ bool are_chunk_extensions(std::string_view text) noexcept {
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
     return true;
   };
-  const auto take_token = [&] {
-    std::size_t size = 0;
-    while (size < text.size() && is_token(text.substr(size, 1))) ++size;
-    text.remove_prefix(size);
-    return size > 0;
-  };
-  const auto take_quoted = [&] {
-    for (std::size_t at = 1; at < text.size(); ++at) {
-      if (text[at] == '\\') {
-        ++at;
-      } else if (text[at] == '"') {
-        text.remove_prefix(at + 1);
-        return true;
-      }
-    }
-    return false;
+  const auto take_value = [&] {
+    if (!text.starts_with('"')) return !take_token(text).empty();
+    const std::size_t size = text.size();
+    const std::string_view quoted = take_quoted(text);
+    return size - text.size() == quoted.size() + 2 && !has_controls(quoted);
   };
   while (!text.empty()) {
-    if (!take(';') || !take_token()) return false;
-    if (take('=') && !(text.starts_with('"') ? take_quoted() : take_token())) return false;
+    if (!take(';') || take_token(text).empty() || (take('=') && !take_value())) return false;
   }
   return true;
 }

@@ -3,7 +3,6 @@
 // (http_response_reader.hpp, http_request_reader.hpp).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -11,9 +10,6 @@
 #include <string_view>
 
 namespace argiope {
-
-constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
-std::string_view trim_blanks(std::string_view text) noexcept;
 
 // Without its end.
 struct HttpLine {
@@ -54,26 +50,17 @@ struct HttpField {
 };
 HttpField http_field_in(std::string_view line) noexcept;
 
-// --- lists (RFC 9110, 5.6.1): several fields of a name are one
+// --- lists: several fields of a name are one (RFC 9110, 5.3)
 
 void append_to_list(std::string& list, std::string_view value);
-template <class Visit>
-void for_each_element(std::string_view list, Visit visit) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view element = trim_blanks(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    visit(element);
-  }
-}
-// Whether the connection lasts beyond this message of HTTP/1.`minor_version`; `connection` is its list.
+// Whether the connection lasts beyond this message of HTTP/1.`minor_version` (RFC 9112, 9.3); `connection` is its list.
 bool keeps_connection(int minor_version, std::string_view connection);
 // The length that a list of lengths agrees on. `is_repeated` becomes true where there are several.
 std::optional<std::uint64_t> agreed_length(std::string_view list, bool& is_repeated);
 
 // --- chunks (RFC 9112, 7.1)
 
-// Whether it is nothing or extensions, as the grammar has them.
+// Whether it is nothing or extensions, as the grammar has them (RFC 9112, 7.1.1).
 bool are_chunk_extensions(std::string_view text) noexcept;
 
 // A chunked body, step by step.
