@@ -19,23 +19,23 @@ namespace {
 constexpr std::size_t kTooShortToTell = 256;  // bytes of a body, whether they are text
 constexpr std::string_view kNoRobots = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
-// Whether the payload is chunks up to the last one. Of one that was cut off the first has to be whole.
+// Whether the payload is chunks: up to the last one, or whole ones alone. Of one that was cut off the first has to be
+// whole.
 bool is_in_chunks(std::string_view payload, bool is_cut) noexcept {
   using Step = HttpChunkReader::Step;
   HttpChunkReader chunks;
   bool has_one = false;
+  bool is_at_end = false;  // of a chunk
   while (!payload.empty()) {
     HttpLine line;
     const Step step = chunks.take(payload, payload.size(), line);
     if (chunks.is_in_trailers()) return true;
-    if (step == Step::end) {
-      has_one = true;
-    } else if (step != Step::size && step != Step::data) {
-      break;
-    }
+    is_at_end = step == Step::end;
+    has_one = has_one || is_at_end;
+    if (!is_at_end && step != Step::size && step != Step::data) break;
     payload.remove_prefix(line.size);
   }
-  return is_cut && has_one;
+  return has_one && (is_cut || is_at_end);
 }
 
 bool names_chunked(std::string_view head) {
