@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes src/web/html/html_entities.inc: the named character references of the HTML standard.
+"""Writes tools/html_entities.inc: the named character references of the HTML standard.
 
 The facts are those of the standard's table ("Named character references"), as
 Python carries them in html.entities.html5. Run from the root of the project:
 
-    python3 tools/make_html_entities.py > src/web/html/html_entities.inc
+    python3 tools/make_html_entities.py > tools/html_entities.inc
 """
 
 from html.entities import html5

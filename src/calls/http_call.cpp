@@ -15,6 +15,7 @@
 #include "calls/internal/call_functions.hpp"
 #include "web/http/internal/http_date.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/http_field.hpp"
 
 namespace argiope {
 namespace {
@@ -22,12 +23,6 @@ namespace {
 constexpr Duration kUntilAllowed = std::chrono::minutes{5};
 constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
                                    HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_alnum(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
-  });
-}
 
 void read_url(const JsonValue& value, HttpRequest& request) {
   // Logs keep errors, and the path of a webhook is its secret.

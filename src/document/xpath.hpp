@@ -1,8 +1,8 @@
 // XPath 1.0 on the trees of this module. Private to the documents of this module.
 //
-// Our own because no page may cost more than so many steps: libxml2, which is asked in the tests whether we are right,
-// compares each node it finds with all it has found, so that one page and "//p/preceding-sibling::p" would keep a
-// thread for a minute.
+// Our own because no page may cost more than so many steps. libxml2, which is asked in the tests whether we are
+// right, has a limit of operations that does not count how it compares each node it finds with all it has found
+// (docs/decisions.md has the figures).
 #pragma once
 
 #include <cstddef>

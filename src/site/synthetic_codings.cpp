@@ -7,6 +7,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "web/text/internal/http_field.hpp"
+
 namespace argiope {
 namespace {
 
@@ -17,12 +19,6 @@ constexpr int kGzipWindow = 15 + 16;  // zlib's way to say: with a gzip header
 
 const std::uint8_t* bytes_of(std::string_view text) noexcept {
   return reinterpret_cast<const std::uint8_t*>(text.data());
-}
-
-std::string_view trim(std::string_view text) noexcept {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 // "q=0", "q=0.0" …
@@ -73,8 +69,8 @@ bool accepts_coding(std::string_view accept_encoding, std::string_view coding) n
     const std::string_view item = accept_encoding.substr(0, comma);
     accept_encoding.remove_prefix(comma == std::string_view::npos ? accept_encoding.size() : comma + 1);
     const std::size_t semicolon = item.find(';');
-    if (trim(item.substr(0, semicolon)) != coding) continue;
-    return semicolon == std::string_view::npos || !is_zero_weight(trim(item.substr(semicolon + 1)));
+    if (trim_blanks(item.substr(0, semicolon)) != coding) continue;
+    return semicolon == std::string_view::npos || !is_zero_weight(trim_blanks(item.substr(semicolon + 1)));
   }
   return false;
 }

@@ -5,14 +5,9 @@
 #include <chrono>
 
 #include "argiope/time/time_zone.hpp"
+#include "base/internal/date_text.hpp"
 
 namespace argiope {
-namespace {
-
-constexpr const char* kMonthLabels[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-
-}  // namespace
 
 std::string short_time(WallTime time, const TimeZone& zone) {
   std::string text = format_timestamp(std::chrono::floor<std::chrono::seconds>(time), zone);
@@ -24,7 +19,7 @@ std::string short_time(WallTime time, const TimeZone& zone) {
 std::string axis_label(WallTime time, Duration span, const TimeZone& zone) {
   const LocalTime local = zone.to_local(time);
   const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(local)};
-  const std::string day = fmt::format("{} {}", unsigned{date.day()}, kMonthLabels[unsigned{date.month()} - 1]);
+  const std::string day = fmt::format("{} {}", unsigned{date.day()}, kMonthNames[unsigned{date.month()} - 1]);
   if (span >= std::chrono::days{12}) return day;
   const std::string clock = local_time_text(std::chrono::floor<std::chrono::seconds>(local));
   return span > std::chrono::days{1} ? day + ' ' + clock : clock;

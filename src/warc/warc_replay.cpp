@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "argiope/async/event_loop.hpp"
@@ -9,6 +8,7 @@
 #include "base/internal/printable.hpp"
 #include "warc/internal/warc_exchange.hpp"
 #include "warc/warc_captures.hpp"
+#include "web/http/internal/http_lines.hpp"
 #include "web/http/internal/http_response_reader.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_decoder.hpp"
@@ -19,33 +19,23 @@ namespace {
 constexpr std::size_t kTooShortToTell = 256;  // bytes of a body, whether they are text
 constexpr std::string_view kNoRobots = "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
-// Takes a chunk of the transfer coding off the front; its size. nullopt: there is none, or none that is whole.
-std::optional<std::uint64_t> take_chunk(std::string_view& payload) noexcept {
-  std::uint64_t size = 0;
-  const auto [end, error] = std::from_chars(payload.data(), payload.data() + payload.size(), size, 16);
-  const std::size_t line = payload.find('\n');
-  const auto digits = static_cast<std::size_t>(end - payload.data());
-  if (error != std::errc{} || line == std::string_view::npos) return std::nullopt;
-  const std::string_view behind = trim_space(payload.substr(digits, line - digits));
-  if (!behind.empty() && !behind.starts_with(';')) return std::nullopt;
-  payload.remove_prefix(line + 1);
-  if (size == 0) return size;
-  if (size >= payload.size()) return std::nullopt;
-  payload.remove_prefix(static_cast<std::size_t>(size));
-  if (payload.starts_with('\r')) payload.remove_prefix(1);
-  if (!payload.starts_with('\n')) return std::nullopt;
-  payload.remove_prefix(1);
-  return size;
-}
-
 // Whether the payload is chunks: up to the last one, or whole ones alone. Of one that was cut off the first has to be
 // whole.
 bool is_in_chunks(std::string_view payload, bool is_cut) noexcept {
-  for (bool is_first = true;; is_first = false) {
-    const auto size = take_chunk(payload);
-    if (size == std::uint64_t{0}) return true;
-    if (!size) return !is_first && (is_cut || payload.empty());
+  using Step = HttpChunkReader::Step;
+  HttpChunkReader chunks;
+  bool has_one = false;
+  bool is_at_end = false;  // of a chunk
+  while (!payload.empty()) {
+    HttpLine line;
+    const Step step = chunks.take(payload, payload.size(), line);
+    if (chunks.is_in_trailers()) return true;
+    is_at_end = step == Step::end;
+    has_one = has_one || is_at_end;
+    if (!is_at_end && step != Step::size && step != Step::data) break;
+    payload.remove_prefix(line.size);
   }
+  return has_one && (is_cut || is_at_end);
 }
 
 bool names_chunked(std::string_view head) {

@@ -177,7 +177,7 @@ struct Reference {
   char32_t first, second;
 };
 constexpr Reference kAllReferences[] = {
-#include "web/html/html_entities.inc"
+#include "../../tools/html_entities.inc"
 };
 
 // Each tag whose name is not in the table goes through those before it.

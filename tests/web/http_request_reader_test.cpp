@@ -96,6 +96,10 @@ const std::vector<std::string>& good_connections() {
       "GET /old HTTP/1.0\r\n\r\n",
       "GET /old HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
       "GET /empty HTTP/1.1\r\nHost: a\r\nX:\r\nY: \t v \t\r\n\r\n",
+      "GET /same HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n"
+      "HEAD /body HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /y HTTP/1.1\r\nHost: b\r\n\r\n",
+      "POST /e HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\tchunked\t\r\n\r\n"
+      "0A ; a\t=\t\"\\\";\t\xFC\" ;b;c=d\r\n0123456789\r\n00;e=\"\"\r\n\r\nHEAD /y HTTP/1.1\r\nHost: b\r\n\r\n",
   };
   return all;
 }
@@ -142,6 +146,13 @@ TEST(HttpRequestReader, KnowsWhoKeepsTheConnection) {
   EXPECT_THAT(read_whole(good_connections()[7]).requests, ElementsAre("GET /old @ close|"));
   EXPECT_THAT(read_whole(good_connections()[8]).requests,
               ElementsAre("GET /old @|Connection=keep-alive|", "GET /next @a close|Host=a|Connection=close|"));
+  // Once it is said to close, nothing keeps it (RFC 9112, 9.3).
+  for (const std::string said :
+       {"Connection: keep-alive, close\r\n", "Connection: Close\r\nConnection: keep-alive\r\n"}) {
+    EXPECT_THAT(read_whole("GET / HTTP/1.0\r\n" + said + "\r\n").requests, ElementsAre(HasSubstr(" close|")));
+    EXPECT_THAT(read_whole("GET / HTTP/1.1\r\nHost: a\r\n" + said + "\r\n").requests,
+                ElementsAre(HasSubstr(" close|")));
+  }
 }
 
 // --- what is refused, whole and byte by byte
@@ -205,6 +216,16 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"TheLastLineFeedAlone", "GET / HTTP/1.1\r\nHost: a\r\n\n", 400, "LF alone"},
         Bad{"ACarriageReturnAlone", "GET / HTTP/1.1\r\nHost: a\r\nX: b\rContent-Length: 4\r\n\r\n", 400, "CR alone"},
         Bad{"ANullInAField", std::string(kPost) + std::string("X: a\0b\r\n\r\n", 10), 400, "control character"},
+        Bad{"ACarriageReturnBeforeTheEnd", std::string(kPost) + "Content-Length: 4\r\r\n\r\nabcd", 400, "CR alone"},
+        Bad{"AVerticalTabBeforeTheCoding", std::string(kPost) + "Transfer-Encoding: \vchunked\r\n\r\n0\r\n\r\n", 400,
+            "control character"},
+        Bad{"ACodingInQuotes", std::string(kPost) + "Transfer-Encoding: \"chunked\"\r\n\r\n0\r\n\r\n", 501, "chunked"},
+        Bad{"ACodingWithAParameter", std::string(kPost) + "Transfer-Encoding: chunked;a=b\r\n\r\n0\r\n\r\n", 501,
+            "chunked"},
+        Bad{"ATabBeforeTheColon", std::string(kPost) + "Transfer-Encoding\t: chunked\r\n\r\n0\r\n\r\n", 400, "colon"},
+        Bad{"ALengthWithSomethingBehindIt", std::string(kPost) + "Content-Length: 4;a\r\n\r\nabcd", 400,
+            "not a number"},
+        Bad{"AConnectionThatIsNoList", std::string(kPost) + "Connection: a b\r\n\r\n", 400, "not a list"},
         Bad{"AChunkWithoutSize", kChunked + "\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
         Bad{"AChunkSizeThatIsNone", kChunked + "zz\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
         Bad{"ANegativeChunkSize", kChunked + "-1\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
@@ -216,6 +237,23 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"AChunkEndWithLineFeedAlone", kChunked + "5\r\nabcde\n0\r\n\r\n", 400, "chunk"},
         Bad{"AChunkSizeWithASpace", kChunked + "5 \r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
         Bad{"ATrailerThatIsNone", kChunked + "0\r\nno colon\r\n\r\n", 400, "colon"},
+        Bad{"ALineFeedInAnExtension", kChunked + "5;x=\"a\nb\"\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"ACarriageReturnInAnExtension", kChunked + "5;x=\"a\rb\"\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"AControlCharacterInAnExtension", kChunked + "5;x=\"a\1b\"\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"AnExtensionWithoutName", kChunked + "5;\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"AnExtensionWithoutValue", kChunked + "5;x=\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"AnExtensionThatEndsInABackslash", kChunked + "5;x=\"a\\\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"AnExtensionWithSomethingBehindIt", kChunked + "5;x=\"a\"b\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"ACarriageReturnTwiceBehindASize", kChunked + "5\r\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"ACarriageReturnTwiceBehindAChunk", kChunked + "5\r\nabcde\r\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"TheLastChunkWithLineFeedAlone", kChunked + "0\n\r\n", 400, "chunk"},
+        Bad{"TheEndOfTrailersWithLineFeedAlone", kChunked + "0\r\n\n", 400, "LF alone"},
+        Bad{"ATrailerThatIsFoldedAtOnce", kChunked + "0\r\n X: a\r\n\r\n", 400, "colon"},
+        Bad{"ATrailerWithAControlCharacter", kChunked + "0\r\nX: a\1\r\n\r\n", 400, "control character"},
+        Bad{"ATrailingCoding", kChunked + "0\r\nTransfer-Encoding: chunked\r\n\r\n", 400, "Transfer-Encoding"},
+        Bad{"AnExtensionWithoutItsEnd", kChunked + "5;x=\"a\r\nabcde\r\n0\r\n\r\n", 400, "chunk"},
+        Bad{"ATrailerThatIsFolded", kChunked + "0\r\nX: a\r\n b\r\n\r\n", 400, "colon"},
+        Bad{"ATrailerWithLineFeedAlone", kChunked + "0\r\nX: a\n\r\n", 400, "LF alone"},
         Bad{"ATrailingLength", kChunked + "0\r\nContent-Length: 4\r\n\r\n", 400, "Content-Length"}),
     [](const auto& info) { return info.param.what; });
 
@@ -304,6 +342,19 @@ TEST(HttpRequestReader, BoundsWhatStandsBetweenChunks) {
   EXPECT_EQ(read_whole(kChunked + "1;x=" + std::string(20'000, 'y')).refused, 400);
   EXPECT_EQ(read_whole(kChunked + "0\r\nX: " + std::string(20'000, 'y')).refused, 400);
   EXPECT_EQ(read_bytewise(kChunked + std::string(20'000, '0')).refused, 400);
+  // Each line by itself.
+  std::string many = kChunked;
+  for (int i = 0; i < 100; ++i) many += "1;x=" + std::string(1'000, 'y') + "\r\nz\r\n";
+  EXPECT_EQ(read_whole(many + "0\r\n\r\n").requests.size(), 1u);
+}
+
+// The bytes that are found out to have no end of a line are not searched again.
+TEST(HttpRequestReader, ReadsEachByteOnceHoweverSmallThePieces) {
+  HttpServerOptions options;
+  options.max_header_bytes = 1'000'000;
+  const std::string long_line(900'000, 'x');
+  EXPECT_EQ(read_bytewise("GET / HTTP/1.1\r\nHost: a\r\nX: " + long_line + "\r\n\r\n", options).requests.size(), 1u);
+  EXPECT_EQ(read_bytewise(kChunked + "1;x=" + long_line + "\r\nz\r\n0\r\n\r\n", options).requests.size(), 1u);
 }
 
 TEST(HttpRequestReader, KeepsNoMemoryOfLargeRequests) {

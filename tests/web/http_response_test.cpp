@@ -86,6 +86,7 @@ TEST(HttpResponse, LeavesTheConnectionReusableUnlessItsEndWasTheBodys) {
   EXPECT_FALSE(Reading("HTTP/1.1 200 OK\r\n\r\nx").reusable);
   EXPECT_FALSE(Reading("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx").reusable);
   EXPECT_TRUE(Reading("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx").reusable);
+  EXPECT_FALSE(Reading("HTTP/1.0 200 OK\r\nConnection: keep-alive, Close\r\nContent-Length: 1\r\n\r\nx").reusable);
 }
 
 TEST(HttpResponse, KeepsTheFieldsACrawlerAsksFor) {

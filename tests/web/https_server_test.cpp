@@ -319,5 +319,94 @@ TEST_F(TlsFilesTest, AFailedReloadKeepsWhatWasThere) {
   EXPECT_NE(identity->new_layer(), nullptr);
 }
 
+// --- one connection's layer, without a socket
+
+// A client of OpenSSL's, by the bytes that it sends and gets.
+class LayerClient {
+ public:
+  LayerClient()
+      : tls_(::SSL_new(context_.native_handle())), came_(::BIO_new(::BIO_s_mem())), sent_(::BIO_new(::BIO_s_mem())) {
+    ::SSL_set_bio(tls_, came_, sent_);
+    ::SSL_set_connect_state(tls_);
+  }
+  ~LayerClient() { ::SSL_free(tls_); }
+  LayerClient(const LayerClient&) = delete;
+  LayerClient& operator=(const LayerClient&) = delete;
+
+  std::string take_sent() {
+    std::string bytes(::BIO_ctrl_pending(sent_), '\0');
+    if (!bytes.empty()) ::BIO_read(sent_, bytes.data(), static_cast<int>(bytes.size()));
+    return bytes;
+  }
+  std::string record_of(std::string_view text) {
+    ::SSL_write(tls_, text.data(), static_cast<int>(text.size()));
+    return take_sent();
+  }
+  std::string take_leave() {
+    ::SSL_shutdown(tls_);
+    return take_sent();
+  }
+  // The outcome of a read, as SSL_get_error() tells it.
+  int read(std::string_view came) {
+    ::BIO_write(came_, came.data(), static_cast<int>(came.size()));
+    char byte = 0;
+    return ::SSL_get_error(tls_, ::SSL_read(tls_, &byte, 1));
+  }
+  // Byte by byte.
+  void shake_hands_with(detail::StreamLayer& layer) {
+    std::string plain;
+    while (!layer.is_ready() || ::SSL_is_init_finished(tls_) == 0) {
+      ::SSL_do_handshake(tls_);
+      std::string answer;
+      for (const char byte : take_sent()) EXPECT_FALSE(layer.receive({&byte, 1}, plain, answer));
+      ::BIO_write(came_, answer.data(), static_cast<int>(answer.size()));
+    }
+    EXPECT_EQ(plain, "");
+  }
+
+ private:
+  ssl::context context_{ssl::context::tls_client};
+  SSL* const tls_;
+  BIO* const came_;
+  BIO* const sent_;
+};
+
+class TlsLayerTest : public ::testing::Test {
+ public:
+  TlsLayerTest() { client.shake_hands_with(*layer); }
+  Certificate certificate;
+  const std::unique_ptr<detail::StreamLayer> layer =
+      value_or_throw(TlsIdentity::load({.certificate = certificate.path(), .key = certificate.key_path()}))
+          ->new_layer();
+  LayerClient client;
+  std::string plain, to_peer;
+};
+
+TEST_F(TlsLayerTest, GivesARecordOnceItIsWhole) {
+  for (const char byte : client.record_of("hello")) {
+    EXPECT_EQ(plain, "");
+    EXPECT_FALSE(layer->receive({&byte, 1}, plain, to_peer));
+  }
+  EXPECT_EQ(plain, "hello");
+  EXPECT_EQ(to_peer, "");
+}
+
+TEST_F(TlsLayerTest, GivesWhatCameBeforeTheEndAndNothingBehindIt) {
+  const std::string before = client.record_of("hello");
+  EXPECT_TRUE(layer->receive(before + client.take_leave() + before, plain, to_peer));
+  EXPECT_EQ(plain, "hello");
+  to_peer.clear();
+  layer->end(to_peer);
+  EXPECT_EQ(client.read(to_peer), SSL_ERROR_ZERO_RETURN);
+}
+
+TEST_F(TlsLayerTest, GivesWhatCameBeforeADamagedRecordAndTellsThePeer) {
+  std::string bytes = client.record_of("good") + client.record_of("bad");
+  bytes.back() ^= 1;
+  EXPECT_THROW((void)layer->receive(bytes, plain, to_peer), std::system_error);
+  EXPECT_EQ(plain, "good");
+  EXPECT_EQ(client.read(to_peer), SSL_ERROR_SSL);
+}
+
 }  // namespace
 }  // namespace argiope

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/http_field.hpp"
 
 namespace argiope {
 namespace {
@@ -11,23 +12,14 @@ namespace {
 constexpr Duration kUsualLifetime = std::chrono::minutes{5};
 constexpr Duration kLongestLifetime = std::chrono::hours{1};
 
-std::string_view without_spaces(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 // The words of a list with commas, in lower case.
 std::vector<std::string> words_of(std::string_view list) {
   std::vector<std::string> words;
-  while (!list.empty()) {
-    const std::string_view word = without_spaces(list.substr(0, list.find(',')));
-    list.remove_prefix(
-        std::min(list.size(), list.find(',') == std::string_view::npos ? list.size() : list.find(',') + 1));
+  for_each_element(list, [&](std::string_view word) {
     std::string lower(word);
     std::ranges::transform(lower, lower.begin(), to_lower);
     if (!lower.empty()) words.push_back(std::move(lower));
-  }
+  });
   return words;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/internal/counted.hpp"
+#include "base/internal/date_text.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/rfc3339.hpp"
@@ -165,14 +166,12 @@ std::string as_text(const MessageHead& head, const Notices& notices) {
 // The date as RFC 5322 wants it, in UTC.
 std::string mail_date(WallTime at) {
   constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const auto day = std::chrono::floor<std::chrono::days>(at);
   const std::chrono::year_month_day date{day};
   const std::chrono::hh_mm_ss time{std::chrono::floor<std::chrono::seconds>(at - day)};
   return fmt::format("{}, {} {} {} {:02}:{:02}:{:02} +0000", kDays[std::chrono::weekday{day}.c_encoding()],
-                     unsigned{date.day()}, kMonths[unsigned{date.month()} - 1], int{date.year()}, time.hours().count(),
-                     time.minutes().count(), time.seconds().count());
+                     unsigned{date.day()}, kMonthNames[unsigned{date.month()} - 1], int{date.year()},
+                     time.hours().count(), time.minutes().count(), time.seconds().count());
 }
 
 // Headers have only what the configuration and this program say.

@@ -19,7 +19,7 @@ struct NamedReference {
 };
 
 constexpr NamedReference kReferences[] = {
-#include "web/html/html_entities.inc"
+#include "../../../tools/html_entities.inc"
 };
 
 constexpr char32_t kReplacementCharacter = 0xFFFD;

@@ -4,6 +4,7 @@
 
 #include "web/html/link_rules.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/http_field.hpp"
 #include "web/text/internal/uri_text.hpp"
 
 namespace argiope {
@@ -16,17 +17,10 @@ std::string_view behind_space(std::string_view text) noexcept {
 
 // The value at the front of `text`, which goes on behind it: a quoted string without its quotes, or a word.
 std::string_view take_value(std::string_view& text) noexcept {
-  if (!text.starts_with('"')) {
-    const std::size_t end = std::min(text.find_first_of(";,"), text.size());
-    const std::string_view word = text.substr(0, end);
-    text.remove_prefix(end);
-    return trim_space(word);
-  }
-  std::size_t end = 1;
-  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-  const std::string_view quoted = text.substr(1, std::min(end, text.size()) - 1);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return quoted;
+  if (text.starts_with('"')) return take_quoted(text);
+  const std::string_view word = text.substr(0, text.find_first_of(";,"));
+  text.remove_prefix(word.size());
+  return trim_space(word);
 }
 
 // Whether a link with this anchor is the page's own. A part of the page is another context than the page.

@@ -11,6 +11,15 @@ namespace {
 
 constexpr bool is_token68_char(char c) noexcept { return is_alnum(c) || std::string_view("-._~+/").contains(c); }
 
+std::string unescape(std::string_view quoted) {
+  std::string value;
+  for (std::size_t at = 0; at < quoted.size(); ++at) {
+    if (quoted[at] == '\\' && at + 1 < quoted.size()) ++at;
+    value += quoted[at];
+  }
+  return value;
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), to_lower);
@@ -26,7 +35,7 @@ class ChallengeReader {
 
   void run() {
     while (skip_separators()) {
-      const std::string_view word = take_token();
+      const std::string_view word = take_token(rest_);
       if (word.empty()) {
         rest_.remove_prefix(1);  // what is no word cannot be the beginning of anything
       } else if (auto value = take_value()) {
@@ -44,14 +53,6 @@ class ChallengeReader {
     return !rest_.empty();
   }
 
-  std::string_view take_token() {
-    std::size_t size = 0;
-    while (size < rest_.size() && is_token(rest_.substr(size, 1))) ++size;
-    const std::string_view token = rest_.substr(0, size);
-    rest_.remove_prefix(size);
-    return token;
-  }
-
   // Behind a name: "=" and a token or a quoted string, with or without space around it.
   std::optional<std::string> take_value() {
     std::string_view ahead = rest_;
@@ -60,22 +61,11 @@ class ChallengeReader {
     ahead.remove_prefix(1);
     while (!ahead.empty() && is_space(ahead.front())) ahead.remove_prefix(1);
     rest_ = ahead;
-    if (rest_.starts_with('"')) return take_quoted();
+    if (rest_.starts_with('"')) return unescape(take_quoted(rest_));
     // More than a token: some servers forget the quotes of a path or of base64.
     const std::size_t end = std::min(rest_.find_first_of(", \t"), rest_.size());
     std::string value(rest_.substr(0, end));
     rest_.remove_prefix(end);
-    return value;
-  }
-
-  std::string take_quoted() {
-    std::string value;
-    std::size_t at = 1;
-    for (; at < rest_.size() && rest_[at] != '"'; ++at) {
-      if (rest_[at] == '\\' && at + 1 < rest_.size()) ++at;
-      value += rest_[at];
-    }
-    rest_.remove_prefix(std::min(at + 1, rest_.size()));
     return value;
   }
 

@@ -9,84 +9,47 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/internal/date_text.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/feed_date.hpp"
 
 namespace argiope {
 namespace {
 
-constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr std::array<std::string_view, 7> kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-
-// Takes fields off the front of a text; any mismatch makes it fail for good.
-class Cursor {
- public:
-  explicit Cursor(std::string_view text) : rest_(text) {}
-  bool ok() const noexcept { return ok_; }
-  bool at_end() const noexcept { return ok_ && rest_.empty(); }
-
-  void literal(std::string_view text) {
-    if (!rest_.starts_with(text)) return fail();
-    rest_.remove_prefix(text.size());
-  }
-  void skip_past(char c) {
-    const std::size_t found = rest_.find(c);
-    if (found == std::string_view::npos) return fail();
-    rest_.remove_prefix(found + 1);
-  }
-  // Exactly `width` digits; a leading space counts as a zero (asctime).
-  unsigned number(std::size_t width) {
-    if (rest_.size() < width) {
-      fail();
-      return 0;
-    }
-    std::string_view digits = rest_.substr(0, width);
-    if (digits.front() == ' ') digits.remove_prefix(1);
-    unsigned value = 0;
-    const auto [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (ec != std::errc{} || end != digits.data() + digits.size()) fail();
-    rest_.remove_prefix(width);
-    return value;
-  }
-  unsigned month() {
-    const auto found = std::ranges::find(kMonths, rest_.substr(0, 3));
-    if (found == kMonths.end()) {
-      fail();
-      return 1;
-    }
-    rest_.remove_prefix(3);
-    return static_cast<unsigned>(found - kMonths.begin()) + 1;
-  }
-
- private:
-  void fail() noexcept { ok_ = false; }
-  std::string_view rest_;
-  bool ok_ = true;
-};
 
 constexpr int kFirstYearHeld = 1678, kLastYearHeld = 2261;
 
 struct Civil {
-  unsigned year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0;
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
 };
 
-void time_of_day(Cursor& cursor, Civil& civil) {
-  civil.hour = cursor.number(2);
-  cursor.literal(":");
-  civil.minute = cursor.number(2);
-  cursor.literal(":");
-  civil.second = cursor.number(2);
+// A leading space counts as a zero (asctime).
+int digits_of(DateText& text, std::size_t width) { return text.digits(text.take(' ') ? width - 1 : width); }
+
+int month_of(DateText& text) {
+  const int month = month_named(text.rest());
+  if (month > 0) text.expect(kMonthNames[static_cast<std::size_t>(month - 1)]);  // in just these letters
+  return month;
+}
+
+void time_of_day(DateText& text, Civil& civil) {
+  civil.hour = digits_of(text, 2);
+  text.expect(":");
+  civil.minute = digits_of(text, 2);
+  text.expect(":");
+  civil.second = digits_of(text, 2);
 }
 
 std::optional<WallTime> to_wall(const Civil& civil) {
   using namespace std::chrono;
-  const year_month_day date{year{static_cast<int>(civil.year)}, month{civil.month}, day{civil.day}};
+  const year_month_day date{year{civil.year}, month{static_cast<unsigned>(civil.month)},
+                            day{static_cast<unsigned>(civil.day)}};
   // 60 is a leap second.
   if (!date.ok() || civil.hour > 23 || civil.minute > 59 || civil.second > 60) return std::nullopt;
   // Nanoseconds count no other years: what is beyond them is their first or last.
-  if (static_cast<int>(civil.year) < kFirstYearHeld) return WallTime{sys_days{year{kFirstYearHeld} / 1 / 1}};
-  if (static_cast<int>(civil.year) > kLastYearHeld) return WallTime{sys_days{year{kLastYearHeld} / 12 / 31}};
+  if (civil.year < kFirstYearHeld) return WallTime{sys_days{year{kFirstYearHeld} / 1 / 1}};
+  if (civil.year > kLastYearHeld) return WallTime{sys_days{year{kLastYearHeld} / 12 / 31}};
   return WallTime{sys_days{date}} + hours{civil.hour} + minutes{civil.minute} + seconds{civil.second};
 }
 
@@ -119,32 +82,33 @@ std::optional<std::uint64_t> seconds_of(std::string_view text) {
 
 std::optional<WallTime> parse_http_date(std::string_view text) {
   Civil civil;
-  Cursor cursor(text);
-  if (text.find(',') == std::string_view::npos) {  // asctime: Sun Nov  6 08:49:37 1994
-    cursor.skip_past(' ');
-    civil.month = cursor.month();
-    cursor.literal(" ");
-    civil.day = cursor.number(2);
-    cursor.literal(" ");
-    time_of_day(cursor, civil);
-    cursor.literal(" ");
-    civil.year = cursor.number(4);
+  DateText in(text);
+  if (const std::size_t comma = text.find(','); comma == std::string_view::npos) {  // asctime: Sun Nov  6 08:49:37 1994
+    in.skip(text.find(' '));
+    in.expect(" ");
+    civil.month = month_of(in);
+    in.expect(" ");
+    civil.day = digits_of(in, 2);
+    in.expect(" ");
+    time_of_day(in, civil);
+    in.expect(" ");
+    civil.year = digits_of(in, 4);
   } else {
-    cursor.skip_past(',');
-    cursor.literal(" ");
-    civil.day = cursor.number(2);
-    const bool rfc850 = text.find('-') != std::string_view::npos;  // Sunday, 06-Nov-94 08:49:37 GMT
-    cursor.literal(rfc850 ? "-" : " ");
-    civil.month = cursor.month();
-    cursor.literal(rfc850 ? "-" : " ");
-    civil.year = cursor.number(rfc850 ? 2 : 4);
-    if (rfc850) civil.year += civil.year >= 70 ? 1900 : 2000;
-    cursor.literal(" ");
-    time_of_day(cursor, civil);
-    cursor.literal(" GMT");
+    const bool is_rfc850 = text.contains('-');  // Sunday, 06-Nov-94 08:49:37 GMT
+    const std::string_view between = is_rfc850 ? "-" : " ";
+    in.skip(comma + 1);
+    in.expect(" ");
+    civil.day = digits_of(in, 2);
+    in.expect(between);
+    civil.month = month_of(in);
+    in.expect(between);
+    civil.year = digits_of(in, is_rfc850 ? 2 : 4);
+    if (is_rfc850) civil.year += civil.year >= 70 ? 1900 : 2000;
+    in.expect(" ");
+    time_of_day(in, civil);
+    in.expect(" GMT");
   }
-  if (!cursor.at_end()) return std::nullopt;
-  return to_wall(civil);
+  return in.is_over() ? to_wall(civil) : std::nullopt;
 }
 
 std::string format_http_date(WallTime time) {
@@ -153,7 +117,7 @@ std::string format_http_date(WallTime time) {
   const year_month_day date{days_since};
   const hh_mm_ss clock{floor<seconds>(time - days_since)};
   return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[weekday{days_since}.c_encoding()],
-                     static_cast<unsigned>(date.day()), kMonths[static_cast<unsigned>(date.month()) - 1],
+                     static_cast<unsigned>(date.day()), kMonthNames[static_cast<unsigned>(date.month()) - 1],
                      static_cast<int>(date.year()), clock.hours().count(), clock.minutes().count(),
                      clock.seconds().count());
 }

@@ -32,13 +32,7 @@ bool goes_to(const HeaderFor& field, const Url& url) {
   return where == url.host() || where == url.host_and_port();
 }
 
-bool is_header_safe(std::string_view text) noexcept {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if ((byte < 0x20 && c != '\t') || byte == 0x7f) return false;
-  }
-  return true;
-}
+bool is_header_safe(std::string_view text) noexcept { return !has_controls(text); }
 
 bool is_clients_own(std::string_view name) noexcept {
   constexpr std::string_view kOwnFields[] = {"host",    "connection", "content-length", "transfer-encoding", "te",

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/internal/utf8.hpp"
@@ -20,57 +19,6 @@ constexpr std::size_t kMostLeadingBlanks = 8;  // bytes of empty lines before th
 
 // Read and dropped of a body that is not wanted: less than another connection costs.
 constexpr std::uint64_t kMostDroppedBytes = 32 * 1024;
-
-constexpr bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
-
-std::string_view trim_blanks(std::string_view text) noexcept {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-// RFC 9110, 5.6.2.
-bool has_controls(std::string_view text) noexcept {
-  return std::ranges::any_of(text,
-                             [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
-}
-
-// Several fields of a name are one list (RFC 9110, 5.3).
-void append_to_list(std::string& list, std::string_view value) {
-  if (!list.empty()) list += ", ";
-  list += value;
-}
-
-template <class Visit>
-void for_each_element(std::string_view list, Visit visit) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view element = trim_blanks(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    visit(element);
-  }
-}
-
-bool list_has(std::string_view list, std::string_view lower) {
-  bool found = false;
-  for_each_element(list, [&](std::string_view element) { found = found || equals_lower(element, lower); });
-  return found;
-}
-
-// The length that a list of lengths agrees on.
-std::optional<std::uint64_t> agreed_length(std::string_view list, bool& repeated) {
-  std::optional<std::uint64_t> agreed;
-  bool fine = true;
-  for_each_element(list, [&](std::string_view element) {
-    std::uint64_t length = 0;
-    const char* const end = element.data() + element.size();
-    const auto [stop, error] = std::from_chars(element.data(), end, length);
-    fine = fine && error == std::errc{} && stop == end && (!agreed || *agreed == length);
-    repeated = repeated || agreed.has_value();
-    agreed = length;
-  });
-  return fine ? agreed : std::nullopt;
-}
 
 std::unexpected<Error> bad(std::string_view what) {
   return fail(Errc::protocol, fmt::format("bad HTTP response: {}", what));
@@ -162,12 +110,9 @@ Result<std::size_t> HttpResponseReader::step(std::string_view bytes) {
   switch (state_) {
     case State::status_line: return read_status_line(bytes);
     case State::fields: return read_field(bytes);
-    case State::chunk_line: return read_chunk_line(bytes);
-    case State::chunk_end: return read_chunk_end(bytes);
-    case State::trailers: return read_trailer(bytes);
+    case State::chunks: return read_chunks(bytes);
     case State::body_by_length:
-    case State::body_to_end:
-    case State::chunk_data: return read_body(bytes);
+    case State::body_to_end: return read_body(bytes);
     case State::framed_body:
     case State::done: break;
   }
@@ -187,13 +132,15 @@ Result<void> HttpResponseReader::feed_end(const Error* why) {
     case State::body_to_end:
       if (why != nullptr) return cut_short(*why);
       return end_body();
-    case State::trailers:  // all of the body is there
-      note(HttpOddity::chunks);
+    case State::chunks:
+      if (!chunks_.is_in_trailers()) break;
+      note(HttpOddity::chunks);  // all of the body is there
       return end_body();
     case State::body_by_length:
       return cut_short(broken(fmt::format("connection closed with {} bytes of the body missing", body_left_)));
-    default: return cut_short(broken("connection closed inside the body"));
+    default: break;
   }
+  return cut_short(broken("connection closed inside the body"));
 }
 
 Result<void> HttpResponseReader::cut_short(Error why) {
@@ -216,31 +163,30 @@ void HttpResponseReader::note(HttpOddity oddity) {
 
 // --- lines
 
-Result<std::optional<HttpResponseReader::Line>> HttpResponseReader::take_line(std::string_view bytes) {
-  const std::size_t end = bytes.find('\n', scanned_);
-  const bool ended = end != std::string_view::npos;
-  if (line_bytes_ + (ended ? end : bytes.size()) > limits_.header_bytes) {
-    return fail(Errc::too_large, fmt::format("response header larger than {} bytes", limits_.header_bytes));
-  }
-  scanned_ = ended ? end : bytes.size();
-  if (!ended) return std::nullopt;
-  std::string_view text = bytes.substr(0, end);
-  const bool bare = !text.ends_with('\r');
-  if (!bare) text.remove_suffix(1);
-  return Line{text, end + 1, bare};
+std::unexpected<Error> HttpResponseReader::too_long() const {
+  return fail(Errc::too_large, fmt::format("response header larger than {} bytes", limits_.header_bytes));
 }
 
-void HttpResponseReader::use(const Line& line) {
-  scanned_ = 0;
-  line_bytes_ += line.size;
-  if (line.bare) note(HttpOddity::line_feeds);
+Result<std::optional<HttpLine>> HttpResponseReader::take_line(std::string_view bytes) {
+  HttpLine line;
+  switch (lines_.find(bytes, limits_.header_bytes, line)) {
+    case HttpLineFinder::Found::whole: return line;
+    case HttpLineFinder::Found::too_long: return too_long();
+    case HttpLineFinder::Found::not_yet: break;
+  }
+  return std::nullopt;
+}
+
+void HttpResponseReader::use(const HttpLine& line) {
+  lines_.use(line);
+  if (line.is_bare) note(HttpOddity::line_feeds);
 }
 
 // --- the head
 
 Result<std::size_t> HttpResponseReader::read_status_line(std::string_view bytes) {
   if (bytes.front() == '\r' || bytes.front() == '\n') {
-    if (++line_bytes_ > kMostLeadingBlanks) return bad("no status line");
+    if (lines_.count(1) > kMostLeadingBlanks) return bad("no status line");
     note(HttpOddity::blank_lines);
     return 1;
   }
@@ -285,7 +231,7 @@ Result<std::size_t> HttpResponseReader::read_field(std::string_view bytes) {
   auto first = take_line(bytes);
   if (!first) return std::unexpected(std::move(first.error()));
   if (!*first) return 0;
-  Line line = **first;
+  HttpLine line = **first;
   if (line.text.empty()) {
     use(line);
     if (auto ended = end_head(); !ended) return std::unexpected(std::move(ended.error()));
@@ -294,21 +240,21 @@ Result<std::size_t> HttpResponseReader::read_field(std::string_view bytes) {
   // A line that begins with a space goes on with the one before (RFC 9112, 5.2).
   for (bool is_first = true;; is_first = false) {
     if (line.size == bytes.size()) {
-      scanned_ = is_first ? line.size - 1 : 0;
+      lines_.search_from(is_first ? line.size - 1 : 0);
       return 0;
     }
     if (!is_blank(bytes[line.size])) break;
     if (is_first) folded_.assign(line.text);
-    scanned_ = line.size;
+    lines_.search_from(line.size);
     const auto next = take_line(bytes);
     if (!next) return std::unexpected(next.error());
     if (!*next) {
-      scanned_ = 0;
+      lines_.search_from(0);
       return 0;
     }
     folded_ += ' ';
     folded_ += trim_blanks((*next)->text.substr(line.size));
-    line = {folded_, (*next)->size, line.bare || (*next)->bare};
+    line = {folded_, (*next)->size, line.is_bare || (*next)->is_bare};
     note(HttpOddity::folded_line);
   }
   use(line);
@@ -323,18 +269,10 @@ Result<void> HttpResponseReader::count_field() {
 
 Result<void> HttpResponseReader::take_field(std::string_view line) {
   if (auto counted = count_field(); !counted) return counted;
-  const std::size_t colon = line.find(':');
-  std::string_view name = line.substr(0, std::min(colon, line.size()));
-  const std::string_view value = colon == std::string_view::npos ? line : trim_blanks(line.substr(colon + 1));
-  if (!name.empty() && is_blank(name.back())) {
-    note(HttpOddity::header_line);
-    while (!name.empty() && is_blank(name.back())) name.remove_suffix(1);
-  }
-  if (colon == std::string_view::npos || !is_token(name) || has_controls(value)) {
-    note(HttpOddity::header_line);  // and it is passed over
-    return {};
-  }
-  keep_field(name, value);
+  const HttpField field = http_field_in(line);
+  if (field.is_spaced || field.fault != HttpField::Fault::none) note(HttpOddity::header_line);
+  // One that is none is passed over.
+  if (field.fault == HttpField::Fault::none) keep_field(field.name, field.value);
   return {};
 }
 
@@ -400,8 +338,7 @@ bool HttpResponseReader::has_no_body(std::optional<std::uint64_t> length) {
 }
 
 Result<void> HttpResponseReader::end_head() {
-  keep_alive_ = minor_version_ >= 1 ? !list_has(connection_, "close") : list_has(connection_, "keep-alive");
-  line_bytes_ = 0;
+  keep_alive_ = keeps_connection(minor_version_, connection_);
   const bool is_bodiless = has_no_body(find_length());
   if (response_.status == kSwitchingProtocols) keep_alive_ = false;
   if (is_bodiless) {
@@ -433,7 +370,7 @@ Result<void> HttpResponseReader::choose_framing() {
     if (length || !content_length_.empty()) note(HttpOddity::length_and_chunks);
     const bool identity = equals_lower(transfer_encoding_, "identity");
     if (chunked || !identity) {
-      state_ = chunked ? State::chunk_line : State::body_to_end;
+      state_ = chunked ? State::chunks : State::body_to_end;
       return start_body();
     }
   }
@@ -477,11 +414,7 @@ Result<std::size_t> HttpResponseReader::read_body(std::string_view bytes) {
   if (done() || state_ == State::body_to_end) return bytes.size();
   body_left_ -= bytes.size();
   if (body_left_ > 0) return bytes.size();
-  if (state_ == State::chunk_data) {
-    state_ = State::chunk_end;
-  } else if (auto ended = end_body(); !ended) {
-    return std::unexpected(std::move(ended.error()));
-  }
+  if (auto ended = end_body(); !ended) return std::unexpected(std::move(ended.error()));
   return bytes.size();
 }
 
@@ -587,54 +520,41 @@ void HttpResponseReader::abandon() noexcept {
   state_ = State::done;
 }
 
-// "1a", with or without an extension, which says nothing to us.
-Result<std::size_t> HttpResponseReader::read_chunk_line(std::string_view bytes) {
-  auto line = take_line(bytes);
-  if (!line) return std::unexpected(std::move(line.error()));
-  if (!*line) return 0;
-  const std::string_view text = (*line)->text;
-  std::uint64_t size = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, size, 16);
-  const std::string_view behind = trim_blanks({stop, static_cast<std::size_t>(end - stop)});
-  if (error != std::errc{} || text.starts_with('-') || (!behind.empty() && behind.front() != ';')) {
-    if (auto cut = cut_short({Errc::protocol, "bad HTTP response: the size of a chunk"}); !cut) {
-      return std::unexpected(std::move(cut.error()));
-    }
-    return bytes.size();
+Result<std::size_t> HttpResponseReader::read_chunks(std::string_view bytes) {
+  using Step = HttpChunkReader::Step;
+  HttpLine line;
+  Result<void> taken;
+  switch (chunks_.take(bytes, limits_.header_bytes, line)) {
+    case Step::needs_more: return 0;
+    case Step::too_long: return too_long();
+    case Step::bad_size:
+      taken = cut_short({Errc::protocol, "bad HTTP response: the size of a chunk"});
+      line.size = bytes.size();
+      break;
+    case Step::size:  // an extension says nothing to us
+      if (!line.is_bare) break;
+      note(HttpOddity::line_feeds);
+      note(HttpOddity::chunks);
+      break;
+    case Step::data:
+      got_body_ = true;
+      taken = take_body(line.text);
+      break;
+    case Step::end:
+      if (line.is_bare) note(HttpOddity::chunks);
+      break;
+    case Step::bad_end:
+      taken = cut_short({Errc::protocol, "bad HTTP response: a chunk of another size than it says"});
+      line.size = bytes.size();
+      break;
+    case Step::trailer:
+      if (line.is_bare) note(HttpOddity::line_feeds);
+      if (++fields_ > limits_.header_fields) return fail(Errc::too_large, "too many trailers");
+      if (line.text.empty()) taken = end_body();
+      break;
   }
-  use(**line);
-  line_bytes_ = size == 0 ? line_bytes_ : 0;
-  if ((*line)->bare) note(HttpOddity::chunks);
-  body_left_ = size;
-  state_ = size == 0 ? State::trailers : State::chunk_data;
-  return (*line)->size;
-}
-
-Result<std::size_t> HttpResponseReader::read_chunk_end(std::string_view bytes) {
-  if (bytes == "\r") return 0;
-  const bool bare = bytes.front() == '\n';
-  if (bare || bytes.starts_with("\r\n")) {
-    if (bare) note(HttpOddity::chunks);
-    state_ = State::chunk_line;
-    return bare ? 1 : 2;
-  }
-  if (auto cut = cut_short({Errc::protocol, "bad HTTP response: a chunk of another size than it says"}); !cut) {
-    return std::unexpected(std::move(cut.error()));
-  }
-  return bytes.size();
-}
-
-Result<std::size_t> HttpResponseReader::read_trailer(std::string_view bytes) {
-  auto line = take_line(bytes);
-  if (!line) return std::unexpected(std::move(line.error()));
-  if (!*line) return 0;
-  use(**line);
-  if (++fields_ > limits_.header_fields) return fail(Errc::too_large, "too many trailers");
-  if ((*line)->text.empty()) {
-    if (auto ended = end_body(); !ended) return std::unexpected(std::move(ended.error()));
-  }
-  return (*line)->size;
+  if (!taken) return std::unexpected(std::move(taken.error()));
+  return line.size;
 }
 
 // --- what is framed already
@@ -650,10 +570,7 @@ void HttpResponseReader::take_status(int status) {
 
 Result<void> HttpResponseReader::take_framed_field(std::string_view name, std::string_view value) {
   constexpr std::size_t kBesides = std::string_view(": \r\n").size();
-  line_bytes_ += name.size() + value.size() + kBesides;
-  if (line_bytes_ > limits_.header_bytes) {
-    return fail(Errc::too_large, fmt::format("response header larger than {} bytes", limits_.header_bytes));
-  }
+  if (lines_.count(name.size() + value.size() + kBesides) > limits_.header_bytes) return too_long();
   if (auto counted = count_field(); !counted) return counted;
   if (state_ != State::fields) return {};  // of a trailer, which nobody asks for
   keep_field(name, value);

@@ -1,5 +1,8 @@
 #include "web/http/internal/reason_phrase.hpp"
 
+#include <ostream>
+
+// It needs the one above.
 #include <boost/beast/http/status.hpp>
 
 namespace argiope {

@@ -1,14 +1,11 @@
 #include "web/net/client_tls.hpp"
 
 #include <fmt/format.h>
-#include <openssl/bio.h>
 #include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
-#include <climits>
-#include <cstring>
 #include <new>
 
 #include "argiope/web/detail/ip_address.hpp"
@@ -26,15 +23,6 @@ constexpr std::string_view kOffers[] = {"\x08http/1.1", "\x02h2", "\x02h2\x08htt
 constexpr std::size_t kReadAhead = 32 * 1024;
 constexpr std::size_t kMostAuthoritiesBytes = std::size_t{64} * 1024 * 1024;
 
-// The words of OpenSSL on the call that failed; takes all it has to say.
-std::string why_openssl_failed() {
-  const unsigned long code = ::ERR_peek_error();
-  ::ERR_clear_error();
-  if (ERR_SYSTEM_ERROR(code)) return std::strerror(ERR_GET_REASON(code));
-  const char* const reason = ::ERR_reason_error_string(code);
-  return reason == nullptr ? "TLS fails" : reason;
-}
-
 // The alerts that a server sends when a certificate of ours is missing or not to its liking (RFC 8446, 6.2): bad, of a
 // kind that is not supported, revoked, expired, unknown, of an unknown authority, access denied, required.
 bool is_about_our_certificate(unsigned long code) noexcept {
@@ -48,16 +36,11 @@ struct PassPhrase {
   bool is_asked = false;
 };
 
-// Nobody is asked at a terminal.
 int give_pass_phrase(char* out, int size, int, void* data) {
   if (data == nullptr) return 0;
   auto& phrase = *static_cast<PassPhrase*>(data);
   phrase.is_asked = true;
   return static_cast<int>(phrase.text.copy(out, static_cast<std::size_t>(size)));
-}
-
-std::unexpected<Error> bad_pem_file(const std::string& path, std::string_view what) {
-  return fail(Errc::invalid_input, fmt::format("{}: {} ({})", in_quotes(path), what, why_openssl_failed()));
 }
 
 Result<PassPhrase> read_pass_phrase(const std::string& path) {
@@ -81,11 +64,10 @@ Result<std::string> read_client_pem(const std::string& path, std::string_view wh
   return text;
 }
 
-Result<SslContext> load_identity(const ClientCertificate& files) {
+Result<TlsContext> load_identity(const ClientCertificate& files) {
   auto phrase = read_pass_phrase(files.password_file);
   if (!phrase) return std::unexpected(std::move(phrase.error()));
-  SslContext context(::SSL_CTX_new(::TLS_client_method()));
-  if (context == nullptr) throw std::bad_alloc();
+  TlsContext context = new_tls_context(::TLS_client_method());
   ::SSL_CTX_set_default_passwd_cb(context.get(), give_pass_phrase);
   ::SSL_CTX_set_default_passwd_cb_userdata(context.get(), &*phrase);
   const auto certificate = read_client_pem(files.certificate, "is no certificate in PEM");
@@ -110,39 +92,6 @@ Result<SslContext> load_identity(const ClientCertificate& files) {
 
 // --- one connection
 
-const BIO_METHOD* TlsWire::bio_method() {
-  static const BIO_METHOD* const kMethod = [] {
-    BIO_METHOD* const made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "wire below");
-    if (made == nullptr) throw std::bad_alloc();
-    ::BIO_meth_set_read(made, read_below);
-    ::BIO_meth_set_write(made, write_below);
-    ::BIO_meth_set_ctrl(made, [](BIO*, int command, long, void*) -> long { return command == BIO_CTRL_FLUSH; });
-    return made;
-  }();
-  return kMethod;
-}
-
-int TlsWire::read_below(BIO* bio, char* out, int size) noexcept {
-  ::BIO_clear_retry_flags(bio);
-  auto& self = *static_cast<TlsWire*>(::BIO_get_data(bio));
-  const WireStep step = self.wire_below_.read(out, static_cast<std::size_t>(size));
-  self.below_ = step.outcome;
-  if (step.outcome == WireStep::Outcome::done) return static_cast<int>(step.bytes);
-  if (step.outcome == WireStep::Outcome::ended) return 0;
-  if (step.outcome != WireStep::Outcome::broken) ::BIO_set_retry_read(bio);
-  return -1;
-}
-
-int TlsWire::write_below(BIO* bio, const char* bytes, int size) noexcept {
-  ::BIO_clear_retry_flags(bio);
-  auto& self = *static_cast<TlsWire*>(::BIO_get_data(bio));
-  const WireStep step = self.wire_below_.write(bytes, static_cast<std::size_t>(size));
-  self.below_ = step.outcome;
-  if (step.outcome == WireStep::Outcome::done) return static_cast<int>(step.bytes);
-  if (step.outcome != WireStep::Outcome::broken) ::BIO_set_retry_write(bio);
-  return -1;
-}
-
 int TlsWire::verify(int trusted, X509_STORE_CTX* verification) noexcept {
   if (trusted == 1) return 1;
   const auto* const tls =
@@ -156,23 +105,16 @@ int TlsWire::verify(int trusted, X509_STORE_CTX* verification) noexcept {
   return 0;
 }
 
-TlsWire::TlsWire(SSL_CTX& context, Wire& below) : wire_below_(below), tls_(::SSL_new(&context)) {
-  BIO* const bio = ::BIO_new(bio_method());
-  if (tls_ == nullptr || bio == nullptr) {
-    ::BIO_free(bio);
-    throw std::bad_alloc();
-  }
-  ::BIO_set_data(bio, this);
-  ::BIO_set_init(bio, 1);
-  ::SSL_set_bio(tls_.get(), bio, bio);
-  SSL_set_app_data(tls_.get(), this);
-  ::SSL_set_verify(tls_.get(), SSL_VERIFY_PEER, verify);
-  ::SSL_set_connect_state(tls_.get());
+TlsWire::TlsWire(SSL_CTX& context, Wire& below) : TlsEngine(context, below, Side::client) {
+  SSL_set_app_data(&tls(), this);
+  ::SSL_set_verify(&tls(), SSL_VERIFY_PEER, verify);
 }
+
+bool TlsWire::is_unwelcome() const noexcept { return is_about_our_certificate(broken_by()); }
 
 Result<void> TlsWire::expect(std::string_view host) {
   host_ = host;
-  SSL* const tls = tls_.get();
+  SSL* const tls = &this->tls();
   const bool is_address = IpAddress::parse(host).has_value();
   if (!is_address && SSL_set_tlsext_host_name(tls, host_.c_str()) != 1) {
     return fail(Errc::tls, "cannot set the server name");
@@ -188,13 +130,13 @@ Result<void> TlsWire::expect(std::string_view host) {
 void TlsWire::offer(TlsOffer protocols) {
   const std::string_view list = kOffers[static_cast<std::size_t>(protocols)];
   const auto* const bytes = reinterpret_cast<const unsigned char*>(list.data());
-  if (::SSL_set_alpn_protos(tls_.get(), bytes, static_cast<unsigned>(list.size())) != 0) throw std::bad_alloc();
+  if (::SSL_set_alpn_protos(&tls(), bytes, static_cast<unsigned>(list.size())) != 0) throw std::bad_alloc();
 }
 
 bool TlsWire::has_chosen_http2() const noexcept {
   const unsigned char* name = nullptr;
   unsigned size = 0;
-  ::SSL_get0_alpn_selected(tls_.get(), &name, &size);
+  ::SSL_get0_alpn_selected(&tls(), &name, &size);
   return std::string_view(reinterpret_cast<const char*>(name), size) == "h2";
 }
 
@@ -202,76 +144,20 @@ Result<void> TlsWire::show(SSL_CTX& identity) {
   STACK_OF(X509)* chain = nullptr;
   SSL_CTX_get0_chain_certs(&identity, &chain);
   ::ERR_clear_error();
-  if (::SSL_use_cert_and_key(tls_.get(), ::SSL_CTX_get0_certificate(&identity), ::SSL_CTX_get0_privatekey(&identity),
-                             chain, 1) == 1) {
+  if (::SSL_use_cert_and_key(&tls(), ::SSL_CTX_get0_certificate(&identity), ::SSL_CTX_get0_privatekey(&identity), chain,
+                             1) == 1) {
     return {};
   }
   return fail(Errc::tls, fmt::format("the client's certificate cannot be used: {}", why_openssl_failed()));
 }
 
-WireStep TlsWire::shake_hands() noexcept {
-  ::ERR_clear_error();
-  return step_after(::SSL_do_handshake(tls_.get()), 0);
-}
-
-WireStep TlsWire::read(char* out, std::size_t size) noexcept {
-  ::ERR_clear_error();
-  std::size_t bytes = 0;
-  const int code = ::SSL_read_ex(tls_.get(), out, size, &bytes);
-  return step_after(code, bytes);
-}
-
-WireStep TlsWire::write(const char* bytes, std::size_t size) noexcept {
-  ::ERR_clear_error();
-  std::size_t written = 0;
-  const int code = ::SSL_write_ex(tls_.get(), bytes, size, &written);
-  return step_after(code, written);
-}
-
-WireStep TlsWire::step_after(int code, std::size_t bytes) noexcept {
-  using Outcome = WireStep::Outcome;
-  if (code == 1) return {Outcome::done, bytes};
-  switch (::SSL_get_error(tls_.get(), code)) {
-    // The wire below knows better which of them it waits for: it may be TLS itself.
-    case SSL_ERROR_WANT_READ:
-    case SSL_ERROR_WANT_WRITE: return {below_, 0};
-    case SSL_ERROR_ZERO_RETURN: return {Outcome::ended, 0};
-    default: break;
-  }
-  // Without close_notify a cut-off cannot be told from an end; the framing of the response decides.
-  if (below_ == Outcome::ended) {
-    ::ERR_clear_error();
-    return {Outcome::ended, 0};
-  }
-  try {
-    is_unwelcome_ = !broke_below() && is_about_our_certificate(::ERR_peek_error());
-    why_broken_ = broke_below() ? wire_below_.why_broken() : why_openssl_failed();
-  } catch (...) {
-    why_broken_.clear();
-  }
-  return {Outcome::broken, 0};
-}
-
-// Messages of TLS itself, such as tickets for sessions, are taken in meanwhile.
-bool TlsWire::is_quiet() noexcept {
-  ::ERR_clear_error();
-  char byte = 0;
-  std::size_t bytes = 0;
-  const int code = ::SSL_peek_ex(tls_.get(), &byte, 1, &bytes);
-  return step_after(code, bytes).outcome == WireStep::Outcome::wants_read;
-}
-
 // --- what they share
 
 Result<void> ClientTls::load() {
-  SslContext context(::SSL_CTX_new(::TLS_client_method()));
-  if (context == nullptr) throw std::bad_alloc();
+  TlsContext context = new_tls_context(::TLS_client_method());
   SSL_CTX* const made = context.get();
-  ::SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
-  ::SSL_CTX_set_options(made, SSL_OP_ALL | SSL_OP_NO_COMPRESSION);
-  ::SSL_CTX_set_mode(made,
-                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
-  ::SSL_CTX_set_default_passwd_cb(made, give_pass_phrase);
+  ::SSL_CTX_set_options(made, SSL_OP_ALL);
+  ::SSL_CTX_set_mode(made, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   ::SSL_CTX_set_read_ahead(made, 1);
   ::SSL_CTX_set_default_read_buffer_len(made, kReadAhead);
   ::ERR_clear_error();
@@ -307,8 +193,7 @@ Result<std::unique_ptr<TlsWire>> ClientTls::over(Wire& below, std::string_view h
 }
 
 Result<void> check_authorities(const std::string& file) {
-  const SslContext context(::SSL_CTX_new(::TLS_client_method()));
-  if (context == nullptr) throw std::bad_alloc();
+  const TlsContext context = new_tls_context(::TLS_client_method());
   // OpenSSL would wait for the writer of a pipe.
   if (auto text = read_client_pem(file, "has no certificates in PEM", kMostAuthoritiesBytes); !text)
     return std::unexpected(std::move(text.error()));

@@ -1,5 +1,5 @@
-// Wire: bytes to and from a server, now or not at all: a socket, or TLS over another wire (client_tls.hpp). The waiting
-// is ClientConnection's.
+// Wire: bytes to and from a peer, now or not at all: a socket, the bytes of one call (tls.cpp), or TLS over another wire
+// (tls_engine.hpp). The waiting is its owner's.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct WireStep {
     done,         // `bytes` of them, at least one
     wants_read,   // again, when the socket can be read
     wants_write,  // again, when the socket can be written
-    ended,        // the server says no more
+    ended,        // the peer says no more
     broken,       // for a reason that why_broken() has
   };
   Outcome outcome = Outcome::done;

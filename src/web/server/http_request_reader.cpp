@@ -3,58 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/beast/http/basic_parser.hpp>
-#include <boost/beast/http/error.hpp>
-#include <optional>
+#include <charconv>
 
 #include "base/internal/printable.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/http_field.hpp"
 
 namespace argiope {
 namespace {
-
-namespace beast = boost::beast;
-namespace http = beast::http;
 
 constexpr std::size_t kMostBlankLines = 4;        // before a request
 constexpr std::size_t kMostChunkLine = 4 * 1024;  // of a chunk's head; the trailers may be as long as a head
 constexpr std::size_t kKeptInput = 4 * 1024;
 constexpr std::size_t kKeptBody = 64 * 1024;
-// A chunked body has at least that many bytes to come until it is complete. Beast asserts it, and does not look.
-constexpr std::size_t kLeastOfChunks = 5;
 constexpr unsigned char kTlsHandshake = 0x16;
 
-std::string_view view(beast::string_view text) noexcept { return {text.data(), text.size()}; }
-
-std::optional<HttpMethod> method_of(http::verb verb) noexcept {
-  switch (verb) {
-    case http::verb::get: return HttpMethod::get;
-    case http::verb::head: return HttpMethod::head;
-    case http::verb::post: return HttpMethod::post;
-    case http::verb::put: return HttpMethod::put;
-    case http::verb::patch: return HttpMethod::patch;
-    case http::verb::delete_: return HttpMethod::delete_;
-    case http::verb::options: return HttpMethod::options;
-    default: return std::nullopt;
+std::optional<HttpMethod> method_named(std::string_view name) noexcept {
+  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put,
+                                  HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
+    if (to_string(method) == name) return method;
   }
-}
-
-// The fault of the bytes, in words of ours.
-std::string_view reason_of(const boost::system::error_code& error) noexcept {
-  if (error.category() != http::make_error_code(http::error::bad_method).category()) return "it cannot be read";
-  switch (static_cast<http::error>(error.value())) {
-    case http::error::bad_method: return "the method is not a token";
-    case http::error::bad_target: return "the request target is missing, or has characters that must be escaped";
-    case http::error::bad_field: return "a header line does not start with a name and a colon";
-    case http::error::bad_value: return "a header field has a control character, or Connection is not a list";
-    case http::error::bad_line_ending: return "a line ends with CR alone";
-    case http::error::bad_content_length: return "Content-Length is not a number, or stands beside Transfer-Encoding";
-    case http::error::multiple_content_length: return "Content-Length is given twice";
-    case http::error::bad_transfer_encoding: return "Transfer-Encoding is given twice, or beside Content-Length";
-    case http::error::bad_chunk: return "a chunk has no size, or ends elsewhere than its size says";
-    case http::error::bad_chunk_extension: return "the line of a chunk's size has something else in it";
-    default: return "it is not HTTP";
-  }
+  return std::nullopt;
 }
 
 // uri-host [":" port], as far as that a Host can have nothing in it that belongs elsewhere.
@@ -65,80 +34,8 @@ bool is_host(std::string_view text) noexcept {
 
 }  // namespace
 
-// Notes where in the input things are.
-class HttpRequestReader::Parser final : public http::basic_parser<true> {
- public:
-  explicit Parser(HttpRequestReader& reader) noexcept : reader_(reader) {
-    // The head is put whole, and has been measured.
-    header_limit(~std::uint32_t{0});
-    body_limit(boost::none);
-  }
-
-  http::verb verb = http::verb::unknown;
-  std::size_t lengths = 0;
-  std::size_t hosts = 0;
-  std::size_t transfer_encodings = 0;
-  bool only_chunked = true;
-  bool expects_continue = false;
-  bool expects_other = false;
-  bool in_trailers = false;
-
- private:
-  using Error = beast::error_code;
-  using View = beast::string_view;
-
-  Place place_of(View text) const noexcept {
-    return {static_cast<std::size_t>(text.data() - reader_.input_.data()), text.size()};
-  }
-
-  void on_request_impl(http::verb method, View, View target, int version, Error&) override {
-    verb = method;
-    reader_.target_ = place_of(target);
-    reader_.is_http_1_0_ = version == 10;
-  }
-  void on_response_impl(int, View, int, Error&) override {}
-  void on_field_impl(http::field field, View name, View value, Error&) override {
-    if (in_trailers) return;
-    reader_.fields_.emplace_back(place_of(name), place_of(value));
-    switch (field) {
-      case http::field::host:
-        ++hosts;
-        reader_.host_ = place_of(value);
-        break;
-      case http::field::content_length:
-        // Beast takes "5, 5" for 5.
-        lengths += 1 + static_cast<std::size_t>(std::ranges::count(view(value), ','));
-        break;
-      case http::field::transfer_encoding:
-        // Beast takes what does not end in "chunked" for a request without a body.
-        ++transfer_encodings;
-        only_chunked = only_chunked && equals_lower(view(value), "chunked");
-        break;
-      case http::field::expect:
-        (equals_lower(view(value), "100-continue") ? expects_continue : expects_other) = true;
-        break;
-      default: break;
-    }
-  }
-  void on_header_impl(Error&) override {}
-  void on_body_init_impl(const boost::optional<std::uint64_t>&, Error&) override { in_trailers = true; }
-  std::size_t on_body_impl(View body, Error&) override {
-    reader_.request_.body.append(view(body));
-    return body.size();
-  }
-  void on_chunk_header_impl(std::uint64_t, View, Error&) override {}
-  std::size_t on_chunk_body_impl(std::uint64_t, View body, Error&) override {
-    reader_.request_.body.append(view(body));
-    return body.size();
-  }
-  void on_finish_impl(Error&) override {}
-
-  HttpRequestReader& reader_;
-};
-
 HttpRequestReader::HttpRequestReader(const HttpServerOptions& options, ServerRequest& request)
     : options_(options), request_(request) {}
-HttpRequestReader::~HttpRequestReader() = default;
 
 HttpRequestReader::State HttpRequestReader::read() {
   if (state_ == State::head) read_head();
@@ -149,7 +46,8 @@ HttpRequestReader::State HttpRequestReader::read() {
 void HttpRequestReader::next() {
   state_ = State::head;
   begin_ = line_begin_ = at_;
-  lines_ = blank_lines_ = 0;
+  lines_.start_over();
+  line_count_ = blank_lines_ = 0;
   has_head_ = false;
   if (begin_ == input_.size()) {
     begin_ = line_begin_ = at_ = 0;
@@ -179,11 +77,14 @@ void HttpRequestReader::show_head() {
   request_.target = request_.path = request_.query = request_.host = {};
 }
 
-bool HttpRequestReader::keep_alive() const noexcept { return parser_->keep_alive(); }
-
 HttpRequestReader::State HttpRequestReader::refuse(int status, std::string detail) {
   refusal_ = {status, std::move(detail)};
   return state_ = State::refused;
+}
+
+bool HttpRequestReader::refuse_bytes(std::string_view why) {
+  refuse(400, fmt::format("bad request: {}", why));
+  return false;
 }
 
 // --- the head
@@ -202,104 +103,167 @@ HttpRequestReader::State HttpRequestReader::read_head() {
 }
 
 bool HttpRequestReader::find_end_of_head() {
+  using Found = HttpLineFinder::Found;
   for (;;) {
-    if (lines_ == 0 && line_begin_ < input_.size() &&
-        static_cast<unsigned char>(input_[line_begin_]) == kTlsHandshake) {
+    const std::string_view unread = std::string_view(input_).substr(line_begin_);
+    if (line_count_ == 0 && !unread.empty() && static_cast<unsigned char>(unread.front()) == kTlsHandshake) {
       refuse(400, "this port speaks HTTP, and not TLS");
       return false;
     }
-    const std::size_t line_end = input_.find('\n', std::max(line_begin_, at_));
-    const bool ended = line_end != std::string::npos;
-    if ((ended ? line_end + 1 : input_.size()) - begin_ > options_.max_header_bytes) {
-      refuse(lines_ == 0 ? 414 : 431,
+    HttpLine line;
+    const Found found = lines_.find(unread, options_.max_header_bytes, line);
+    if (found == Found::too_long || line_begin_ + line.size - begin_ > options_.max_header_bytes) {
+      refuse(line_count_ == 0 ? 414 : 431,
              fmt::format("{} longer than {} bytes",
-                         lines_ == 0 ? "the request line is" : "request line and header fields are",
+                         line_count_ == 0 ? "the request line is" : "request line and header fields are",
                          options_.max_header_bytes));
       return false;
     }
-    at_ = input_.size();
-    if (!ended) return false;
-    at_ = line_end + 1;
-    if (!check_line(line_end)) return false;
-    const bool is_empty = line_end == line_begin_ + 1;
-    line_begin_ = line_end + 1;
-    if (is_empty && lines_ > 0) {
+    if (found == Found::not_yet || !check_line(line)) return false;
+    lines_.use(line);
+    line_begin_ += line.size;
+    if (!line.text.empty()) {
+      ++line_count_;
+      continue;
+    }
+    if (line_count_ > 0) {
       head_end_ = line_begin_;
       return true;
     }
-    if (!is_empty) {
-      ++lines_;
-      continue;
-    }
+    lines_.start_over();
     begin_ = line_begin_;
-    if (++blank_lines_ > kMostBlankLines) {
-      refuse(400, "bad request: there are empty lines where a request should start");
-      return false;
-    }
+    if (++blank_lines_ > kMostBlankLines) return refuse_bytes("there are empty lines where a request should start");
   }
 }
 
-bool HttpRequestReader::check_line(std::size_t line_end) {
-  if (line_end == line_begin_ || input_[line_end - 1] != '\r') {
-    refuse(400, "bad request: a line ends with LF alone");
-  } else if (lines_ > 0 && (input_[line_begin_] == ' ' || input_[line_begin_] == '\t')) {
-    refuse(400, "bad request: a header field goes on in a second line");
-  } else if (lines_ > options_.max_header_fields && line_end != line_begin_ + 1) {
-    refuse(431, fmt::format("there are more than {} header fields", options_.max_header_fields));
+bool HttpRequestReader::check_line(const HttpLine& line) {
+  if (line.is_bare) return refuse_bytes("a line ends with LF alone");
+  if (line_count_ > 0 && !line.text.empty() && is_blank(line.text.front())) {
+    return refuse_bytes("a header field goes on in a second line");
   }
-  return state_ != State::refused;
+  if (line_count_ > options_.max_header_fields && !line.text.empty()) {
+    refuse(431, fmt::format("there are more than {} header fields", options_.max_header_fields));
+    return false;
+  }
+  return true;
 }
 
 HttpRequestReader::State HttpRequestReader::parse_head() {
   fields_.clear();
   host_ = {};
-  parser_ = std::make_unique<Parser>(*this);
-  boost::system::error_code error;
-  const std::size_t used = parser_->put({input_.data() + begin_, head_end_ - begin_}, error);
-  if (error == http::error::bad_version) {
-    const std::size_t version = input_.find(' ', input_.find(' ', begin_) + 1) + 1;
-    return input_.compare(version, 5, "HTTP/") == 0
-               ? refuse(505, "this server speaks HTTP/1.1 and HTTP/1.0")
-               : refuse(400, "bad request: the request line does not end in HTTP/1.1");
+  framing_ = {};
+  chunks_ = {};
+  std::string_view head = std::string_view(input_).substr(begin_, head_end_ - begin_);
+  for (bool is_first = true;; is_first = false) {
+    const std::string_view line = head.substr(0, head.find('\n') - 1);
+    if (line.empty()) break;
+    if (!(is_first ? parse_request_line(line) : parse_field(line))) return state_;
+    head.remove_prefix(line.size() + 2);
   }
-  if (error) return refuse(400, fmt::format("bad request: {}", reason_of(error)));
-  if (used != head_end_ - begin_) return refuse(400, "bad request: an empty line is in the middle of the head");
   at_ = head_end_;
   return check_head();
 }
 
+bool HttpRequestReader::parse_request_line(std::string_view line) {
+  const std::string_view method = line.substr(0, line.find(' '));
+  if (method.size() == line.size() || !is_token(method)) return refuse_bytes("the method is not a token");
+  line.remove_prefix(method.size() + 1);
+  const auto* const target_end =
+      std::ranges::find_if(line, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; });
+  const std::string_view target = line.substr(0, static_cast<std::size_t>(target_end - line.begin()));
+  if (target.empty() || target_end == line.end() || *target_end != ' ') {
+    return refuse_bytes("the request target is missing, or has characters that must be escaped");
+  }
+  line.remove_prefix(target.size() + 1);
+  is_http_1_0_ = line == "HTTP/1.0";
+  if (is_http_1_0_ || line == "HTTP/1.1") {
+    method_ = place_of(method);
+    target_ = place_of(target);
+    return true;
+  }
+  if (!line.starts_with("HTTP/")) return refuse_bytes("the request line does not end in HTTP/1.1");
+  refuse(505, "this server speaks HTTP/1.1 and HTTP/1.0");
+  return false;
+}
+
+bool HttpRequestReader::parse_field(std::string_view line) {
+  using Fault = HttpField::Fault;
+  const auto [name, value, fault, is_spaced] = http_field_in(line);
+  if (fault == Fault::name || is_spaced) return refuse_bytes("a header line does not start with a name and a colon");
+  if (fault == Fault::carriage_return) return refuse_bytes("a line ends with CR alone");
+  if (fault == Fault::control) return refuse_bytes("a header field has a control character");
+  if (equals_lower(name, "connection") || equals_lower(name, "proxy-connection")) {
+    if (!take_connection(value)) return false;
+  } else if (equals_lower(name, "content-length")) {
+    if (!take_length(value)) return false;
+  } else if (equals_lower(name, "transfer-encoding")) {
+    if (!take_coding(value)) return false;
+  }
+  if (has_head_) return true;  // it is a trailer
+  fields_.emplace_back(place_of(name), place_of(value));
+  if (equals_lower(name, "host")) {
+    ++framing_.hosts;
+    host_ = place_of(value);
+  } else if (equals_lower(name, "expect")) {
+    (equals_lower(value, "100-continue") ? framing_.expects_continue : framing_.expects_other) = true;
+  }
+  return true;
+}
+
+bool HttpRequestReader::take_connection(std::string_view value) {
+  bool is_list = true;
+  for_each_element(value,
+                   [&](std::string_view element) { is_list = is_list && (element.empty() || is_token(element)); });
+  append_to_list(framing_.connection, value);
+  return is_list || refuse_bytes("Connection is not a list");
+}
+
+bool HttpRequestReader::take_length(std::string_view value) {
+  std::uint64_t length = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, length);
+  const bool is_number = error == std::errc{} && stop == end;
+  // One list is as many fields.
+  if (framing_.length || (!is_number && value.contains(','))) return refuse_bytes("Content-Length is given twice");
+  if (!is_number || framing_.is_chunked) {
+    return refuse_bytes("Content-Length is not a number, or stands beside Transfer-Encoding");
+  }
+  framing_.length = length;
+  return true;
+}
+
+bool HttpRequestReader::take_coding(std::string_view value) {
+  if (framing_.has_coding || framing_.length) {
+    return refuse_bytes("Transfer-Encoding is given twice, or beside Content-Length");
+  }
+  framing_.has_coding = true;
+  framing_.is_chunked = equals_lower(value, "chunked");
+  return true;
+}
+
 HttpRequestReader::State HttpRequestReader::check_head() {
-  const Parser& parser = *parser_;
-  if (parser.transfer_encodings > 0) {
-    if (parser.transfer_encodings > 1) return refuse(400, "bad request: Transfer-Encoding is given twice");
-    if (!parser.only_chunked) return refuse(501, "the only Transfer-Encoding this server knows is chunked");
+  if (framing_.has_coding) {
+    if (!framing_.is_chunked) return refuse(501, "the only Transfer-Encoding this server knows is chunked");
     if (is_http_1_0_) return refuse(400, "bad request: HTTP/1.0 has no Transfer-Encoding");
   }
-  if (parser.lengths > 1) return refuse(400, "bad request: Content-Length is given twice");
   if (!check_host()) return state_;
-  const auto method = method_of(parser.verb);
+  const auto method = method_named(at(method_));
   if (!method) {
-    const std::size_t size = input_.find(' ', begin_) - begin_;
-    return refuse(501, fmt::format("this server does not know the method {}", in_quotes(at({begin_, size}), 40)));
+    return refuse(501, fmt::format("this server does not know the method {}", in_quotes(at(method_), 40)));
   }
   request_.method = *method;
   if (!choose_target()) return state_;
-  if (parser.expects_other) return refuse(417, "the only expectation this server knows is 100-continue");
-  wishes_to_continue_ = parser.expects_continue && !is_http_1_0_;
+  if (framing_.expects_other) return refuse(417, "the only expectation this server knows is 100-continue");
+  wishes_to_continue_ = framing_.expects_continue && !is_http_1_0_;
   has_head_ = true;
   refer_to_input();
   return begin_body();
 }
 
 bool HttpRequestReader::check_host() {
-  if (parser_->hosts > 1) {
-    refuse(400, "bad request: Host is given twice");
-  } else if (parser_->hosts == 0 && !is_http_1_0_) {
-    refuse(400, "bad request: there is no Host");
-  } else if (!is_host(at(host_))) {
-    refuse(400, "bad request: Host is no name and port");
-  }
-  return state_ != State::refused;
+  if (framing_.hosts > 1) return refuse_bytes("Host is given twice");
+  if (framing_.hosts == 0 && !is_http_1_0_) return refuse_bytes("there is no Host");
+  return is_host(at(host_)) || refuse_bytes("Host is no name and port");
 }
 
 // "/path", "http://host/path" as clients of proxies send it, or "*".
@@ -310,11 +274,10 @@ bool HttpRequestReader::choose_target() {
     const std::size_t path = std::min(target.find_first_of("/?", scheme), target.size());
     host_ = {target_.begin + scheme, path - scheme};
     target_ = {target_.begin + path, target.size() - path};
-    if (host_.size == 0 || !is_host(at(host_))) refuse(400, "bad request: the target has no host");
-  } else if (!target.starts_with('/') && !(target == "*" && request_.method == HttpMethod::options)) {
-    refuse(400, "bad request: the target does not start with a slash");
+    return (host_.size > 0 && is_host(at(host_))) || refuse_bytes("the target has no host");
   }
-  return state_ != State::refused;
+  return target.starts_with('/') || (target == "*" && request_.method == HttpMethod::options) ||
+         refuse_bytes("the target does not start with a slash");
 }
 
 void HttpRequestReader::refer_to_input() {
@@ -328,39 +291,68 @@ void HttpRequestReader::refer_to_input() {
 
 HttpRequestReader::State HttpRequestReader::begin_body() {
   body_limit_ = options_.body_limit ? options_.body_limit(request_) : options_.max_body_bytes;
-  const auto length = parser_->content_length();
+  const auto length = framing_.length;
   if (length && *length > body_limit_) {
     return refuse(413, fmt::format("the body has {} bytes, and {} are allowed", *length, body_limit_));
   }
-  if (parser_->is_done()) return state_ = State::complete;
+  if (!framing_.is_chunked && length.value_or(0) == 0) return state_ = State::complete;
   if (length) request_.body.reserve(std::min<std::size_t>(*length, kKeptBody));
-  parser_->body_limit(body_limit_);
-  parser_->eager(true);
   return state_ = State::body;
 }
 
 HttpRequestReader::State HttpRequestReader::read_body() {
-  const bool chunked = parser_->chunked();
-  while (input_.size() - at_ >= (chunked ? kLeastOfChunks : 1)) {
-    boost::system::error_code error;
-    const std::size_t used = parser_->put({input_.data() + at_, input_.size() - at_}, error);
-    at_ += used;
-    if (parser_->is_done()) {
-      refer_to_input();
-      return state_ = State::complete;
-    }
-    if (error == http::error::body_limit) {
-      return refuse(413, fmt::format("the body is longer than {} bytes, which are allowed", body_limit_));
-    }
-    if (error && error != http::error::need_more) return refuse(400, fmt::format("bad request: {}", reason_of(error)));
-    if (used == 0) break;
-  }
-  const std::size_t left = input_.size() - at_;
-  if (left > std::max(kMostChunkLine, options_.max_header_bytes)) {
-    return refuse(400, "bad request: the line of a chunk's size, or what follows the last chunk, is too long");
+  const bool is_over = framing_.is_chunked ? read_chunks() : read_sized_body();
+  if (state_ == State::refused) return state_;
+  if (is_over) {
+    refer_to_input();
+    return state_ = State::complete;
   }
   drop_read_body();
   return state_;
+}
+
+bool HttpRequestReader::read_sized_body() {
+  const std::size_t left = static_cast<std::size_t>(*framing_.length) - request_.body.size();
+  const std::string_view piece = std::string_view(input_).substr(at_, left);
+  request_.body += piece;
+  at_ += piece.size();
+  return piece.size() == left;
+}
+
+bool HttpRequestReader::read_chunks() {
+  using Step = HttpChunkReader::Step;
+  const std::size_t most_of_lines = std::max(kMostChunkLine, options_.max_header_bytes);
+  while (at_ < input_.size()) {
+    HttpLine line;
+    const Step step = chunks_.take(std::string_view(input_).substr(at_), most_of_lines, line);
+    if (step == Step::needs_more || !take_chunk(step, line)) return false;
+    at_ += line.size;
+    if (step == Step::trailer && line.text.empty()) return true;
+  }
+  return false;
+}
+
+bool HttpRequestReader::take_chunk(HttpChunkReader::Step step, const HttpLine& line) {
+  using Step = HttpChunkReader::Step;
+  switch (step) {
+    case Step::needs_more: return true;
+    case Step::too_long: return refuse_bytes("the line of a chunk's size, or what follows the last chunk, is too long");
+    case Step::bad_size:
+    case Step::bad_end: return refuse_bytes("a chunk has no size, or ends elsewhere than its size says");
+    case Step::size:
+      if (line.is_bare || line.text.contains('\r') || !are_chunk_extensions(chunks_.extensions())) {
+        return refuse_bytes("the line of a chunk's size has something else in it");
+      }
+      if (chunks_.left() <= body_limit_ - request_.body.size()) return true;
+      refuse(413, fmt::format("the body is longer than {} bytes, which are allowed", body_limit_));
+      return false;
+    case Step::data: request_.body += line.text; return true;
+    case Step::end: return !line.is_bare || refuse_bytes("a chunk has no size, or ends elsewhere than its size says");
+    case Step::trailer:
+      if (line.is_bare) return refuse_bytes("a line ends with LF alone");
+      return line.text.empty() || parse_field(line.text);
+  }
+  return true;
 }
 
 // The head stays where it is.

@@ -1,58 +1,43 @@
 #include "web/session/cookie_date.hpp"
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 
+#include "base/internal/date_text.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
 namespace {
-
-constexpr std::array<std::string_view, 12> kCookieMonths = {"jan", "feb", "mar", "apr", "may", "jun",
-                                                            "jul", "aug", "sep", "oct", "nov", "dec"};
 
 // All but digits, letters, ":", control characters and what is not ASCII.
 constexpr bool is_date_delimiter(char c) noexcept {
   return c == '\t' || (c >= ' ' && c <= '~' && !is_alnum(c) && c != ':');
 }
 
-// Takes `least` to `most` digits off the front of `text`; nullopt when there are fewer, or more.
-std::optional<int> take_digits(std::string_view& text, std::size_t least, std::size_t most) {
-  std::size_t count = 0;
-  int number = 0;
-  while (count < text.size() && is_digit(text[count])) {
-    if (count == most) return std::nullopt;
-    number = 10 * number + (text[count++] - '0');
-  }
-  if (count < least) return std::nullopt;
-  text.remove_prefix(count);
-  return number;
-}
-
 struct TimeOfDay {
   int hour, minute, second;
 };
 std::optional<TimeOfDay> time_of_token(std::string_view token) {
-  std::array<int, 3> parts{};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) {
-      if (!token.starts_with(':')) return std::nullopt;
-      token.remove_prefix(1);
-    }
-    const auto number = take_digits(token, 1, 2);
-    if (!number) return std::nullopt;
-    parts[i] = *number;
-  }
-  return TimeOfDay{parts[0], parts[1], parts[2]};
+  DateText text(token);
+  TimeOfDay time{};
+  time.hour = text.number(1, 2);
+  text.expect(":");
+  time.minute = text.number(1, 2);
+  text.expect(":");
+  time.second = text.number(1, 2);
+  return text.is_good() ? std::optional(time) : std::nullopt;
+}
+
+// Whatever follows the digits.
+std::optional<int> number_of_token(std::string_view token, std::size_t least, std::size_t most) {
+  DateText text(token);
+  const int number = text.number(least, most);
+  return text.is_good() ? std::optional(number) : std::nullopt;
 }
 
 // 1 to 12.
 std::optional<int> month_of_token(std::string_view token) {
-  const auto found = std::ranges::find_if(
-      kCookieMonths, [&](std::string_view name) { return equals_lower(token.substr(0, 3), name); });
-  if (found == kCookieMonths.end()) return std::nullopt;
-  return static_cast<int>(found - kCookieMonths.begin()) + 1;
+  const int month = month_named(token);
+  return month == 0 ? std::nullopt : std::optional(month);
 }
 
 // The parts of a date, each of the first token that can be it.
@@ -64,11 +49,9 @@ struct DateParts {
 
   void take(std::string_view token) {
     if (!time && (time = time_of_token(token))) return;
-    std::string_view rest = token;
-    if (!day && (day = take_digits(rest, 1, 2))) return;
+    if (!day && (day = number_of_token(token, 1, 2))) return;
     if (!month && (month = month_of_token(token))) return;
-    rest = token;
-    if (!year) year = take_digits(rest, 2, 4);
+    if (!year) year = number_of_token(token, 2, 4);
   }
 };
 

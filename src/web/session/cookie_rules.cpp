@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/http_field.hpp"
 #include "web/url/internal/host_address.hpp"
 #include "web/url/internal/public_suffix.hpp"
 
@@ -82,9 +83,7 @@ std::optional<Cookie> cookie_of(const Url& from, const SetCookie& asked) {
 bool is_sound(const Cookie& cookie) {
   const std::size_t size = cookie.name.size() + cookie.value.size();
   if (size == 0 || size > kMostCookieBytes || cookie.path.size() > kMostAttributeBytes) return false;
-  if (has_cookie_controls(cookie.name) || has_cookie_controls(cookie.value) || has_cookie_controls(cookie.path)) {
-    return false;
-  }
+  if (has_controls(cookie.name) || has_controls(cookie.value) || has_controls(cookie.path)) return false;
   if (cookie.name.find_first_of("=;") != std::string::npos || cookie.value.contains(';')) return false;
   const auto url = Url::parse("http://" + cookie.domain + "/");
   if (!url || url->host() != cookie.domain || url->path_and_query() != "/") return false;

@@ -5,17 +5,10 @@
 
 #include "web/session/cookie_date.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/http_field.hpp"
 
 namespace argiope {
 namespace {
-
-constexpr bool is_cookie_blank(char c) noexcept { return c == ' ' || c == '\t'; }
-
-std::string_view trim_cookie_blanks(std::string_view text) noexcept {
-  while (!text.empty() && is_cookie_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_cookie_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // Takes what stands before the first `separator`, and that with it.
 std::string_view take_until(std::string_view& text, char separator) noexcept {
@@ -70,25 +63,20 @@ class AttributeReader {
 
 }  // namespace
 
-bool has_cookie_controls(std::string_view text) noexcept {
-  return std::ranges::any_of(text,
-                             [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; });
-}
-
 std::optional<SetCookie> parse_set_cookie(std::string_view field, WallTime now) {
-  if (has_cookie_controls(field)) return std::nullopt;
+  if (has_controls(field)) return std::nullopt;
   std::string_view attributes = field;
   std::string_view pair = take_until(attributes, ';');
   SetCookie cookie;
-  if (pair.contains('=')) cookie.name = trim_cookie_blanks(take_until(pair, '='));
-  cookie.value = trim_cookie_blanks(pair);
+  if (pair.contains('=')) cookie.name = trim_blanks(take_until(pair, '='));
+  cookie.value = trim_blanks(pair);
   const std::size_t size = cookie.name.size() + cookie.value.size();
   if (size == 0 || size > kMostCookieBytes) return std::nullopt;
   AttributeReader reader(cookie, now);
   while (!attributes.empty()) {
     std::string_view value = take_until(attributes, ';');
-    const std::string_view name = trim_cookie_blanks(take_until(value, '='));
-    reader.take(name, trim_cookie_blanks(value));
+    const std::string_view name = trim_blanks(take_until(value, '='));
+    reader.take(name, trim_blanks(value));
   }
   reader.end();
   return cookie;

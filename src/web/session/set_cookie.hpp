@@ -29,7 +29,4 @@ struct SetCookie {
 // Cost: linear in the field.
 std::optional<SetCookie> parse_set_cookie(std::string_view field, WallTime now);
 
-// Whether `text` has a control character other than tab.
-bool has_cookie_controls(std::string_view text) noexcept;
-
 }  // namespace argiope

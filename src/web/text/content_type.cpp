@@ -24,15 +24,6 @@ std::string_view take_until(std::string_view& text, std::string_view stops) noex
   return taken;
 }
 
-// The value of a quoted parameter; `text` begins behind the opening quote and ends up behind the closing one.
-std::string_view take_quoted(std::string_view& text) noexcept {
-  std::size_t at = 0;
-  while (at < text.size() && text[at] != '"') at += text[at] == '\\' ? 2 : 1;
-  const std::string_view taken = text.substr(0, at);
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return taken;
-}
-
 // A mark at the beginning of a body, or a little behind it.
 struct Signature {
   std::size_t at;
@@ -98,9 +89,7 @@ ContentType parse_one_type(std::string_view element) noexcept {
     const std::string_view name = take_until(rest, ";=");
     if (rest.empty() || rest.front() == ';') continue;
     rest.remove_prefix(1);  // "="
-    const bool quoted = rest.starts_with('"');
-    if (quoted) rest.remove_prefix(1);
-    const std::string_view value = quoted ? take_quoted(rest) : trim(take_until(rest, ";"));
+    const std::string_view value = rest.starts_with('"') ? take_quoted(rest) : trim(take_until(rest, ";"));
     take_until(rest, ";");
     if (found.charset.empty() && equals_lower(name, "charset")) found.charset = value;
   }

@@ -13,6 +13,7 @@
 
 #include "argiope/base/error.hpp"
 #include "argiope/web/http.hpp"
+#include "web/http/internal/http_lines.hpp"
 #include "web/text/internal/content_decoder.hpp"
 
 namespace argiope {
@@ -68,17 +69,8 @@ class HttpResponseReader {
     body_by_length,
     body_to_end,
     framed_body,
-    chunk_line,
-    chunk_data,
-    chunk_end,
-    trailers,
+    chunks,
     done,
-  };
-  // A line at the front of what has come: without its end, and how many bytes it takes with it.
-  struct Line {
-    std::string_view text;
-    std::size_t size;
-    bool bare;  // ended by a line feed alone
   };
   static constexpr int kSwitchingProtocols = 101;
 
@@ -86,14 +78,13 @@ class HttpResponseReader {
   Result<std::size_t> step(std::string_view bytes);
   Result<std::size_t> read_status_line(std::string_view bytes);
   Result<std::size_t> read_field(std::string_view bytes);
-  Result<std::size_t> read_chunk_line(std::string_view bytes);
-  Result<std::size_t> read_chunk_end(std::string_view bytes);
-  Result<std::size_t> read_trailer(std::string_view bytes);
+  Result<std::size_t> read_chunks(std::string_view bytes);
   Result<std::size_t> read_body(std::string_view bytes);
 
   // nullopt when the line has not ended; an error when it, with what came before, is too long.
-  Result<std::optional<Line>> take_line(std::string_view bytes);
-  void use(const Line& line);
+  Result<std::optional<HttpLine>> take_line(std::string_view bytes);
+  std::unexpected<Error> too_long() const;
+  void use(const HttpLine& line);
   Result<void> parse_status(std::string_view line);
   Result<void> take_field(std::string_view line);
   void keep_field(std::string_view name, std::string_view value);
@@ -135,10 +126,10 @@ class HttpResponseReader {
   std::string coded_begin_;     // what has come of the coded body, while that is little
   bool has_all_coded_ = false;  // that is all
   int minor_version_ = 1;
-  std::size_t scanned_ = 0;     // of the line at the front: so far there is no end of it
-  std::size_t line_bytes_ = 0;  // of head or chunk lines, against the limit
+  HttpLineFinder lines_;
+  HttpChunkReader chunks_;
   std::size_t fields_ = 0;
-  std::uint64_t body_left_ = 0;  // of the body, or of the chunk
+  std::uint64_t body_left_ = 0;  // of a body with a length
   bool got_body_ = false;
   bool sniffs_ = false;  // there is no Content-Type, and it matters
   std::uint64_t dropped_ = 0;
