@@ -24,6 +24,12 @@ PutRequest refused_for_certain(const std::vector<const NewJob*>& jobs) {
       {.queue = jobs.front()->queue, .batch = batch, .within = std::make_shared<const JobReach>("", nothing, true)}};
 }
 
+std::vector<std::string> names_in(const std::vector<const NewJob*>& jobs) {
+  std::vector<std::string> names;
+  for (const NewJob* job : jobs) names.push_back(job->queue);
+  return names;
+}
+
 }  // namespace
 
 // --- queues that come and go -----------------------------------------------------------------------------------------
@@ -77,8 +83,12 @@ class QueueDesk::NewQueues {
 Coro<Result<QueueDesk::Queue*>> QueueDesk::named(std::string name, bool may_create, JobReachRef asker) {
   if (Queue* known = queues_.find(name)) co_return known;
   co_await or_return(check_queue_name(name));
-  if (!may_create) co_return queue_not_made(name);
-  co_await or_return(NewQueues(*this).add(name, asker.get()));
+  Result<void> good = may_create ? NewQueues(*this).add(name, asker.get()) : Result<void>(queue_not_made(name));
+  if (!good && may_be_news({name})) {
+    co_await or_return(load_new());
+    if (Queue* made = queues_.find(name)) co_return made;
+  }
+  co_await or_return(std::move(good));
   auto stored = co_await or_return(store_(&Store::open_queue, name, options_.new_queue));
   Queue& queue = add(std::move(stored));
   queue.maker = asker == nullptr ? std::string() : asker->who;
@@ -110,7 +120,12 @@ Coro<Result<void>> QueueDesk::check_first(const std::vector<const NewJob*>& jobs
                                           const std::vector<JobId>& of_call) {
   if (std::ranges::all_of(jobs, [&](const NewJob* job) { return queues_.find(job->queue) != nullptr; }))
     co_return Result<void>{};
-  co_await or_return(check_policies(jobs, takes_room));
+  auto good = check_policies(jobs, takes_room);
+  if (!good && may_be_news(names_in(jobs))) {
+    co_await or_return(load_new());
+    good = check_policies(jobs, takes_room);
+  }
+  co_await or_return(std::move(good));
   std::vector<PutRequest> requests;
   bool names_others = false;
   for (const NewJob* job : jobs) {
@@ -200,8 +215,8 @@ Coro<Result<void>> QueueDesk::load_new() {
   co_return Result<void>{};
 }
 
-// A worker asks for the jobs of these, which others may have made since the owner last looked. Not at each call: who
-// asks for what is not there may do so often.
+// Those that others may have made since the owner last looked. Not at each call: who asks for what is not there may do
+// so often.
 bool QueueDesk::may_be_news(const std::vector<std::string>& names) {
   const bool knows_all =
       std::ranges::all_of(names, [&](const std::string& name) { return queues_.find(name) != nullptr; });

@@ -35,6 +35,26 @@ TEST_F(QueuesTest, OnlyAnEmptyQueueIsErased) {
   });
 }
 
+TEST_F(QueuesTest, OneThatAnotherProcessHasMadeIsThereWhereNoMoreMayBeMade) {
+  with_broker(
+      [&]() -> Coro<void> {
+        co_await put(job("a"));
+        co_await put(job("b"));
+        auto beside = std::move(*co_await Book::open(store_));
+        for (const std::string name : {"c", "d"}) {
+          EXPECT_TRUE(co_await beside.put(job(name)));
+          co_await sleep(2s);
+          if (name == "c") {
+            EXPECT_TRUE(co_await engine_->book().put(job(name)));
+          } else {
+            EXPECT_TRUE(co_await engine_->book().configure(name, {.weight = 3}));
+          }
+        }
+        EXPECT_EQ((co_await engine_->book().put(job("e"))).error().code, Errc::refused);
+      },
+      {.most_queues = 2});
+}
+
 TEST_F(QueuesTest, APutMakesItAnewForWhoWaitsForItsJobs) {
   with_broker(
       [&]() -> Coro<void> {

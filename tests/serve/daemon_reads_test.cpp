@@ -41,11 +41,13 @@ class DaemonReads : public testing::Test {
     ServeOptions options;
     options.store = "memory:";
     options.http = {{.host = {}, .port = 0, .unix_path = folder_.file("http")}};
-    Daemon daemon(*engine, std::move(options), {.run_id = 1, .version = "test", .worker_name = "test"});
-    EXPECT_TRUE(daemon.listen());
+    DaemonContext context{.run_id = 1, .version = "test", .worker_name = "test"};
+    auto daemon = std::make_unique<Daemon>(*engine, std::move(options), std::move(context));
+    EXPECT_TRUE(daemon->listen());
     co_await body();
     client_.leave();
-    co_await daemon.stop();
+    co_await daemon->stop();
+    daemon.reset();
     EXPECT_TRUE(co_await engine->close());
   }
   // How long `count` requests for it take, one after the other, behind a put.
@@ -93,6 +95,7 @@ TEST_F(DaemonReads, OfHealthWaitForNobody) {
   with_daemon([&]() -> Coro<void> {
     EXPECT_LT(co_await reading("/healthz", 10), kRest);
     EXPECT_LT(co_await reading("/readyz", 10), kRest);
+    co_await sleep(2 * ReadTurns::kRecent);
     EXPECT_EQ(co_await waits(), 0);
   });
 }

@@ -516,6 +516,10 @@ TEST_F(GateTest, LetsScriptsThatABoundAdminMayWriteSendOnlyWhereThatOneMayChange
   EXPECT_FALSE(may_send("mine.p", "q"));
   EXPECT_TRUE(may_send("theirs.p", "mine.q")) << "a token that looks and works writes no scripts";
   EXPECT_TRUE(may_send("p", "mine.q")) << "only a token of all projects may have written that";
+  mine.expires_at = WallTime{std::chrono::seconds{1}};
+  options.tokens = {mine, worker};
+  gate.set(options);
+  EXPECT_FALSE(gate.messages()("mine.p", "theirs.q")) << "it has expired, and what it has written is there";
   options.tokens = {worker};
   gate.set(options);
   EXPECT_FALSE(gate.messages()) << "nobody is bound who may write scripts";
