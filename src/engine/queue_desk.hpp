@@ -52,7 +52,8 @@ class QueueDesk final : public Desk {
   // Of one job, that is put by itself.
   Coro<Result<Queue*>> of(const NewJob& job, std::vector<JobId> of_call = {});
   Coro<Result<void>> load_new();
-  // Whether to look for new ones, because a worker asks for the jobs of these, or they may not be made: then load_new().
+  // Whether to look for new ones, because a worker asks for the jobs of these, or they may not be made: then
+  // load_new().
   bool may_be_news(const std::vector<std::string>& names);
   Coro<Result<void>> recount();
   // When its pause is over. kNever: it is not paused, or until it is resumed.

@@ -128,6 +128,18 @@ TEST(LinkCheck, NamesEveryPlaceOfALinkIntoACircleOfRedirects) {
                           "broken " + kSite + "y: 302 Found" + circle + front + ":2 3]"));
 }
 
+// What is odd of its answer is no fault of the redirect, and hides nothing that lies behind it.
+TEST(LinkCheck, GoesOnBehindARedirectWhoseOwnAnswerIsCutShort) {
+  CheckedSite site;
+  site.sim.options.size_limit = 1'000;
+  site.page("/", "<a href=/long>1</a><a href=/well>2</a>");
+  site.redirect("/long", 302, "/gone");
+  site.redirect("/well", 302, "/page");
+  for (const char* const target : {"/long", "/well"}) site.replies[{0, target}].body.assign(5'000, 'x');
+  site.page("/page", "");
+  EXPECT_THAT(checked(site), ElementsAre("broken " + kSite + "gone: 404 Not Found [" + kSite + ":1 1]"));
+}
+
 TEST(LinkCheck, SaysWhereALinkToAPermanentRedirectShouldLead) {
   CheckedSite site;
   site.page("/", "<a href=/a>a</a><a href=/t>t</a>");

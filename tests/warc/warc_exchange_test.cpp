@@ -64,7 +64,8 @@ TEST(WarcExchange, KeepsABodyThatIsThePayload) {
   EXPECT_EQ(exchange.payload().data(), response->body.data()) << "not a copy";
   EXPECT_EQ(exchange.request(), response->wire.request);
   EXPECT_EQ(exchange.head(), response->wire.head);
-  EXPECT_EQ(exchange.size(), response->wire.request.size() + response->wire.head.size() + response->body.size());
+  EXPECT_EQ(exchange.held(), response->wire.request.size() + response->wire.head.size() + response->body.capacity() +
+                                 response->wire.coded_body.capacity());
   exchange.let_go();
   EXPECT_EQ(response.use_count(), 2) << "of the test alone";
   exchange.assign(wire->request, response, WallTime{});

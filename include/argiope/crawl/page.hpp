@@ -35,7 +35,7 @@ struct PageLink {
 
 // One answer. The objects it refers to live until the handler has ended; copy what is to stay.
 //
-// Threads: any, until then.
+// Threads: any, until then. A handler that reads it on another thread waits for that thread, also when it is cancelled.
 struct Page {
   const Url& url;
   const HttpResponse& response;  // status; headers, all of them in `fields`; body, decoded, in the charset it came in

@@ -77,7 +77,11 @@ struct QueuedPage {
   std::uint32_t depth = 0;
   WallTime fetched_at{};
 
-  std::size_t size() const noexcept { return sizeof *this + page->url.href().size() + page->response.body.size(); }
+  // The memory that it holds. A body may have more of it than it says: that of an answer before it.
+  std::size_t size() const noexcept {
+    const HttpResponse& response = page->response;
+    return sizeof *this + page->url.href().size() + response.body.capacity() + response.wire.coded_body.capacity();
+  }
 };
 
 // The page that is read of an exchange, to be kept: a copy where the exchange is not of a visit.

@@ -122,15 +122,17 @@ void Crawler::Shard::Settler::on_response(Visit& visit, VisitStep step, std::str
       note_unwanted(response, outcome);
       if (shared_.requisites.is_used()) shared_.requisites.refuse(task.fingerprint);
     }
-    if (response.truncated && outcome.state != UrlState::failed) {
+    if (response.truncated && outcome.state != UrlState::failed && !is_redirect(response.status)) {
       outcome.error = fmt::format("cut off at {} bytes", options_.size_limit);
       note_part(outcome, UrlReason::cut_off, options_.size_limit);
       if (task.purpose == Purpose::requisite) outcome.limit = static_cast<std::int64_t>(options_.size_limit);
     }
   }
-  if (outcome.error.empty()) outcome.error = note_on(response);
   // An error of a redirect says that it leads nowhere.
-  if (outcome.error.empty() && !is_redirect(response.status)) outcome.error = std::move(handler_error);
+  if (!is_redirect(response.status)) {
+    if (outcome.error.empty()) outcome.error = note_on(response);
+    if (outcome.error.empty()) outcome.error = std::move(handler_error);
+  }
   if (response.status >= 400) ShardCounters::add(counters_.errors);
   if (visit.rendered != nullptr) RenderDesk::note_rendered(visit, outcome);
   taken.keeps_last = outcome.state == UrlState::failed && keep_last_answer(visit, outcome);

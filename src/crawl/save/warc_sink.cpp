@@ -62,7 +62,7 @@ class WarcSink::Impl {
     assign_exchange(exchange, *taken);
     std::lock_guard lock(mutex_);
     if (failure_) return std::unexpected(*failure_);
-    backlog_ += taken->size();
+    backlog_ += taken->held();
     queue_.push_back(std::move(taken));
     ++taken_;
     wake_.notify_one();
@@ -184,10 +184,10 @@ class WarcSink::Impl {
   }
 
   void give_back(std::unique_ptr<WarcExchange> exchange) {
-    const std::size_t size = exchange->size();
+    const std::size_t held = exchange->held();
     exchange->let_go();
     std::lock_guard lock(mutex_);
-    backlog_ -= size;
+    backlog_ -= held;
     totals_ = archive_->totals();
     if (spare_bytes_ + exchange->capacity() > kMostSpareBytes) return;
     spare_bytes_ += exchange->capacity();

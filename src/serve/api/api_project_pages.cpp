@@ -15,7 +15,7 @@
 #include "project/results/internal/result_export.hpp"
 #include "serve/api/project_call.hpp"
 #include "serve/base/without_secrets.hpp"
-#include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -38,12 +38,6 @@ void write_known(JsonWriter& json, const KnownPage& page) {
   json.member("succeeded_at", page.succeeded_at);
   json.member("ended_at", page.ended_at);
   json.member("retried", page.retried);
-}
-
-std::string in_lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) { return to_lower(c); });
-  return lower;
 }
 
 // Cost: that of reading both once, whatever they are: pages choose how they are called.

@@ -43,8 +43,11 @@ class WarcExchange {
   std::string_view payload() const noexcept {
     return kept_ ? std::string_view(kept_->body) : part(request_size_ + head_size_, bytes_.size());
   }
-  std::size_t size() const noexcept { return request_size_ + head_size_ + payload().size(); }
   std::size_t capacity() const noexcept { return bytes_.capacity(); }
+  // The memory that it holds until let_go(). A kept body may have more of it than it says: that of an answer before it.
+  std::size_t held() const noexcept {
+    return bytes_.size() + (kept_ ? kept_->body.capacity() + kept_->wire.coded_body.capacity() : 0);
+  }
 
  private:
   void assign_all_but_payload(const HttpRequest& request, const HttpResponse& response, WallTime began);
