@@ -109,8 +109,8 @@ TEST_F(ApiQueueShares, OfACallCountThoseThatTheLimitIsFor) {
         .status;
   };
   EXPECT_EQ(put_all("free.", 20, "a"), 200) << "the daemon's own leave room for the other";
-  EXPECT_EQ(put_all("b.", 3, "c"), 429) << "four, and one is there";
-  EXPECT_EQ(put_all("b.", 2, "c"), 200);
+  EXPECT_EQ(put_all("b.", 7, "c"), 429) << "eight, and one is there";
+  EXPECT_EQ(put_all("b.", 6, "c"), 200);
   EXPECT_EQ(put_as("ops", "d"), 429);
 }
 

@@ -44,9 +44,11 @@ class DaemonReads : public testing::Test {
     DaemonContext context{.run_id = 1, .version = "test", .worker_name = "test"};
     auto daemon = std::make_unique<Daemon>(*engine, std::move(options), std::move(context));
     EXPECT_TRUE(daemon->listen());
+    engine->scheduler().start();  // else the daemon is not ready
     co_await body();
     client_.leave();
     co_await daemon->stop();
+    EXPECT_TRUE(co_await engine->scheduler().shutdown(true));
     daemon.reset();
     EXPECT_TRUE(co_await engine->close());
   }
