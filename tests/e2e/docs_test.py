@@ -318,6 +318,17 @@ class NightlyCrawl(unittest.TestCase):
                 self.assertGreater(sum(waits) * 3 / 4, 60, f'{name}: a wait is three quarters of itself at least')
 
 
+class Readme(unittest.TestCase):
+    def test_its_schedule_is_the_crawl_and_it_is_short(self):
+        blocks = blocks_of(ROOT / 'README.md')
+        scheduled = [command for block in blocks for command, _ in block.commands() if command.startswith('argiope schedule add')]
+        self.assertEqual(len(scheduled), 1)
+        self.assertRegex(scheduled[0], '--cron .* -- argiope crawl https://example.org/ .*--check-links --fail-on-broken')
+        self.assertLess(len((ROOT / 'README.md').read_text().splitlines()), 135, 'about 120 lines')
+        pictures = (ROOT / 'docs/pictures').iterdir()
+        self.assertLess(sum(picture.stat().st_size for picture in pictures), 600_000)
+
+
 def options_in(text):
     """The long options that a text names in its code spans."""
     spans = re.findall(r'`([^`]*)`', text)
