@@ -2,7 +2,7 @@
 import { ApiError, Unreachable } from "./errors.js";
 import { EventReader } from "./events.js";
 import { bytes, Http, isBytes, jsonOf, listOf, newKey, nothing, ofAHead, path, plain, problemOf, query, toBase64 } from "./http.js";
-import { OF_A_JOB, OF_A_QUEUE, OF_A_SCHEDULE, refuseTheirs } from "./theirs.js";
+import { OF_A_JOB, OF_A_QUEUE, OF_A_SCHEDULE, refuseFunction, refuseTheirs } from "./theirs.js";
 import { Backoff, delayOf, realTime, shown, sleep, timeOf, withTimes } from "./time.js";
 import { aboutZone } from "./zones.js";
 
@@ -10,6 +10,7 @@ import { aboutZone } from "./zones.js";
 const SILENCE_LIMIT_MS = 45_000;
 
 export function newJob(queue, payload, options = {}) {
+  refuseFunction(queue, "its queue");
   refuseTheirs("a job", options, OF_A_JOB);
   const job = withTimes({ queue, ...options });
   if (isBytes(payload)) job.payload_base64 = toBase64(payload);
@@ -178,9 +179,14 @@ class Leases {
 
 const OF_ITS_JOB = ["queue", "payload", "function", "key", "priority", "max_attempts"];
 
+function refuseOfSchedule(members) {
+  refuseTheirs("a schedule", members, OF_A_SCHEDULE);
+  if (typeof members.coalesce === "boolean") throw new TypeError('coalesce is "latest" (APScheduler\'s True), "earliest" or "all" (its False)');
+}
+
 // The schedule of add(name, trigger, options), and the options that are the call's. Errors: TypeError.
 function namedSchedule(name, trigger, { conflict, job = {}, ...members } = {}) {
-  refuseTheirs("a schedule", members, OF_A_SCHEDULE);
+  refuseOfSchedule(members);
   const own = Object.fromEntries(OF_ITS_JOB.map((each) => [each, members[each]]).filter(([, value]) => value !== undefined));
   const { queue, payload, ...options } = { ...job, ...own };
   if (trigger === undefined || queue === undefined) {
@@ -213,6 +219,7 @@ class Schedules {
     return all((members) => this.page(members), "schedules", {});
   }
   async add(schedule, trigger, options) {
+    refuseFunction(schedule, "the schedule");
     const [body, { conflict }] = typeof schedule === "string" ? namedSchedule(schedule, trigger, options) : wholeSchedule(schedule, trigger, options);
     this.#tellZone(body?.name, body);
     return this.#http.send("POST", "/v1/schedules" + query({ conflict }), { body, key: newKey(), advice: IF_THERE });
@@ -229,6 +236,7 @@ class Schedules {
     if (told) this.#http.tell(told);
   }
   async change(schedule, members) {
+    refuseOfSchedule(members ?? {});
     return this.#http.send("PATCH", path("schedules", schedule), { body: members });
   }
   async delete(schedule) {

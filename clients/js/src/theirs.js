@@ -55,6 +55,7 @@ export const OF_A_SCHEDULE = {
   args: "payload",
   attempts: ATTEMPTS,
   backoff: POLICY,
+  conflict_policy: 'conflict: "replace", "keep" or "fail"',
   countdown: ONCE,
   cron: TRIGGER,
   data: "payload",
@@ -62,18 +63,23 @@ export const OF_A_SCHEDULE = {
   due_at: ONCE,
   endDate: IN_TRIGGER("end"),
   eta: ONCE,
+  executor: "queue",
   every: TRIGGER,
   id: "the name, which comes first",
   jobId: "the name, which comes first",
   limit: "max_runs",
   maxAttempts: ATTEMPTS,
   maxRuns: "max_runs",
+  max_jitter: IN_TRIGGER("jitter"),
   max_retries: ATTEMPTS,
+  max_running_jobs: "max_instances",
   misfireGrace: "misfire_grace",
   misfire_grace_time: 'misfire_grace: "60s"',
+  name: "the name, which comes first",
   pattern: TRIGGER,
   repeat: TRIGGER,
   replaceExisting: 'conflict: "replace"',
+  replace_existing: 'conflict: "replace"',
   retryDelay: POLICY,
   retryLimit: ATTEMPTS,
   rule: TRIGGER,
@@ -122,4 +128,9 @@ export function refuseTheirs(what, options, words) {
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(words, name)) throw new TypeError(`${what} has no option ${JSON.stringify(name)}; use ${words[name]}`);
   }
+}
+
+// Errors: TypeError for a function where a name belongs: other queues are given the function itself.
+export function refuseFunction(value, named) {
+  if (typeof value === "function") throw new TypeError(`that is a function: write the name of ${named}; worker.job("name", run) has the function`);
 }

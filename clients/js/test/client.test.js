@@ -213,9 +213,16 @@ describe("operations", () => {
       await assert.rejects(schedules.add(...words), TypeError);
     } // prettier-ignore
     for (const [theirs, ours] of [["tz", "zone"], ["pattern", "trigger"], ["repeat", "trigger"], ["limit", "max_runs"],
-                                ["eta", "trigger"], ["max_retries", "max_attempts"], ["misfire_grace_time", "misfire_grace"], ["run_date", "trigger"]]) {
-      await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue, [theirs]: 1 }), { message: new RegExp(`no option "${theirs}"; use .*${ours}`) });
+                                ["eta", "trigger"], ["max_retries", "max_attempts"], ["misfire_grace_time", "misfire_grace"], ["run_date", "trigger"],
+                                ["name", "the name"], ["replace_existing", "conflict"], ["executor", "queue"], ["conflict_policy", "conflict"]]) {
+      const message = new RegExp(`no option "${theirs}"; use .*${ours}`);
+      await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue, [theirs]: 1 }), { message });
+      await assert.rejects(schedules.change("nightly", { [theirs]: 1 }), { message });
     } // prettier-ignore
+    await assert.rejects(schedules.add("nightly", "30 3 * * *", { queue, coalesce: true }), { name: "TypeError", message: /coalesce is "latest"/ });
+    for (const asked of [() => schedules.add(() => 1, "30 3 * * *"), () => client.put(() => 1, "hello"), async () => newJob(() => 1)]) {
+      await assert.rejects(asked(), { name: "TypeError", message: /^that is a function: write the name of / });
+    }
     for (const [theirs, ours] of [["attempts", "max_attempts"], ["max_retries", "max_attempts"], ["limiter", "rate"], ["removeOnComplete", "keep_done"]]) {
       const message = new RegExp(`a queue has no option "${theirs}"; use ${ours}`);
       await assert.rejects(client.queues.set(queue, { rate: 1, [theirs]: 1 }), { message });

@@ -216,9 +216,17 @@ class Operations(ServerTest):
         added = schedules.get("nightly")["schedule"]
         self.assertEqual(added["job"], {"queue": "mail", "payload": {"a": 1}, "function": "send"})
         self.assertEqual((added["trigger"], added["misfire_grace"]), ("30 3 * * *", "300000ms"))
-        for theirs, ours in (("misfire_grace_time", "misfire_grace"), ("replace_existing", "conflict"), ("timezone", "trigger"), ("hour", "trigger")):
-            with self.assertRaisesRegex(TypeError, f"no option '{theirs}'; use .*{ours}"):
-                schedules.add("nightly", "30 3 * * *", queue="mail", **{theirs: 1})
+        for theirs, ours in (("misfire_grace_time", "misfire_grace"), ("replace_existing", "conflict"), ("timezone", "trigger"), ("hour", "trigger"),
+                             ("name", "the name"), ("executor", "queue"), ("max_running_jobs", "max_instances"), ("conflict_policy", "conflict=")):
+            for asked in (lambda: schedules.add("nightly", "30 3 * * *", queue="mail", **{theirs: 1}), lambda: schedules.change("backup", **{theirs: 1})):
+                with self.assertRaisesRegex(TypeError, f"no option '{theirs}'; use .*{ours}"):
+                    asked()
+        for theirs in (True, False):
+            with self.assertRaisesRegex(TypeError, f'coalesce is .*"{"latest" if theirs else "all"}" .*{theirs}'):
+                schedules.add("nightly", "30 3 * * *", queue="mail", coalesce=theirs)
+        for asked in (lambda: schedules.add(print, "cron", hour=3), lambda: self.client.put(print, "hello"), lambda: new_job(print)):
+            with self.assertRaisesRegex(TypeError, "print> is a function: write the name of "):
+                asked()
         schedules.delete("nightly")
         self.assertEqual([schedule["name"] for schedule in schedules.list()], ["backup", "rent"])
         self.assertTrue(schedules.pause("backup", by="ann")["paused"])

@@ -1,7 +1,7 @@
 """What other queues and schedulers call our options: whoever comes from there is answered with our words."""
 from __future__ import annotations
 
-from typing import Dict
+from typing import Any, Dict
 
 _ATTEMPTS = "max_attempts, which counts the first one too"
 _POLICY = "the queue's retry policy (queues.set)"
@@ -56,6 +56,7 @@ _ONCE = 'the trigger, which comes second, as in {"type": "at", "time": "2026-12-
 # APScheduler, Celery beat, Huey.
 OF_A_SCHEDULE: Dict[str, str] = {
     "args": "payload",
+    "conflict_policy": 'conflict="replace", "keep" or "fail"',
     "countdown": _ONCE,
     "crontab": _TRIGGER,
     "day": _TRIGGER,
@@ -65,17 +66,22 @@ OF_A_SCHEDULE: Dict[str, str] = {
     "delay": _ONCE,
     "due_at": _ONCE,
     "eta": _ONCE,
+    "executor": "queue",
     "expires": 'misfire_grace: "60s", or a timedelta',
     "func": "queue, and function for the name of what the worker calls",
     "hour": _TRIGGER,
     "hours": _TRIGGER,
     "id": "the name, which comes first",
     "jitter": _IN_TRIGGER.replace("NAME", '"jitter"'),
+    "job_executor": "queue",
     "kwargs": "payload",
+    "max_jitter": _IN_TRIGGER.replace("NAME", '"jitter"'),
     "max_retries": _ATTEMPTS,
+    "max_running_jobs": "max_instances",
     "minute": _TRIGGER,
     "minutes": _TRIGGER,
     "misfire_grace_time": 'misfire_grace: "60s", or a timedelta',
+    "name": "the name, which comes first",
     "next_run_time": _IN_TRIGGER.replace("NAME", '"start"'),
     "replace_existing": 'conflict="replace"',
     "retries": _ATTEMPTS,
@@ -149,3 +155,9 @@ OF_A_QUEUE: Dict[str, str] = {
 def refusal(what: str, name: str, words: Dict[str, str]) -> TypeError:
     """Of an option that `what` does not have; it says what one of theirs is called here."""
     return TypeError(f"{what} has no option {name!r}" + (f"; use {words[name]}" if name in words else ""))
+
+
+def refuse_function(value: Any, named: str) -> None:
+    """Errors: TypeError for a function where a name belongs: other queues are given the function itself."""
+    if callable(value):
+        raise TypeError(f"{value!r} is a function: write the name of {named}; @worker.job(\"name\") has the function")

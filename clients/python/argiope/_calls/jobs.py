@@ -27,7 +27,7 @@ from ._requests import (
     query,
     time_text,
 )
-from ._theirs import OF_A_JOB, refusal
+from ._theirs import OF_A_JOB, refusal, refuse_function
 
 if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
@@ -97,8 +97,9 @@ def new_job(queue: str, payload: Any = None, **options: "Unpack[JobOptions]") ->
     """A new job as the API wants it, for put_many(), completions and follow-ups.
 
     `payload`: a str is its text, bytes are those bytes, anything else is kept as JSON, which Job.json() reads.
-    Errors: TypeError for an option that is unknown, ValueError for a time without a zone.
+    Errors: TypeError for an option that is unknown, and a function as the queue; ValueError for a time without a zone.
     """
+    refuse_function(queue, "its queue")
     job: Dict[str, Any] = {"queue": queue}
     if payload is not None:
         job.update(_of_payload(payload))

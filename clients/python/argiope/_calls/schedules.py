@@ -21,7 +21,7 @@ from ._requests import (
     query,
     time_text,
 )
-from ._theirs import OF_A_SCHEDULE, refusal
+from ._theirs import OF_A_SCHEDULE, refusal, refuse_function
 from ._zones import tell_zone
 
 _OF_ITS_JOB = ("queue", "payload", "function", "key", "priority", "max_attempts")
@@ -47,8 +47,9 @@ def add(
     Times of day are UTC where the trigger names no zone, which is logged (logger "argiope", warning); {"type":"cron",
     "expression":"30 3 * * *","zone":"Europe/Berlin"} or "TZ=Europe/Berlin 30 3 * * *" names one.
 
-    Gives {"id","outcome"}. Errors: InvalidInput, Conflict; TypeError for both forms at once.
+    Gives {"id","outcome"}. Errors: InvalidInput, Conflict; TypeError for both forms at once, and for options of other schedulers, which names ours.
     """
+    refuse_function(schedule, "the schedule")
     if isinstance(schedule, str):
         schedule = _by_name(schedule, trigger, members)
     elif trigger is not None or members:
@@ -60,9 +61,15 @@ def add(
 _IF_THERE = {"conflict": 'conflict="replace" takes its place, and conflict="keep" leaves it'}
 
 
-def _by_name(name: str, trigger: Any, members: Dict[str, Any]) -> Dict[str, Any]:
+def _refuse_theirs(members: Dict[str, Any]) -> None:
     for option in members.keys() & OF_A_SCHEDULE.keys():
         raise refusal("a schedule", option, OF_A_SCHEDULE)
+    if isinstance(members.get("coalesce"), bool):
+        raise TypeError('coalesce is "latest" (APScheduler\'s True), "earliest" or "all" (its False)')
+
+
+def _by_name(name: str, trigger: Any, members: Dict[str, Any]) -> Dict[str, Any]:
+    _refuse_theirs(members)
     job = {**members.pop("job", {}), **given(**{each: members.pop(each, None) for each in _OF_ITS_JOB})}
     if trigger is None or "queue" not in job:
         raise TypeError(f'the schedule {name!r} needs a trigger and a queue: add("nightly", "30 3 * * *", queue="mail")')
@@ -81,7 +88,8 @@ def set(name: str, schedule: Dict[str, Any]) -> Call[Dict[str, Any]]:
 
 
 def change(schedule: JobRef, **members: Any) -> Call[Dict[str, Any]]:
-    """Changes these members; a new trigger begins now."""
+    """Changes these members; a new trigger begins now. Errors: InvalidInput; TypeError as of add()."""
+    _refuse_theirs(members)
     return call("PATCH", path("schedules", schedule), json_of, as_api(members))
 
 
