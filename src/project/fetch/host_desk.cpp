@@ -6,32 +6,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <cmath>
-#include <deque>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
-#include <vector>
 
-#include "argiope/async/event_loop.hpp"
-#include "argiope/async/sync.hpp"
-#include "argiope/base/clock.hpp"
-#include "argiope/base/random.hpp"
-#include "argiope/jobs/detail/token_level.hpp"
-#include "argiope/jobs/job_queue.hpp"
-#include "argiope/web/http_client.hpp"
-#include "argiope/web/robots.hpp"
-#include "crawl/hosts/internal/address_gate.hpp"
-#include "crawl/hosts/internal/host_health.hpp"
-#include "crawl/hosts/internal/host_lanes.hpp"
-#include "crawl/hosts/internal/host_pace.hpp"
-#include "crawl/hosts/internal/host_question.hpp"
-#include "crawl/hosts/internal/robots_answer.hpp"
-#include "crawl/options/internal/host_policies.hpp"
-#include "project/fetch/host_notes.hpp"
+#include "project/fetch/host_desk_impl.hpp"
 #include "project/fetch/internal/page_fetcher.hpp"
 #include "web/http/internal/http_date.hpp"
-#include "web/text/internal/ascii.hpp"
 #include "web/url/internal/host_address.hpp"
 
 namespace argiope {
@@ -39,261 +19,11 @@ namespace {
 
 using Leave = HostDesk::Leave;
 
-constexpr std::size_t kRecordRoom = 5'000;      // records that cost less than the search for those that can go
-constexpr std::size_t kMostWithRules = 20'000;  // idle hosts whose robots.txt is kept
-constexpr Duration kAddressLifetime = std::chrono::hours{24};
+constexpr std::size_t kMostWithRules = 20'000;           // idle hosts whose robots.txt is kept
 constexpr Duration kGatePoll = std::chrono::seconds{1};  // in case who was called to a free place does not come
-constexpr Duration kFirstLossRest = std::chrono::minutes{5};
 constexpr Duration kLongestLossRest = std::chrono::hours{1};
-constexpr Duration kPatienceElsewhere =
-    std::chrono::seconds{10};  // for the turn of a host that robots.txt redirects to
-constexpr Duration kRestAfterBug = std::chrono::minutes{1};
-
-// Why a host is not asked.
-struct DeskLoss {
-  Error cause;
-  bool unreachable = false;  // else its robots.txt cannot be read
-  bool verified = true;      // by who checks its certificate
-  TimePoint until;
-};
-
-struct DeskHost {
-  enum class Question : std::uint8_t { none, queued, under_way };
-
-  std::uint32_t number = 0;
-  std::uint32_t under_way = 0;
-  const HostPolicy* policy = nullptr;
-  bool loopback = false;
-  bool throttled = false;
-  bool asking = false;  // a request to a host that has not answered yet: nothing else meanwhile
-  bool asked =
-      false;  // its own question has sent something, or is about to: not while it waits for where that redirects
-  bool at_gate = false;  // waits for a place at its address
-  bool wants_robots = false;
-  bool verifies = true;         // who was let in last, or is asked for
-  bool robots_verified = true;  // by whom robots.txt was read
-  Question question = Question::none;
-  std::uint8_t losses = 0;  // since it answered
-  std::uint32_t robots_attempts = 0;
-  std::unique_ptr<const RobotsRules> robots;  // null allows everything
-  TimePoint robots_until = TimePoint::min();
-  TimePoint address_until = TimePoint::min();
-  TimePoint rest_until = TimePoint::min();
-  // Until when a caller has been told to wait; min: none has.
-  TimePoint told_until = TimePoint::min();
-  Duration crawl_delay{};
-  Duration pace{};
-  HostHealth health;
-  std::unique_ptr<DeskLoss> lost;
-  // Changes while nothing is under way alone, so that what was entered is what is left.
-  std::optional<IpAddress> address;
-  KeyLimits limits;
-  TokenLevel rate;
-  std::deque<Event*> hops;  // in enter(), in their order
-
-  HostPace as_paced() const noexcept { return {loopback, throttled, pace, crawl_delay}; }
-  bool is_blocked() const noexcept {
-    return question != Question::none || asking || at_gate || under_way >= limits.concurrency;
-  }
-  // When the next request may begin, as far as that is a matter of time.
-  TimePoint next_turn(TimePoint now) const noexcept { return std::max({now, rest_until, rate.next_available(now)}); }
-};
-
-using DeskLanes = LanesOf<DeskHost>;
-
-// Why a request may not begin, whatever its URL is.
-struct HeldUp {
-  TimePoint until;
-  std::string words;
-  bool counts_requests = false;  // in these words
-};
-
-// `is_due`: something is to be asked of it before, its robots.txt or whether it answers.
-std::optional<HeldUp> held_up(const DeskHost& host, bool is_due, TimePoint now) {
-  using Question = DeskHost::Question;
-  if (host.question == Question::under_way) {
-    return HeldUp{kNever, host.wants_robots ? "its robots.txt is being read" : "it is being asked whether it answers"};
-  }
-  if (host.question == Question::queued) return HeldUp{kNever, "many hosts are to be asked for the first time"};
-  if (host.asking) return HeldUp{kNever, "one request at a time until it has answered"};
-  if (now < host.rest_until)
-    return HeldUp{host.rest_until, fmt::format("rests for {}", format_roughly(host.rest_until - now))};
-  if (is_due && host.under_way > 0) return HeldUp{kNever, "is asked for its robots.txt when its requests have ended"};
-  if (host.under_way >= host.limits.concurrency) {
-    return HeldUp{kNever, fmt::format("{} of {} requests are under way", host.under_way, host.limits.concurrency),
-                  true};
-  }
-  if (const TimePoint next = host.rate.next_available(now); next > now) {
-    return HeldUp{next, fmt::format("its pace allows the next request in {}", format_roughly(next - now))};
-  }
-  return std::nullopt;
-}
-
-std::optional<IpAddress> shared_address(const DeskHost& host) {
-  return host.address && classify(*host.address) == AddressClass::public_ ? host.address : std::nullopt;
-}
-
-std::string trouble_of(const DeskHost& host) {
-  if (host.lost) return host.lost->cause.message;
-  if (host.health.suspected()) return "it answered none of its last requests";
-  if (host.health.failures() > 1)
-    return fmt::format("it could not be reached {} times in a row", host.health.failures());
-  if (host.health.failures() == 1) return "it could not be reached just now";
-  if (host.robots_attempts > 0) return "its robots.txt could not be read";
-  return {};
-}
-
-std::uint32_t attempts_of(const DeskHost& host) noexcept { return host.losses > 0 ? 1 : host.policy->attempts; }
-
-void rest(DeskHost& host, TimePoint until) noexcept { host.rest_until = std::max(host.rest_until, until); }
-
-void be_polite(DeskHost& host, TimePoint sent_at, TimePoint now) noexcept {
-  // Counted from when the request went out, so that the server sees no two closer than this, however long the first
-  // took to connect.
-  if (host.limits.rate > 0 && std::isfinite(host.limits.rate))
-    rest(host, saturating_add(sent_at, from_seconds(1.0 / host.limits.rate)));
-  if (host.limits.delay > Duration::zero()) rest(host, saturating_add(now, host.limits.delay));
-}
-
-void set_limits(DeskHost& host, TimePoint now) {
-  host.limits = limits_of_host(*host.policy, host.as_paced());
-  host.rate.set(host.limits.rate, 1, now);
-}
-
-void revive(DeskHost& host) {
-  host.lost.reset();
-  host.health = {};
-  host.robots_until = TimePoint::min();
-  host.robots_attempts = 0;
-}
-
-void add_fields(const HostPolicy& policy, HttpRequest& request) {
-  for (const auto& field : policy.headers) {
-    const bool has_it = std::ranges::any_of(
-        request.headers, [&](const auto& own) { return equals_ignoring_case(own.first, field.first); });
-    const bool may_go = !request.is_anonymous || equals_lower(field.first, "user-agent");
-    if (!has_it && may_go) request.headers.push_back(field);
-  }
-}
-
-// Of a question: the host's fields, and the way of the page that it is asked for, as far as certificates go.
-void prepare(const DeskHost& host, HttpRequest& request) {
-  if (!host.verifies) {
-    static const auto kUnverified = std::make_shared<const HttpWay>(HttpWay{.verifies = false});
-    request.way = kUnverified;
-    request.is_anonymous = true;
-  }
-  add_fields(*host.policy, request);
-}
 
 }  // namespace
-
-class HostDesk::Impl {
- public:
-  Impl(const CrawlOptions& options, EventLoop& loop, HttpTransport& transport, Resolver* resolver, std::uint64_t seed)
-      : options_(options),
-        loop_(loop),
-        transport_(transport),
-        resolver_(resolver),
-        random_(seed),
-        policies_(options),
-        gate_(options.per_address),
-        lanes_(options.concurrency) {}
-  ~Impl() {
-    for (auto& [number, task] : questions_) task.cancel("the desk is gone");
-  }
-
-  void add(std::uint32_t number, std::string_view site) { notes_.add(number, site); }
-  Answer begin(std::uint32_t number, const Url& url, bool asks_robots, bool verifies) {
-    return ask(record_of(number, url), url, asks_robots, verifies, false);
-  }
-  Coro<Answer> enter(std::uint32_t number, Url url, bool asks_robots, TimePoint deadline, bool verifies);
-  void end(std::uint32_t number, const Result<void>& sent, const HttpResponse& response);
-  void give_back(std::uint32_t number);
-  void dress(std::uint32_t number, HttpRequest& request);
-  State look(std::uint32_t number, std::string_view site) const;
-  Doing doing(std::uint32_t number) const noexcept;
-  Coro<void> close();
-
-  std::function<void(std::uint32_t)> told;
-  std::function<std::uint32_t(const Url&)> number_of;
-  std::size_t active_hosts() const noexcept { return records_.size(); }
-
- private:
-  // A place at an address, for questions.
-  class AtAddress;
-  class PoliteTransport;
-  // One that waits in enter().
-  class Hop;
-
-  DeskHost& record_of(std::uint32_t number, const Url& url);
-  DeskHost& busy_record(std::uint32_t number);
-  void let_go_of_idle_records(TimePoint now);
-  void take_note(const DeskHost& host);
-  void recall(DeskHost& host);
-
-  Answer ask(DeskHost& host, const Url& url, bool asks_robots, bool verifies, bool is_hop);
-  static Answer wait(DeskHost& host, TimePoint until, std::string words, bool is_hop);
-  bool enter_address(DeskHost& host);
-  bool woken_at_address(std::uint32_t number);
-  void leave(DeskHost& host);
-
-  void begin_question(DeskHost& host);
-  void end_question(std::uint32_t number, DeskLanes::Lane lane);
-  Coro<Result<void>> enter_for_robots(DeskHost& host, TimePoint deadline);
-  Coro<void> until_news(Hop& hop, TimePoint until);
-  Coro<void> question(DeskHost& host);
-  Coro<void> find_address(DeskHost& host);
-  Coro<void> fetch_robots(DeskHost& host);
-  Coro<void> probe(DeskHost& host);
-  void take_robots(DeskHost& host, RobotsAnswer answer, TimePoint sent_at, TimePoint now);
-  void robots_refused(DeskHost& host, RobotsAnswer answer, TimePoint now);
-  // Throws Failure where the host's name is none.
-  Url url_at(const DeskHost& host, std::string_view path) const {
-    return value_or_throw(Url::parse(fmt::format("{}{}", notes_.site(host.number), path)));
-  }
-  Duration patience_with(const DeskHost& host) const {
-    return host.health.is_new() && host.losses == 0 ? std::min(host.policy->timeout, kFirstPatience)
-                                                    : host.policy->timeout;
-  }
-
-  std::optional<Duration> wait_after(const DeskHost& host, std::uint32_t attempts) {
-    return attempts < attempts_of(host) ? retry_policy_.delay_after(attempts, random_) : std::nullopt;
-  }
-  void note_latency(DeskHost& host, bool answered, const HttpResponse& response, TimePoint now);
-  void on_error(DeskHost& host, const Error& error, const HttpResponse& response, TimePoint now);
-  void probe_answered(DeskHost& host, TimePoint now);
-  void question_failed(DeskHost& host, Error error, Duration patience, TimePoint now);
-  void host_failed(DeskHost& host, Error error, TimePoint now);
-  void lose(DeskHost& host, Error cause, bool unreachable, Duration at_least, TimePoint now);
-
-  static Doing doing_of(const DeskHost& host, TimePoint now) noexcept;
-  State look_at_note(std::uint32_t number, std::string site) const;
-  static void put_limits(const KeyLimits& limits, State& state) noexcept;
-
-  void review(DeskHost& host);
-  void tell(DeskHost& host);
-  void flush_told();
-
-  const CrawlOptions& options_;
-  EventLoop& loop_;
-  HttpTransport& transport_;
-  Resolver* const resolver_;
-  Random random_;
-  const RetryPolicy retry_policy_{.max_attempts = std::numeric_limits<std::uint32_t>::max()};
-  mutable HostPolicies policies_;  // makes what it is asked for
-  AddressGate gate_;
-  DeskLanes lanes_;
-  DeskNotes notes_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<DeskHost>> records_;
-  std::size_t sweep_at_ = kRecordRoom;
-  std::unordered_map<std::uint32_t, Task<void>> questions_;
-  Event no_questions_{true};
-  bool closing_ = false;
-  std::vector<std::uint32_t> to_tell_;
-  bool telling_ = false;
-  const std::shared_ptr<const bool> alive_ = std::make_shared<bool>(true);
-};
 
 // --- records --------------------------------------------------------------------------------------------------------
 
@@ -486,6 +216,27 @@ Coro<HostDesk::Answer> HostDesk::Impl::enter(std::uint32_t number, Url url, bool
   }
 }
 
+// Whatever its own robots.txt says, and also while that is being asked for elsewhere: two hosts may name each other.
+Coro<Result<void>> HostDesk::Impl::enter_for_robots(DeskHost& host, TimePoint deadline) {
+  Hop hop(*this, host);
+  for (;;) {
+    const TimePoint now = loop_.time();
+    if (host.lost && host.lost->unreachable && now < host.lost->until) co_return std::unexpected(host.lost->cause);
+    const TimePoint next = host.next_turn(now);
+    const bool is_free = !host.asked && !host.at_gate && host.under_way < host.limits.concurrency;
+    if (hop.is_first() && is_free && next <= now && !closing_) break;
+    if (now >= deadline || next > deadline) {
+      co_return fail(Errc::busy, fmt::format("{}: it redirects there, and that host may not be asked yet",
+                                             notes_.site(host.number)));
+    }
+    hop.news.clear();
+    co_await until_news(hop, is_free && next > now ? next : deadline);
+  }
+  ++host.under_way;
+  host.rate.take(loop_.time());
+  co_return Result<void>{};
+}
+
 // --- how it went ----------------------------------------------------------------------------------------------------
 
 void HostDesk::Impl::end(std::uint32_t number, const Result<void>& sent, const HttpResponse& response) {
@@ -571,254 +322,6 @@ void HostDesk::Impl::lose(DeskHost& host, Error cause, bool unreachable, Duratio
       std::make_unique<DeskLoss>(DeskLoss{std::move(cause), unreachable, host.verifies, saturating_add(now, pause)});
 }
 
-// --- what it asks itself --------------------------------------------------------------------------------------------
-
-void HostDesk::Impl::begin_question(DeskHost& host) {
-  const DeskLanes::Lane lane =
-      host.health.is_slow() || host.losses > 0 ? DeskLanes::Lane::slow : DeskLanes::Lane::fresh;
-  if (!lanes_.enter(lane, host)) {
-    host.question = DeskHost::Question::queued;
-    return;
-  }
-  host.question = DeskHost::Question::under_way;
-  host.asked = true;
-  no_questions_.clear();
-  Task<void> task = loop_.create_task(question(host), "question");
-  task.add_done_callback([this, number = host.number, lane, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) end_question(number, lane);
-  });
-  questions_.insert_or_assign(host.number, std::move(task));
-}
-
-void HostDesk::Impl::end_question(std::uint32_t number, DeskLanes::Lane lane) {
-  DeskHost& host = *records_.at(number);
-  host.question = DeskHost::Question::none;
-  host.asked = false;
-  questions_.erase(number);
-  if (questions_.empty()) no_questions_.set();
-  lanes_.leave(lane);
-  if (!closing_) {
-    lanes_.wake([this](DeskHost& next) {
-      next.question = DeskHost::Question::none;
-      begin_question(next);
-    });
-  }
-  review(host);
-}
-
-Coro<void> HostDesk::Impl::question(DeskHost& host) {
-  try {
-    if (resolver_ != nullptr && loop_.time() >= host.address_until) co_await find_address(host);
-    if (host.wants_robots) {
-      co_await fetch_robots(host);
-    } else if (host.health.suspected()) {
-      co_await probe(host);
-    }
-  } catch (const CancelledError&) {
-    throw;
-  } catch (const std::exception& error) {
-    spdlog::error("{}: asking it failed: {}", notes_.site(host.number), error.what());
-    rest(host, saturating_add(loop_.time(), kRestAfterBug));
-  }
-}
-
-Coro<void> HostDesk::Impl::find_address(DeskHost& host) {
-  const auto url = url_at(host, "/");
-  auto addresses = co_await resolver_->resolve(url.host());
-  // The request will say what is wrong with the name.
-  host.address.reset();
-  if (addresses) host.address = addresses->front();
-  host.address_until = saturating_add(loop_.time(), addresses ? kAddressLifetime : kFirstLossRest);
-}
-
-class HostDesk::Impl::AtAddress {
- public:
-  AtAddress(Impl& desk, std::optional<IpAddress> address) : desk_(desk), alive_(desk.alive_), address_(address) {}
-  AtAddress(const AtAddress&) = delete;
-  AtAddress& operator=(const AtAddress&) = delete;
-  ~AtAddress() {
-    if (is_inside_ && !alive_.expired()) desk_.gate_.leave(*address_);
-  }
-  Coro<void> enter() {
-    while (address_ && !is_inside_) {
-      const auto called = std::make_shared<Event>();
-      is_inside_ = desk_.gate_.enter(*address_, [waiting = std::weak_ptr(called)] {
-        const auto event = waiting.lock();
-        if (event) event->set();
-        return event != nullptr;
-      });
-      if (is_inside_) co_return;
-      try {
-        co_await called->wait();
-      } catch (...) {
-        if (called->is_set() && !alive_.expired()) desk_.gate_.wake(*address_);
-        throw;
-      }
-    }
-  }
-
- private:
-  Impl& desk_;
-  const std::weak_ptr<const bool> alive_;
-  const std::optional<IpAddress> address_;
-  bool is_inside_ = false;
-};
-
-// For several requests of one question: the first in the turn that the host has got, each redirect in one of the host
-// that it leads to.
-class HostDesk::Impl::PoliteTransport final : public HttpTransport {
- public:
-  PoliteTransport(HostDesk::Impl& desk, DeskHost& host) : desk_(desk), host_(host) {}
-  Coro<Result<void>> send(const HttpRequest& request, HttpResponse& response) override {
-    if (std::exchange(is_first_, false)) {
-      const Result<void> sent = co_await desk_.transport_.send(request, response);
-      be_polite(host_, response.sent_at, desk_.loop_.time());
-      host_.asked = false;
-      desk_.review(host_);
-      co_return sent;
-    }
-    response.connected = false;
-    if (!desk_.number_of) co_return fail(Errc::refused, fmt::format("{}: it redirects there", request.url.site_key()));
-    const std::uint32_t number = desk_.number_of(request.url);
-    DeskHost& host = desk_.record_of(number, request.url);
-    if (auto entered = co_await desk_.enter_for_robots(host, saturating_add(desk_.loop_.time(), kPatienceElsewhere));
-        !entered) {
-      co_return entered;
-    }
-    InHop place(desk_, host);
-    AtAddress at_address(desk_, shared_address(host));
-    co_await at_address.enter();
-    const Result<void> sent = co_await desk_.transport_.send(request, response);
-    place.answered(sent, response);
-    co_return sent;
-  }
-
- private:
-  // Leaves the host, however that comes.
-  class InHop {
-   public:
-    InHop(HostDesk::Impl& desk, DeskHost& host) : desk_(desk), host_(host), alive_(desk.alive_) {}
-    InHop(const InHop&) = delete;
-    InHop& operator=(const InHop&) = delete;
-    ~InHop() {
-      if (alive_.expired()) return;
-      --host_.under_way;
-      desk_.review(host_);
-    }
-    void answered(const Result<void>& sent, const HttpResponse& response) {
-      const TimePoint now = desk_.loop_.time();
-      be_polite(host_, response.sent_at, now);
-      if (!sent || !is_temporary(response.status)) return;
-      const auto wait = parse_retry_after(response.headers.retry_after, desk_.loop_.clock().wall_now());
-      if (wait) rest(host_, saturating_add(now, *wait));
-    }
-
-   private:
-    HostDesk::Impl& desk_;
-    DeskHost& host_;
-    const std::weak_ptr<const bool> alive_;
-  };
-
-  HostDesk::Impl& desk_;
-  DeskHost& host_;
-  bool is_first_ = true;
-};
-
-// Whatever its own robots.txt says, and also while that is being asked for elsewhere: two hosts may name each other.
-Coro<Result<void>> HostDesk::Impl::enter_for_robots(DeskHost& host, TimePoint deadline) {
-  Hop hop(*this, host);
-  for (;;) {
-    const TimePoint now = loop_.time();
-    if (host.lost && host.lost->unreachable && now < host.lost->until) co_return std::unexpected(host.lost->cause);
-    const TimePoint next = host.next_turn(now);
-    const bool is_free = !host.asked && !host.at_gate && host.under_way < host.limits.concurrency;
-    if (hop.is_first() && is_free && next <= now && !closing_) break;
-    if (now >= deadline || next > deadline) {
-      co_return fail(Errc::busy, fmt::format("{}: it redirects there, and that host may not be asked yet",
-                                             notes_.site(host.number)));
-    }
-    hop.news.clear();
-    co_await until_news(hop, is_free && next > now ? next : deadline);
-  }
-  ++host.under_way;
-  host.rate.take(loop_.time());
-  co_return Result<void>{};
-}
-
-Coro<void> HostDesk::Impl::probe(DeskHost& host) {
-  AtAddress place(*this, shared_address(host));
-  co_await place.enter();
-  HttpRequest request;
-  request.method = HttpMethod::head;
-  request.url = url_at(host, "/");
-  request.timeout = patience_with(host);
-  prepare(host, request);
-  HttpResponse response;
-  host.rate.take(loop_.time());
-  const Result<void> sent = co_await transport_.send(request, response);
-  const TimePoint now = loop_.time();
-  be_polite(host, response.sent_at, now);
-  if (sent || says_something(sent.error(), response)) {
-    probe_answered(host, now);
-  } else {
-    question_failed(host, sent.error(), request.timeout, now);
-  }
-}
-
-Coro<void> HostDesk::Impl::fetch_robots(DeskHost& host) {
-  AtAddress place(*this, shared_address(host));
-  co_await place.enter();
-  HttpRequest request;
-  request.url = url_at(host, "/robots.txt");
-  request.body_limit = kRobotsBytes;
-  request.timeout = patience_with(host);
-  prepare(host, request);
-  HttpResponse response;
-  host.rate.take(loop_.time());
-  PoliteTransport polite(*this, host);
-  const Result<void> sent = co_await send_following_redirects(polite, request, response, kRobotsRedirects, [&request] {
-    request.headers.clear();  // where it redirects to is another place
-  });
-  const TimePoint now = loop_.time();
-  RobotsAnswer answer =
-      judge_robots(sent, response, host.robots_attempts, host.policy->product_token, loop_.clock().wall_now());
-  if (answer.kind == RobotsAnswer::Kind::failed)
-    co_return question_failed(host, std::move(answer.error), request.timeout, now);
-  if (answer.kind == RobotsAnswer::Kind::challenged) ++host.robots_attempts;
-  probe_answered(host, now);
-  if (answer.kind == RobotsAnswer::Kind::challenged || host.lost) co_return;
-  if (answer.kind == RobotsAnswer::Kind::refused) co_return robots_refused(host, std::move(answer), now);
-  take_robots(host, std::move(answer), response.sent_at, now);
-}
-
-void HostDesk::Impl::take_robots(DeskHost& host, RobotsAnswer answer, TimePoint sent_at, TimePoint now) {
-  const Duration delay = answer.crawl_delay(notes_.site(host.number), options_.max_crawl_delay);
-  host.robots = answer.take_rules();
-  // A file that is read again may have lost its delay.
-  if (options_.heed_crawl_delay && delay != host.crawl_delay) {
-    host.crawl_delay = delay;
-    set_limits(host, now);
-    be_polite(host, sent_at, now);
-  }
-  host.robots_until = saturating_add(now, kRobotsLifetime);
-  host.robots_attempts = 0;
-  host.robots_verified = host.verifies;
-  host.losses = 0;
-}
-
-// It is asked again before that is believed.
-void HostDesk::Impl::robots_refused(DeskHost& host, RobotsAnswer answer, TimePoint now) {
-  rest(host, saturating_add(now, answer.at_least));
-  if (const auto wait = wait_after(host, ++host.robots_attempts)) return rest(host, saturating_add(now, *wait));
-  lose(host, std::move(answer.error), false, answer.at_least, now);
-}
-
-Coro<void> HostDesk::Impl::close() {
-  closing_ = true;
-  for (auto& [number, task] : questions_) task.cancel("the desk closes");
-  while (!no_questions_.is_set()) co_await no_questions_.wait();
-}
-
 // --- who waits ------------------------------------------------------------------------------------------------------
 
 // After anything that may let a host be asked sooner.
@@ -862,99 +365,10 @@ void HostDesk::Impl::dress(std::uint32_t number, HttpRequest& request) {
   add_fields(found != records_.end() ? *found->second->policy : policies_.of(notes_.site(number)), request);
 }
 
-// A pause that its own pace asks for is not the rest of a host that has asked for one, or has failed.
-HostDesk::Doing HostDesk::Impl::doing_of(const DeskHost& host, TimePoint now) noexcept {
-  if (host.lost && host.lost->until > now) return Doing::resting;
-  if (host.under_way > 0 || host.question == DeskHost::Question::under_way) return Doing::busy;
-  if (host.rest_until > now) {
-    const double rate = host.limits.rate;
-    const Duration pace = rate > 0 && std::isfinite(rate) ? from_seconds(1 / rate) : Duration{};
-    const bool has_trouble = host.health.suspected() || host.health.failures() > 0 || host.robots_attempts > 0;
-    return has_trouble || host.rest_until - now > std::max(pace, host.limits.delay) ? Doing::resting : Doing::waiting;
-  }
-  return host.is_blocked() || host.rate.next_available(now) > now ? Doing::waiting : Doing::ready;
-}
-
-HostDesk::Doing HostDesk::Impl::doing(std::uint32_t number) const noexcept {
-  const TimePoint now = loop_.time();
-  if (const auto found = records_.find(number); found != records_.end()) return doing_of(*found->second, now);
-  const DeskNotes::Note note = notes_.find(number);
-  return note.is_lost && note.until() > now ? Doing::resting : Doing::ready;
-}
-
-// Of a host that has nothing to do.
-HostDesk::State HostDesk::Impl::look_at_note(std::uint32_t number, std::string site) const {
-  State state{.site = std::move(site), .trouble = {}, .words = "nothing holds it up"};
-  const TimePoint now = loop_.time();
-  const DeskNotes::Note note = notes_.find(number);
-  if (note.is_lost && note.until() > now) {
-    state.doing = Doing::resting;
-    state.rests_until = state.waits_until = note.until();
-    state.trouble = note.is_unreachable ? "it could not be reached" : "its robots.txt could not be read";
-    state.words = fmt::format("it is asked again in {}: {}", format_roughly(note.until() - now), state.trouble);
-  }
-  state.may_begin = state.doing == Doing::ready;
-  state.robots_known = note.is_open && note.until() > now;
-  if (const auto url = Url::parse(state.site + "/")) {
-    const HostPolicy& policy = policies_.of(state.site);
-    const bool loopback = is_loopback(*url);
-    const KeyLimits limits = limits_of_host(policy, {.loopback = loopback, .throttled = is_throttled(*url, policy)});
-    put_limits(limits, state);
-    if (policy.robots && !state.robots_known && state.doing == Doing::ready)
-      state.words += "; its robots.txt is read first";
-  }
-  return state;
-}
-
-void HostDesk::Impl::put_limits(const KeyLimits& limits, State& state) noexcept {
-  state.at_most = limits.concurrency;
-  if (limits.delay > Duration::zero()) state.delay = limits.delay;
-  if (std::isfinite(limits.rate)) state.rate = limits.rate;
-}
-
-HostDesk::State HostDesk::Impl::look(std::uint32_t number, std::string_view site) const {
-  const std::string_view kept = notes_.site(number);
-  const auto found = records_.find(number);
-  if (found == records_.end()) return look_at_note(number, std::string(kept.empty() ? site : kept));
-  const DeskHost& host = *found->second;
-  const TimePoint now = loop_.time();
-  State state{.site = std::string(kept), .trouble = trouble_of(host), .words = {}};
-  state.under_way = host.under_way + (host.question == DeskHost::Question::under_way ? 1 : 0);
-  put_limits(host.limits, state);
-  if (host.rest_until > now) state.rests_until = host.rest_until;
-  state.robots_known = host.robots_until > now;
-  state.doing = doing_of(host, now);
-  state.reads_robots = host.question == DeskHost::Question::under_way && host.wants_robots;
-  const bool wants_robots = host.policy->robots && !state.robots_known;
-  if (host.lost) {
-    state.rests_until = std::max(host.lost->until, state.rests_until.value_or(host.lost->until));
-    if (host.lost->until > now) {
-      state.waits_until = host.lost->until;
-      state.words = fmt::format("it is asked again in {}: {}", format_roughly(host.lost->until - now), state.trouble);
-      return state;
-    }
-  }
-  const bool is_due = wants_robots || host.health.suspected();
-  if (closing_) {
-    state.words = "no host is asked any more";
-  } else if (auto held = held_up(host, is_due, now)) {
-    state.words = std::move(held->words);
-    if (held->until != kNever) state.waits_until = held->until;
-    state.counts_requests = held->counts_requests;
-  } else if (!host.hops.empty()) {
-    state.words = "what was redirected to it goes first";
-  } else if (host.at_gate) {
-    state.words = fmt::format("{} requests are under way at its address", options_.per_address);
-  } else if (host.under_way > 0) {
-    state.may_begin = true;
-    state.counts_requests = true;
-    state.words =
-        fmt::format("{} of {} requests are under way, and another may begin", host.under_way, host.limits.concurrency);
-  } else {
-    state.may_begin = true;
-    state.words = wants_robots ? "nothing holds it up; its robots.txt is read first" : "nothing holds it up";
-  }
-  return state;
+Coro<void> HostDesk::Impl::close() {
+  closing_ = true;
+  for (auto& [number, task] : questions_) task.cancel("the desk closes");
+  while (!no_questions_.is_set()) co_await no_questions_.wait();
 }
 
 // --- the class ------------------------------------------------------------------------------------------------------
