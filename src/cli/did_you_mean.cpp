@@ -117,14 +117,22 @@ std::string meant_by_another_name(std::string_view given, const std::vector<std:
   return {};
 }
 
+// The first sentence of `says`, without its full stop, on one line.
+std::string first_sentence(std::string_view says) {
+  const std::size_t whole = says.size() - (says.ends_with('.') ? 1 : 0);
+  const std::size_t end = std::min({says.find(". "), says.find(".\n"), whole});
+  std::string sentence(says.substr(0, end));
+  std::ranges::replace(sentence, '\n', ' ');
+  return sentence;
+}
+
 // A line for each.
 std::string list_of_commands(const CLI::App& command) {
   std::size_t width = 0;
   for (const std::string& name : names_of_commands(command)) width = std::max(width, name.size());
   std::string list;
   for (const CLI::App* sub : command.get_subcommands({})) {
-    const std::string& says = sub->get_description();
-    list += fmt::format("  {:{}}  {}\n", sub->get_name(), width, says.substr(0, says.find('\n')));
+    list += fmt::format("  {:{}}  {}\n", sub->get_name(), width, first_sentence(sub->get_description()));
   }
   return list;
 }

@@ -108,6 +108,14 @@ TEST_F(UsageTest, WithoutACommandThoseThatThereAreAreListed) {
   EXPECT_EQ(said_of({"job"}).find("  work   \n  queue  \n\nargiope job: name one of these commands"), 0u);
 }
 
+TEST_F(UsageTest, OfACommandTheFirstSentenceIsListed) {
+  app_.get_subcommand("job")->description("Durable jobs, v1.0: put them,\nrun them. They are kept in\na file.");
+  app_.get_subcommand("explain")->description("Why does it wait, and\nuntil when?");
+  EXPECT_EQ(said_of({}).find("  job      Durable jobs, v1.0: put them, run them\n"
+                             "  explain  Why does it wait, and until when?\n"),
+            0u);
+}
+
 TEST_F(UsageTest, AFlagTakesNoValueButYesOrNo) {
   refuse_values_of_flags(app_);
   EXPECT_EQ(

@@ -294,8 +294,7 @@ class ServeCommand {
       spdlog::warn("{}: a start would not get it now; where the daemon runs, it is the one that has it", address);
     }
     const std::string projects = settings.projects.empty() ? "" : ", " + counted(settings.projects.size(), "project");
-    fmt::print("{}: {}, {}{}, {}: nothing is wrong with it\n",
-               arguments_.file.empty() ? "no file" : printable(arguments_.file),
+    fmt::print("{}: {}, {}{}, {}: no errors\n", arguments_.file.empty() ? "no file" : printable(arguments_.file),
                counted(settings.configuration.queues.size(), "queue"),
                counted(settings.configuration.schedules.size(), "schedule"), projects,
                counted(settings.tokens.size(), "token"));
