@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/internal/printable.hpp"
+#include "cli/human.hpp"
 
 namespace argiope {
 namespace {
@@ -115,15 +116,6 @@ std::string meant_by_another_name(std::string_view given, const std::vector<std:
     if (other == given && std::ranges::find(names, ours) != names.end()) return fmt::format("; did you mean {}?", ours);
   }
   return {};
-}
-
-// The first sentence of `says`, without its full stop, on one line.
-std::string first_sentence(std::string_view says) {
-  const std::size_t whole = says.size() - (says.ends_with('.') ? 1 : 0);
-  const std::size_t end = std::min({says.find(". "), says.find(".\n"), whole});
-  std::string sentence(says.substr(0, end));
-  std::ranges::replace(sentence, '\n', ' ');
-  return sentence;
 }
 
 // A line for each.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 #include "argiope/base/clock.hpp"
@@ -20,6 +21,13 @@ std::string human_bytes(double bytes) {
 
 std::string human_duration(double seconds) {
   return seconds < 60 ? fmt::format("{:.1f}s", seconds) : format_roughly(from_seconds(seconds));
+}
+
+std::string first_sentence(std::string_view text) {
+  const std::size_t whole = text.size() - (text.ends_with('.') ? 1 : 0);
+  std::string sentence(text.substr(0, std::min({text.find(". "), text.find(".\n"), whole})));
+  std::ranges::replace(sentence, '\n', ' ');
+  return sentence;
 }
 
 }  // namespace argiope

@@ -1,7 +1,8 @@
-// Amounts as people say them.
+// Amounts and texts as people read them.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace argiope {
 
@@ -9,5 +10,7 @@ namespace argiope {
 std::string human_bytes(double bytes);
 // "1h2m", "4.2s".
 std::string human_duration(double seconds);
+// The first sentence of a text, without its full stop, on one line.
+std::string first_sentence(std::string_view text);
 
 }  // namespace argiope

@@ -8,6 +8,8 @@
 #include <map>
 #include <vector>
 
+#include "cli/human.hpp"
+
 namespace argiope {
 namespace {
 
@@ -193,13 +195,6 @@ void add_see_also(Roff& page, const CommandHelp& command, const CommandHelp& pro
   page.line("{}", fmt::join(others, ",\n"));
   page.line(".PP\nWhat is named docs/ here is in {} where the package is installed.",
             italic("/usr/share/doc/" + program.name()));
-}
-
-std::string_view first_sentence(std::string_view text) {
-  const std::size_t end = std::min(text.find(". "), text.size());
-  text = text.substr(0, end);
-  if (text.ends_with('.')) text.remove_suffix(1);
-  return text;
 }
 
 std::string upper(std::string text) {
