@@ -175,9 +175,14 @@ Result<Document> Document::parse(std::string_view bytes, std::string_view conten
   bytes.remove_prefix(charset.bom_length);
   const bool in_place = charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(bytes));
   std::string text = in_place ? std::string(bytes) : to_utf8(bytes, charset.name).value_or(std::string(bytes));
+  return parse_text(std::move(text), content_type, charset.name, limits);
+}
+
+Result<Document> Document::parse_text(std::string text, std::string_view content_type, std::string_view encoding,
+                                      const DocumentLimits& limits) {
   const bool is_xml = says_xml(content_type) || (content_type.empty() && looks_like_xml(text));
   auto document = make(std::move(text), is_xml, limits);
-  if (document) document->state_->encoding = charset.name;
+  if (document) document->state_->encoding = encoding;
   return document;
 }
 

@@ -103,8 +103,8 @@ std::optional<HttpMethod> method_named(std::string_view name) {
 }  // namespace
 
 BrowserPage::BrowserPage(DevTools& tools, const ChromiumOptions& options, const HttpRequest& request,
-                         const HttpResponse& response, PageParts& parts, const PageView& view)
-    : tools_(tools), options_(options), request_(request), response_(response), parts_(parts), view_(view) {}
+                         const HttpResponse& response, PageParts& parts, const RenderOptions& wishes)
+    : tools_(tools), options_(options), request_(request), response_(response), parts_(parts), wishes_(wishes) {}
 
 // --- what we ask
 // -------------------------------------------------------------------------------------------------------
@@ -228,10 +228,10 @@ Coro<Result<void>> BrowserPage::prepare() {
 }
 
 Coro<Result<void>> BrowserPage::set_window() {
-  if (view_.width == 0 && view_.height == 0) co_return Result<void>{};
+  if (wishes_.width == 0 && wishes_.height == 0) co_return Result<void>{};
   auto set = co_await ask("Emulation.setDeviceMetricsOverride", json_object([&](JsonWriter& json) {
-                            json.member("width", view_.width);
-                            json.member("height", view_.height);
+                            json.member("width", wishes_.width);
+                            json.member("height", wishes_.height);
                             json.member("deviceScaleFactor", 1);
                             json.member("mobile", false);
                           }));
@@ -247,7 +247,7 @@ Coro<Result<bool>> BrowserPage::is_script(const std::string& body) {
 }
 
 Coro<Result<void>> BrowserPage::read_script() {
-  std::string_view text = view_.script;
+  std::string_view text = wishes_.script;
   while (!text.empty() && (is_space(text.back()) || text.back() == ';')) text.remove_suffix(1);
   if (text.empty()) co_return Result<void>{};
   std::string body = fmt::format("const f=(\n{}\n);return typeof f==='function'?f():f", text);
@@ -261,7 +261,7 @@ Coro<Result<void>> BrowserPage::read_script() {
     co_return fail(Errc::invalid_input,
                    "its script is neither a function nor an expression nor statements of JavaScript");
   script_ = fmt::format("(async()=>{{{}}})()", body);
-  if (!view_.script_at_start) co_return Result<void>{};
+  if (!wishes_.script_at_start) co_return Result<void>{};
   // Frames are pages of their own, and empty.
   const std::string source = fmt::format(
       "if(self===top)Object.defineProperty(globalThis,'{}',{{value:(()=>{{const p={};p.catch(()=>{{}});return "
@@ -294,7 +294,7 @@ Coro<Result<void>> BrowserPage::run_script(RenderedPage& page) {
   // The page's scripts may have changed what makes JSON of it.
   if (!result.empty() && !JsonText::parse(result)) co_return fail(Errc::protocol, "its script's result is no JSON");
   page.script_result = result;
-  if (view_.script_at_start) co_return Result<void>{};
+  if (wishes_.script_at_start) co_return Result<void>{};
   co_return co_await wait_until_done(true);
 }
 
@@ -537,7 +537,7 @@ void BrowserPage::on_paused(const DevToolsMessage& event) {
     return;
   }
   if (request->type == "Document") return on_document(std::move(*request));
-  const auto kind = kind_of(request->type, view_.images);
+  const auto kind = kind_of(request->type, wishes_.images);
   if (!kind || is_prefetch(*request) || is_event_stream(*request) || !delivered_) return refuse(*request);
   std::erase_if(part_tasks_, [](const Task<void>& task) { return task.done(); });
   ++part_tasks_under_way_;

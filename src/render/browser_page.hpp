@@ -22,7 +22,7 @@ namespace argiope {
 class BrowserPage {
  public:
   BrowserPage(DevTools& tools, const ChromiumOptions& options, const HttpRequest& request, const HttpResponse& response,
-              PageParts& parts, const PageView& view);
+              PageParts& parts, const RenderOptions& wishes);
   BrowserPage(const BrowserPage&) = delete;
   BrowserPage& operator=(const BrowserPage&) = delete;
 
@@ -44,7 +44,7 @@ class BrowserPage {
   Coro<void> set_cookies(std::span<const Cookie> cookies);
   Coro<Result<void>> prepare();
   Coro<Result<void>> set_window();
-  // Makes of the view's script what can be evaluated, in `script_`. Errors: invalid_input for what is none.
+  // Makes of its own script what can be evaluated, in `script_`. Errors: invalid_input for what is none.
   Coro<Result<void>> read_script();
   // Where it stands in its own function: whether that can be.
   Coro<Result<bool>> is_script(const std::string& body);
@@ -77,7 +77,7 @@ class BrowserPage {
   const HttpRequest& request_;
   const HttpResponse& response_;
   PageParts& parts_;
-  const PageView& view_;
+  const RenderOptions& wishes_;
 
   std::string context_, target_, session_, frame_, loader_;
   std::string world_loader_;  // of the document that world_ belongs to

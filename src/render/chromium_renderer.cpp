@@ -83,14 +83,14 @@ class ChromiumRenderer::Impl : public std::enable_shared_from_this<Impl> {
   }
 
   Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
-                                    PageView view) {
+                                    RenderOptions wishes) {
     auto place = std::make_shared<Semaphore::Permit>(co_await places_.scoped());
     auto obtained = co_await obtain();
     if (!obtained) co_return std::unexpected(std::move(obtained.error()));
     const std::shared_ptr<RunningBrowser> browser = std::move(*obtained);
     ++browser->pages_begun;
     ++browser->pages_under_way;
-    BrowserPage page(browser->tools, options_, request, response, parts, view);
+    BrowserPage page(browser->tools, options_, request, response, parts, wishes);
     Result<RenderedPage> rendered = fail(Errc::cancelled, "cancelled");
     std::exception_ptr thrown;
     try {
@@ -233,8 +233,8 @@ ChromiumRenderer::~ChromiumRenderer() = default;
 
 Coro<Result<void>> ChromiumRenderer::open() { return impl_->open(); }
 Coro<Result<RenderedPage>> ChromiumRenderer::render(const HttpRequest& request, const HttpResponse& response,
-                                                    PageParts& parts, PageView view) {
-  return impl_->render(request, response, parts, std::move(view));
+                                                    PageParts& parts, RenderOptions wishes) {
+  return impl_->render(request, response, parts, std::move(wishes));
 }
 Coro<void> ChromiumRenderer::close() { return impl_->close(); }
 std::uint64_t ChromiumRenderer::browsers_started() const noexcept { return impl_->browsers_started(); }

@@ -88,12 +88,13 @@ TEST(LinkHarvester, TellsWhatWasRememberedOfALinkThatIsMetAgain) {
   std::vector<std::uint64_t> again;
   std::uint64_t seen = 0;
   for (int times = 0; times < 2; ++times) {
-    auto summary = harvester.scan(page, body, "text/html");
+    PageView view(page, body, "text/html");
+    auto summary = harvester.summary_of(view);
     const auto visit = [&](const LinkHarvester::Link& link) -> std::uint64_t {
       ++seen;
       return link.url.href() == "http://a.test/x" ? 7 : 0;
     };
-    harvester.follow(page, summary, 0, visit, [&](std::uint64_t what) { again.push_back(what); });
+    harvester.follow(view, summary, 0, visit, [&](std::uint64_t what) { again.push_back(what); });
   }
   EXPECT_EQ(seen, 2u);
   EXPECT_EQ(again, std::vector<std::uint64_t>{7}) << "of the other nothing was remembered";

@@ -32,7 +32,7 @@ class PlayedRenderer final : public PageRenderer {
     co_return can_open;
   }
   Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
-                                    PageView) override {
+                                    RenderOptions) override {
     rendered.push_back(request.url.href());
     if (make) co_return co_await make(request, response, parts);
     co_return RenderedPage{.html = response.body, .cookies = parts.cookies()};

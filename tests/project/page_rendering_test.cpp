@@ -24,12 +24,12 @@ class PlayedPageRenderer final : public PageRenderer {
  public:
   std::function<Coro<Result<RenderedPage>>(const HttpRequest&, const HttpResponse&, PageParts&)> make;
   std::vector<std::string> rendered;
-  std::vector<PageView> views;
+  std::vector<RenderOptions> views;
   int closed = 0;
 
   Coro<Result<void>> open() override { co_return Result<void>{}; }
   Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
-                                    PageView view) override {
+                                    RenderOptions view) override {
     rendered.push_back(request.url.href());
     views.push_back(std::move(view));
     if (make) co_return co_await make(request, response, parts);
@@ -143,7 +143,7 @@ TEST(PageRenderingTest, WhatScriptsMakeIsThePage) {
   EXPECT_THAT(answer.response.cookies, ElementsAre(Pair("js", "1")));
   EXPECT_EQ(answer.response.script_result_json, "[5]");
   ASSERT_EQ(rig.renderer->views.size(), 1u);
-  const PageView& view = rig.renderer->views[0];
+  const RenderOptions& view = rig.renderer->views[0];
   EXPECT_EQ(view.script, "go");
   EXPECT_TRUE(view.script_at_start);
   EXPECT_TRUE(view.images);

@@ -87,7 +87,7 @@ class ChromiumRendererTest : public testing::Test {
   ChromiumOptions options;
   HttpRequest request;
   HttpResponse response;
-  PageView view;
+  RenderOptions view;
 };
 
 TEST_F(ChromiumRendererTest, ThePageIsTheAnswerThatWasFetchedAndBecomesTheDocument) {

@@ -22,7 +22,9 @@
 
 namespace argiope {
 
-// Page: what a program gets of each answer while it crawls (CrawlOptions::on_page).
+class PageView;
+
+// Page: the answer as a program gets it while it crawls (CrawlOptions::on_page).
 
 struct PageLink {
   std::string url;  // absolute, without fragment
@@ -36,6 +38,8 @@ struct Page {
   const Url& url;
   const HttpResponse& response;  // status; headers, all of them in `fields`; body, decoded, in the charset it came in
   std::uint32_t depth = 0;       // links followed from a seed
+  // For the crawl's own use: the page as all others read it, so that it is read once. Null: it is read by itself.
+  PageView* view = nullptr;
 
   int status() const noexcept { return response.status; }
   std::string_view body() const noexcept { return response.body; }
@@ -45,7 +49,7 @@ struct Page {
   std::string text() const;
   // Where its Refresh field leads, and all links of an HTML page in their order, those that the crawl does not follow
   // too.
-  // Cost: a pass over the page each time it is called.
+  // Cost: of a page that a crawl hands over the pass that the crawl makes anyway; else one each time it is called.
   std::vector<PageLink> links() const;
 };
 
@@ -77,6 +81,7 @@ class PageHandler {
 
 // CrawlSink: what keeps something of each exchange of a crawl: archives, mirrors, tables of results.
 
+struct FetchedPage;
 struct PageReferences;
 
 // The kind of thing that the crawl asked for.
@@ -103,8 +108,11 @@ struct Exchange {
       false;  // the body is cut short, or the page could not be rendered, and the URL is asked again or given up
   // The page as JavaScript has made it, with its type and body in UTF-8; null where nothing was rendered.
   const HttpResponse* rendered = nullptr;
-  // For the project's own sinks: where the response's body, as it came, names URLs. Null where the crawl has not
-  // looked.
+  // For the project's own sinks: the response as it came, and the page as JavaScript has made it, which they may keep
+  // without a copy. Null where they are no page of a visit.
+  FetchedPage* fetched = nullptr;
+  FetchedPage* rendered_page = nullptr;
+  // For them, too: where the response's body, as it came, names URLs. Null where the crawl has not looked.
   const PageReferences* references = nullptr;
 
   // The response as readers of pages want it.

@@ -90,6 +90,8 @@ struct ExtractionRules {
 // Errors: invalid_input, quoting the text.
 Result<FieldRule> parse_field(std::string_view text);
 
+class PageView;
+
 // One page, as it is given to an Extractor. Lifetime: what it refers to outlives the call.
 struct ExtractedPage {
   const Url& url;
@@ -98,6 +100,8 @@ struct ExtractedPage {
   int status = 200;
   std::uint32_t depth = 0;
   WallTime fetched_at{};
+  // For the project's own use: the page as all others read it, so that it is read once. Null: it is read by itself.
+  PageView* view = nullptr;
 };
 
 // A value of a record.

@@ -120,6 +120,9 @@ class Document {
   //         there is a tree of it.
   static Result<Document> parse(std::string_view bytes, std::string_view content_type,
                                 const DocumentLimits& limits = {});
+  // The same of a text in UTF-8, without byte order mark. `encoding` is the one that it came in, by its name.
+  static Result<Document> parse_text(std::string text, std::string_view content_type, std::string_view encoding,
+                                     const DocumentLimits& limits = {});
   // UTF-8; what is not becomes U+FFFD.
   static Result<Document> parse_html(std::string_view text, const DocumentLimits& limits = {});
   static Result<Document> parse_xml(std::string_view text, const DocumentLimits& limits = {});

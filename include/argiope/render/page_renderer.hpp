@@ -44,7 +44,7 @@ class PageParts {
 };
 
 // The wishes for one page, beside what a renderer does for all.
-struct PageView {
+struct RenderOptions {
   // A script of ours: a function, which is called, an expression, or statements with `return`. It runs in the page and
   // has the page's rights; a promise is waited for. Empty: none.
   std::string script;
@@ -67,7 +67,8 @@ struct RenderedPage {
   std::vector<std::string> own_urls;
   // All that the page's host would be sent now, those that scripts have set included.
   std::vector<Cookie> cookies;
-  // PageView::script's result as JSON: at most kMostScriptResult bytes; of strangers as all of the page. Empty: none.
+  // The result of RenderOptions::script as JSON: at most kMostScriptResult bytes; of strangers as all of the page.
+  // Empty: none.
   std::string script_result;
 };
 
@@ -81,11 +82,11 @@ class PageRenderer {
   // Before the first page. Errors: why nothing can be rendered.
   virtual Coro<Result<void>> open() = 0;
   // Renders the HTML page that `request` was answered with; `request`, `response` and `parts` are there until it ends.
-  // Errors: timeout, network (what renders has crashed or ended), protocol, too_large, and of `view.script`
+  // Errors: timeout, network (what renders has crashed or ended), protocol, too_large, and of `wishes.script`
   // invalid_input (it is no script) and protocol (it has thrown). They are those of this page alone.
   // Suspends: until it is done, and before that until there is room for one more page. Cancel: throws CancelledError.
   virtual Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
-                                            PageView view) = 0;
+                                            RenderOptions wishes) = 0;
   // After the last page: frees what was opened. May be called without open(), and twice. open() may follow.
   virtual Coro<void> close() = 0;
 };
@@ -128,7 +129,7 @@ Result<void> check(const ChromiumOptions& options);
 // protocol over a pipe. Each page has a profile of its own, which is forgotten with it.
 //
 // The browser reaches no network: each request of a page is answered with what PageParts gives, or refused (pictures
-// that PageView does not ask for, media, fonts, frames, WebSocket, WebRTC, downloads, service workers). Where the
+// that RenderOptions does not ask for, media, fonts, frames, WebSocket, WebRTC, downloads, service workers). Where the
 // system lets us, it also runs without network interfaces.
 //
 // It ends with this object and with this process, however that ends. One that crashes or does not answer is replaced;
@@ -148,7 +149,7 @@ class ChromiumRenderer final : public PageRenderer {
 
   Coro<Result<void>> open() override;
   Coro<Result<RenderedPage>> render(const HttpRequest& request, const HttpResponse& response, PageParts& parts,
-                                    PageView view = {}) override;
+                                    RenderOptions wishes = {}) override;
   Coro<void> close() override;
 
   // Browsers that were started, those that were replaced included.

@@ -7,7 +7,6 @@
 
 #include "argiope/crawl/sinks.hpp"
 #include "argiope/document/document.hpp"
-#include "argiope/web/detail/charset.hpp"
 #include "base/internal/json_reader.hpp"
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
@@ -15,7 +14,7 @@
 #include "base/internal/utf8.hpp"
 #include "crawl/extract/field_value.hpp"
 #include "crawl/extract/json_pointer.hpp"
-#include "crawl/page/page_in_utf8.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "document/internal/linked_data.hpp"
 #include "document/internal/one_line.hpp"
 #include "document/internal/page_parts.hpp"
@@ -322,7 +321,11 @@ std::string headings_json(const Document& document) {
 class PageExtraction {
  public:
   PageExtraction(const CompiledRule& rule, std::size_t columns, const ExtractedPage& page)
-      : rule_(rule), columns_(columns), page_(page), base_(page.url) {}
+      : rule_(rule),
+        columns_(columns),
+        page_(page),
+        view_(page.view != nullptr ? *page.view : own_view_.emplace(page.url, page.body, page.content_type)),
+        base_(page.url) {}
 
   Result<ExtractedRecords> run() {
     out_.found.resize(columns_);
@@ -348,9 +351,9 @@ class PageExtraction {
 
   Result<void> read_tree() {
     if (!rule_.needs_document) return {};
-    auto document = Document::parse(page_.body, page_.content_type);
-    if (!document) return std::unexpected(std::move(document.error()));
-    document_ = std::move(*document);
+    const Result<Document>& document = view_.document();
+    if (!document) return std::unexpected(document.error());
+    document_ = &*document;
     base_ = base_url(*document_, page_.url);
     return {};
   }
@@ -363,8 +366,7 @@ class PageExtraction {
     // JSON is in UTF-8 (RFC 8259, 8.1), whatever its type says; what is not may still be what that says.
     json_text_ = page_.body;
     if (json_text_.starts_with(kUtf8Mark)) json_text_.remove_prefix(kUtf8Mark.size());
-    if (!is_utf8(json_text_))
-      json_text_ = page_in_utf8(page_.body, detect_charset(page_.body, page_.content_type), transcoded_);
+    if (!is_utf8(json_text_)) json_text_ = view_.text();
     auto json = parse_lenient_json(json_text_);
     if (!json) return std::unexpected(std::move(json.error()));
     json_.emplace(std::move(*json));
@@ -652,10 +654,11 @@ class PageExtraction {
   const CompiledRule& rule_;
   const std::size_t columns_;
   const ExtractedPage& page_;
+  std::optional<PageView> own_view_;
+  PageView& view_;
   Url base_;
-  std::optional<Document> document_;
+  const Document* document_ = nullptr;
   // Of a page that is JSON.
-  std::string transcoded_;
   std::string_view json_text_;
   JsonErrors json_errors_;
   std::optional<JsonText> json_;

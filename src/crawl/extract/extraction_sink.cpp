@@ -1,4 +1,4 @@
-// The extraction's side of a crawl: shards put copies of pages into a queue, threads read them and append what they
+// The extraction's side of a crawl: shards put pages into a queue, threads read them and append what they
 // find to one file.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -20,6 +20,7 @@
 #include "base/internal/counted.hpp"
 #include "base/internal/printable.hpp"
 #include "crawl/extract/extraction_output.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "crawl/page/seen_answers.hpp"
 
 namespace argiope {
@@ -71,14 +72,22 @@ std::string text_of(const ExtractionRules& rules) {
 
 // A page on its way to a thread.
 struct QueuedPage {
-  Url url;
-  std::string body;
-  std::string content_type;
+  std::shared_ptr<FetchedPage> page;
   std::uint32_t depth = 0;
   WallTime fetched_at{};
 
-  std::size_t size() const noexcept { return sizeof *this + url.href().size() + body.size(); }
+  std::size_t size() const noexcept { return sizeof *this + page->url.href().size() + page->response.body.size(); }
 };
+
+// The page that is read of an exchange, to be kept: a copy where the exchange is not of a visit.
+std::shared_ptr<FetchedPage> page_of(const Exchange& exchange) {
+  FetchedPage* const there = exchange.rendered != nullptr ? exchange.rendered_page : exchange.fetched;
+  if (there != nullptr) return there->share();
+  auto copy = std::make_shared<FetchedPage>();
+  copy->response = exchange.page();
+  copy->begin(exchange.request.url);
+  return copy;
+}
 
 }  // namespace
 
@@ -181,8 +190,9 @@ bool ExtractionSink::Impl::concerns_us(const Exchange& exchange) const {
 
 Result<void> ExtractionSink::Impl::take(const Exchange& exchange) {
   if (!concerns_us(exchange) || is_written_already(exchange.request.url.href())) return {};
-  QueuedPage page{exchange.request.url, exchange.page().body, exchange.page().headers.content_type, exchange.depth,
-                  exchange.began};
+  QueuedPage page{page_of(exchange), exchange.depth, exchange.began};
+  // The visit reads it meanwhile: what both need is there before.
+  page.page->view.text();
   backlog_ += page.size();
   {
     const std::lock_guard lock(mutex_);
@@ -333,7 +343,8 @@ Result<void> ExtractionSink::Impl::extract(const std::vector<QueuedPage>& pages)
     return written;
   };
   for (const QueuedPage& queued : pages) {
-    const ExtractedPage page{queued.url, queued.body, queued.content_type, 200, queued.depth, queued.fetched_at};
+    PageView& view = queued.page->view;
+    const ExtractedPage page{view.url(), view.body(), view.content_type(), 200, queued.depth, queued.fetched_at, &view};
     const auto records = extractor_.extract(page);
     if (!records) {
       note_refused(page, records.error());

@@ -19,31 +19,22 @@ std::string_view LinkHarvester::directory_of(const Url& url) noexcept {
   return text.substr(0, text.rfind('/') + 1);
 }
 
-LinkHarvester::Summary LinkHarvester::scan(const Url& page, PageText& text, PageReferences* references) {
-  html_ = text.utf8();
-  ScanOptions options;
-  options.agent = agent_;
-  options.max_links = max_links_;
-  if (references != nullptr) {
-    scan_links_and_references(html_, options, scan_, *references);
-  } else {
-    scan_links(html_, options, scan_);
-  }
-
+LinkHarvester::Summary LinkHarvester::summary_of(PageView& page) const {
+  const ScanResult& scan = page.scan();
   Summary summary;
-  summary.links = scan_.links.size();
-  summary.dropped = scan_.dropped;
-  summary.noindex = scan_.robots.noindex;
-  summary.nofollow = scan_.robots.nofollow;
-  links_.begin(page, scan_.base_href, text.charset().name);
+  summary.links = links_of(page).size();
+  summary.dropped = scan.dropped + scan.links.size() - summary.links;
+  summary.noindex = scan.robots.noindex;
+  summary.nofollow = scan.robots.nofollow;
   return summary;
 }
 
-bool LinkHarvester::find_canonical(const Url& page, std::string_view header, Url& canonical) const {
-  const auto found = std::ranges::find(scan_.links, LinkKind::canonical, &ScannedLink::kind);
-  const UrlStatus status = found != scan_.links.end() ? links_.resolve(found->url, canonical)
-                           : !header.empty()          ? parse_into(canonical, header, &page)
-                                                      : UrlStatus::no_host;
+bool LinkHarvester::find_canonical(PageView& page, std::string_view header, Url& canonical) const {
+  const auto links = links_of(page);
+  const auto found = std::ranges::find(links, LinkKind::canonical, &ScannedLink::kind);
+  const UrlStatus status = found != links.end() ? page.resolver().resolve(found->url, canonical)
+                           : !header.empty()    ? parse_into(canonical, header, &page.url())
+                                                : UrlStatus::no_host;
   if (status != UrlStatus::ok) return false;
   canonical.strip_credentials();
   canonical.strip_fragment();

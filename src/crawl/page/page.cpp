@@ -1,43 +1,53 @@
 #include "argiope/crawl/page.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "argiope/web/detail/charset.hpp"
-#include "crawl/page/internal/link_resolver.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
-#include "web/text/internal/content_type.hpp"
 
 namespace argiope {
 namespace {
 
-std::string in_utf8(std::string_view bytes, const CharsetDecision& charset) {
-  bytes.remove_prefix(charset.bom_length);
-  return to_utf8(bytes, charset.name).value_or(std::string(bytes));
-}
+// The view that a page has, or else one of its own.
+class ViewOfPage {
+ public:
+  explicit ViewOfPage(const Page& page) : view_(page.view) {
+    if (view_ != nullptr) return;
+    view_ = &own_.emplace(page.url, page.response.body, page.response.headers.content_type);
+    view_->read_as({.note_places = true});
+  }
+  PageView* operator->() const noexcept { return view_; }
+
+ private:
+  std::optional<PageView> own_;
+  PageView* view_;
+};
+
+// Text of pages that say they are UTF-8 may be none.
+std::string valid(std::string_view text) { return to_utf8(text, "UTF-8").value_or(std::string(text)); }
 
 }  // namespace
 
-bool Page::is_html() const noexcept { return is_html_page(response.headers.content_type, response.body); }
+bool Page::is_html() const noexcept { return ViewOfPage(*this)->is_html(); }
 
-std::string Page::text() const {
-  return in_utf8(response.body, detect_charset(response.body, response.headers.content_type));
-}
+std::string Page::text() const { return valid(ViewOfPage(*this)->text()); }
 
 std::vector<PageLink> Page::links() const {
   std::vector<PageLink> links;
   Url target;
   if (find_refresh(url, response.headers.refresh, target))
     links.push_back({std::string(target.href()), LinkKind::refresh, false, {}});
-  if (!is_html()) return links;
-  const CharsetDecision charset = detect_charset(response.body, response.headers.content_type);
-  const std::string html = in_utf8(response.body, charset);
-  ScanResult scan;
-  scan_links(html, {.note_places = true}, scan);
-  LinkResolver resolver;
-  resolver.begin(url, scan.base_href, charset.name);
-  for (std::size_t i = 0; i < scan.links.size(); ++i) {
+  const ViewOfPage page(*this);
+  if (!page->is_html()) return links;
+  const ScanResult& scan = page->scan();
+  const std::size_t most = std::min(scan.links.size(), ScanOptions{}.max_links);
+  for (std::size_t i = 0; i < most; ++i) {
     const ScannedLink& link = scan.links[i];
-    if (resolver.resolve(link.url, target) != UrlStatus::ok) continue;
+    if (page->resolver().resolve(link.url, target) != UrlStatus::ok) continue;
     links.push_back({std::string(target.href()), link.kind, link.nofollow,
-                     scan.behind[i] == 0 ? std::string{} : link_text(html, scan.behind[i])});
+                     scan.behind[i] == 0 ? std::string{} : valid(link_text(page->text(), scan.behind[i]))});
   }
   return links;
 }

@@ -9,10 +9,8 @@
 #include "base/internal/fingerprint.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
-#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/page/page_notes.hpp"
 #include "crawl/run/discovery.hpp"
-#include "crawl/run/page_reader.hpp"
 #include "web/html/internal/page_references.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
@@ -41,12 +39,13 @@ bool is_checked_mention(const SurveyedLink& link) noexcept { return link.kind ==
 
 }  // namespace
 
-Crawler::Shard::AnswerNotes::AnswerNotes(Core& core, Discovery& discovery, PageReader& reader)
-    : Part(core), discovery_(discovery), reader_(reader) {}
+Crawler::Shard::AnswerNotes::AnswerNotes(Core& core, Discovery& discovery) : Part(core), discovery_(discovery) {}
 
-void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, TimePoint now) {
+void Crawler::Shard::AnswerNotes::take(Visit& visit, VisitOutcome& outcome) {
+  if (!shared_.keeps_notes || outcome.is_list || outcome.keeps_last) return;
+  UrlBatch& batch = outcome.batch;
   const UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   if (response.status == 304) return;  // what is known of it stays
   // A page that could not be fetched this time may be as it was: its links, its title, what fragments name.
   const bool has_failed = batch.outcomes.front().state == UrlState::failed;
@@ -54,7 +53,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
   PageFacts facts;
   bool has_links = false;
   if (response.status == 200 && (!is_only_checked(task.purpose) || task.ask == UrlAsk::body)) {
-    if (is_html_page(response.headers.content_type, response.body)) {
+    if (visit.page->view.is_html()) {
       has_links = note_page(visit, facts, batch);
     } else if (is_sheet_to_read(task, response)) {
       has_links = note_sheet(visit, batch);
@@ -68,7 +67,7 @@ void Crawler::Shard::AnswerNotes::note_answer(Visit& visit, UrlBatch& batch, Tim
     batch.kept_links.push_back({task.id, {}});
   if (!facts.anchors && (!options_.keep_facts || is_only_checked(task.purpose))) return;
   facts.url_id = task.id;
-  facts.took = now - response.sent_at;
+  facts.took = outcome.now - response.sent_at;
   facts.wire_bytes = static_cast<std::int64_t>(response.wire_bytes);
   batch.facts.push_back(std::move(facts));
 }
@@ -79,21 +78,21 @@ bool Crawler::Shard::AnswerNotes::notes_anchors(const UrlTask& task) const {
 
 // Of a redirect: what is named at its end whatever the link to it names (RFC 9110, 10.2.2). Empty: what the link names.
 std::vector<std::uint64_t> Crawler::Shard::AnswerNotes::own_fragment(const Visit& visit) {
-  const auto target = Url::parse(visit.response.headers.location, &visit.request.url);
+  const auto target = Url::parse(visit.page->response.headers.location, &visit.request.url);
   if (!target || target->hash().size() < 2) return {};
   return {fingerprint(target->hash().substr(1))};
 }
 
 // As what it is asked for does not matter: what the sheets of the site refer to is checked.
 bool Crawler::Shard::AnswerNotes::is_sheet_to_read(const UrlTask& task, const HttpResponse& response) const {
-  if (!options_.check_assets || !is_style_sheet(response)) return false;
+  if (!options_.check_assets || !is_style_sheet(response.headers.content_type)) return false;
   const std::uint32_t above = is_of_pages(task.purpose) && task.depth > 0 ? 1u : 0u;
   return shared_.place_of(task.url.href(), task.depth - above) == Exclusion::none;
 }
 
 bool Crawler::Shard::AnswerNotes::is_worth_reading(const Visit& visit) {
   const UrlTask& task = *visit.ticket.task;
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   if (!is_only_checked(task.purpose) || response.status != 200 || !shared_.checks.is_used()) return false;
   if (is_html(response.headers.content_type)) return shared_.checks.wants_ids(task.fingerprint);
   return is_asset(task.purpose) && is_sheet_to_read(task, response);
@@ -102,21 +101,19 @@ bool Crawler::Shard::AnswerNotes::is_worth_reading(const Visit& visit) {
 // Whether its links were noted. Of a page elsewhere nothing but what fragments may name is.
 bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
-  PageText& text = reader_.text_of(visit);
-  const std::string_view html = text.utf8();
-  SurveyOptions options;
-  options.max_links = std::min(options_.max_links_per_page, kMostKeptLinks);
+  const HttpResponse& response = visit.page->response;
+  PageView& page = visit.page->view;
   const std::string& agent = visit.ticket.host->policy->product_token;
-  options.agent = agent;
-  PageSurvey survey = survey_page(html, options);
+  const PageSurvey& survey = page.survey();
+  const std::size_t most = std::min({survey.links.size(), options_.max_links_per_page, kMostKeptLinks});
+  std::vector<SurveyedLink> links(survey.links.begin(), survey.links.begin() + static_cast<std::ptrdiff_t>(most));
   Url refresh;
-  if (find_refresh(visit.request.url, response.headers.refresh, refresh)) survey.links.push_back(refresh_link(refresh));
+  if (find_refresh(visit.request.url, response.headers.refresh, refresh)) links.push_back(refresh_link(refresh));
   if (survey.robots.nofollow || parse_robots_tag(response.headers.robots_tag, agent).nofollow) {
-    for (SurveyedLink& link : survey.links) link.nofollow = true;
+    for (SurveyedLink& link : links) link.nofollow = true;
   }
   LinkResolver resolver;
-  resolver.begin(visit.request.url, survey.base_href, text.charset().name);
+  resolver.begin(visit.request.url, survey.base_href, page.charset().name);
   if (options_.keep_facts && !is_only_checked(task.purpose)) {
     facts = facts_of(survey);
     facts.noindex = facts.noindex || parse_robots_tag(response.headers.robots_tag, agent).noindex;
@@ -124,21 +121,21 @@ bool Crawler::Shard::AnswerNotes::note_page(Visit& visit, PageFacts& facts, UrlB
     facts.canonical = canonical_of(visit.request.url, survey.canonical, in_header, resolver, noted_);
   }
   if (options_.duplicates.keep_simhashes && !is_only_checked(task.purpose)) {
-    const PageWords& said = reader_.words_of(visit);
+    const PageWords& said = page.words();
     facts.words = said.count;
     facts.simhash = said.simhash;
   }
   const bool is_whole = !response.truncated && response.damage.empty() && survey.has_all_ids;
   if (notes_anchors(task) && is_whole) facts.anchors = anchors_of(survey);
   if (is_only_checked(task.purpose) || task.purpose == Purpose::requisite) return false;
-  note_links(task, survey.links, html, resolver, batch);
+  note_links(task, links, page.text(), resolver, batch);
   return true;
 }
 
 // Of what is no page; of one, its field is a link among others.
 bool Crawler::Shard::AnswerNotes::note_refresh(const Visit& visit, UrlBatch& batch) {
   const UrlTask& task = *visit.ticket.task;
-  const HttpHeaders& headers = visit.response.headers;
+  const HttpHeaders& headers = visit.page->response.headers;
   Url refresh;
   if (task.purpose != Purpose::page || !find_refresh(visit.request.url, headers.refresh, refresh)) return false;
   SurveyedLink link = refresh_link(refresh);
@@ -150,7 +147,7 @@ bool Crawler::Shard::AnswerNotes::note_refresh(const Visit& visit, UrlBatch& bat
 }
 
 bool Crawler::Shard::AnswerNotes::note_sheet(Visit& visit, UrlBatch& batch) {
-  const std::string_view css = reader_.text_of(visit).utf8();
+  const std::string_view css = visit.page->view.text();
   LinkResolver resolver;
   resolver.begin(visit.request.url, {}, "UTF-8");
   std::vector<ReferencePart> parts;

@@ -14,9 +14,10 @@ namespace argiope {
 
 class Crawler::Shard::AnswerNotes : private Part {
  public:
-  AnswerNotes(Core& core, Discovery& discovery, PageReader& reader);
+  AnswerNotes(Core& core, Discovery& discovery);
 
-  void note_answer(Visit& visit, UrlBatch& batch, TimePoint now);
+  // Where anything is kept of answers.
+  void take(Visit& visit, VisitOutcome& outcome);
   // Of what is only checked: whether the run wants to know what is in its body.
   bool is_worth_reading(const Visit& visit);
 
@@ -33,7 +34,6 @@ class Crawler::Shard::AnswerNotes : private Part {
                      UrlBatch& batch);
 
   Discovery& discovery_;
-  PageReader& reader_;
   Url noted_;     // the link being noted
   Url stripped_;  // that, without parameters
 };

@@ -148,7 +148,7 @@ void Crawler::Shard::HostDesk::take_turn(Host& host, TimePoint now) {
 
 void Crawler::Shard::HostDesk::note_latency(Visit& visit, bool answered, TimePoint now) {
   Host& host = *visit.ticket.host;
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   // By its name it might have been public.
   const bool is_public = !host.address || classify(*host.address) == AddressClass::public_ || host.policy->autothrottle;
   if (!is_public || !response.connected) return;

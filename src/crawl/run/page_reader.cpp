@@ -7,7 +7,6 @@
 #include "argiope/web/detail/robots_meta.hpp"
 #include "crawl/page/canonical_field.hpp"
 #include "crawl/page/internal/refresh_field.hpp"
-#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/sitemap_desk.hpp"
 #include "web/html/internal/page_rewriter.hpp"
@@ -21,15 +20,32 @@ constexpr std::size_t kKnownRequisites = std::size_t{1} << 13;
 }  // namespace
 
 Crawler::Shard::PageReader::PageReader(Core& core, Discovery& discovery, SitemapDesk& sitemaps)
-    : Part(core),
-      discovery_(discovery),
-      sitemaps_(sitemaps),
-      harvester_(options_.product_token, options_.max_links_per_page) {}
+    : Part(core), discovery_(discovery), sitemaps_(sitemaps), harvester_({}, options_.max_links_per_page) {}
 
-void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
+void Crawler::Shard::PageReader::begin(Visit& visit) {
+  // A page handler may ask for more links than are followed.
+  const std::size_t of_handler = options_.on_page ? ScanOptions{}.max_links : 0;
+  PageView& page = visit.page->view;
+  page.read_as({.agent = visit.ticket.host->policy->product_token,
+                .max_links = std::max(options_.max_links_per_page, of_handler),
+                .note_places = static_cast<bool>(options_.on_page),
+                .find_references = has_requisites(visit) && !is_style_sheet(page.content_type()),
+                .pool = &buffers_});
+}
+
+void Crawler::Shard::PageReader::take(Visit& visit, VisitOutcome& outcome) {
+  if (outcome.is_list) return;
+  const HttpResponse& response = visit.page->response;
+  const bool is_answer_of_page = task_of(visit).purpose == Purpose::page && !response.unwanted;
+  if (is_answer_of_page && response.status == 200 && !visit.is_led_away()) follow_links(visit, outcome.batch);
+  find_requisites(visit, outcome.batch);
+}
+
+void Crawler::Shard::PageReader::follow_links(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
-  const bool is_page = is_html_page(response.headers.content_type, response.body);
+  const HttpResponse& response = visit.page->response;
+  PageView& page = visit.page->view;
+  const bool is_page = page.is_html();
   if (is_page) ShardCounters::add(counters_.pages);
   const bool is_read = is_page || is_xml(response.headers.content_type);
   if (!is_read && response.headers.refresh.empty()) return;
@@ -39,10 +55,10 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
     follow_refresh(visit, batch);
     return discovery_.store_links(task, false, batch);
   }
-  if (options_.feeds) sitemaps_.add_feeds_of(visit, text_of(visit), batch);
+  if (options_.feeds) sitemaps_.add_feeds_of(visit, batch);
   // Where each page leads is stored whole, or not at all.
   const std::uint64_t context = shared_.keeps_links ? mix64(static_cast<std::uint64_t>(task.id)) : 0;
-  auto summary = scan_page(visit);
+  auto summary = harvester_.summary_of(page);
   if (shared_.duplicates && !summary.nofollow && is_copy(visit, batch))
     return discovery_.store_links(task, false, batch);
   const auto discover_link = [&](const LinkHarvester::Link& link) -> std::uint64_t {
@@ -54,7 +70,7 @@ void Crawler::Shard::PageReader::on_page(Visit& visit, UrlBatch& batch) {
     // No link makes what is linked from a seed nearer.
     return task.depth == 0 ? 0 : discovery_.last_linked();
   };
-  harvester_.follow(visit.request.url, summary, context, discover_link,
+  harvester_.follow(page, summary, context, discover_link,
                     [&](std::uint64_t target) { discovery_.link_again(target); });
   if (!summary.nofollow) follow_refresh(visit, batch);
   if (visit.rendered != nullptr) discover_own_urls(visit, batch);
@@ -78,26 +94,8 @@ bool Crawler::Shard::PageReader::follow_link(const UrlTask& from, const Url& url
 
 // A link of the page's, whatever the answer is.
 void Crawler::Shard::PageReader::follow_refresh(const Visit& visit, UrlBatch& batch) {
-  if (find_refresh(visit.request.url, visit.response.headers.refresh, found_))
+  if (find_refresh(visit.request.url, visit.page->response.headers.refresh, found_))
     follow_link(task_of(visit), found_, batch);
-}
-
-PageText& Crawler::Shard::PageReader::text_of(Visit& visit) {
-  if (visit.text == 0 || visit.text != texts_) {
-    text_.begin(visit.response.body, visit.response.headers.content_type);
-    visit.text = ++texts_;
-    said_.reset();
-  }
-  return text_;
-}
-
-LinkHarvester::Summary Crawler::Shard::PageReader::scan_page(Visit& visit) {
-  if (is_scanned(visit)) return scanned_;
-  if (!options_.hosts.empty()) harvester_.speak_for(visit.ticket.host->policy->product_token);
-  const bool has_references = has_requisites(visit) && !is_style_sheet(visit.response);
-  scanned_ = harvester_.scan(visit.request.url, text_of(visit), has_references ? &references_ : nullptr);
-  visit.scan = ++scans_;
-  return scanned_;
 }
 
 // The URLs that its script has given to the page are links of it.
@@ -113,42 +111,33 @@ void Crawler::Shard::PageReader::discover_own_urls(const Visit& visit, UrlBatch&
   }
 }
 
-const PageWords& Crawler::Shard::PageReader::words_of(Visit& visit) {
-  PageText& text = text_of(visit);
-  if (!said_) said_ = words_.read(text.utf8());
-  return *said_;
-}
-
 // --- what pages are shown with ---------------------------------------------------------------------------------------
 
-bool Crawler::Shard::PageReader::has_requisites(const Visit& visit) const noexcept {
-  const HttpResponse& response = visit.response;
+bool Crawler::Shard::PageReader::has_requisites(const Visit& visit) const {
+  const HttpResponse& response = visit.page->response;
   const UrlTask& task = *visit.ticket.task;
   if (options_.requisites == Requisites::none || is_only_checked(task.purpose)) return false;
   if (response.status != 200 || response.unwanted) return false;
-  if (is_style_sheet(response)) return true;
-  return task.purpose != Purpose::requisite && is_html_page(response.headers.content_type, response.body);
+  if (is_style_sheet(response.headers.content_type)) return true;
+  return task.purpose != Purpose::requisite && visit.page->view.is_html();
 }
 
 const PageReferences* Crawler::Shard::PageReader::scan_early(Visit& visit) {
+  PageView& page = visit.page->view;
   // Pages that are rendered are read as JavaScript has made them.
-  if (visit.rendered != nullptr || !has_requisites(visit) || is_style_sheet(visit.response)) return nullptr;
-  scan_page(visit);
-  const std::string_view body = visit.response.body, text = harvester_.html();
-  return text.data() == body.data() && text.size() == body.size() ? &references_ : nullptr;
+  if (visit.rendered != nullptr || !has_requisites(visit) || is_style_sheet(page.content_type())) return nullptr;
+  return page.is_text_as_it_came() ? &page.references() : nullptr;
 }
 
 void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) {
   if (!has_requisites(visit)) return;
   const UrlTask& task = *visit.ticket.task;
-  const bool is_style = is_style_sheet(visit.response);
+  PageView& page = visit.page->view;
+  const bool is_style = is_style_sheet(page.content_type());
   const bool is_last_sheet = is_of_pages(task.purpose) && task.nesting >= kMostNestedRequisites;
-  if (!is_style) scan_page(visit);
-  PageText& page = text_of(visit);
-  const std::string_view text = page.utf8();
-  LinkResolver resolver;
-  resolver.begin(visit.request.url, is_style ? std::string_view{} : references_.base_href,
-                 is_style ? "UTF-8" : page.charset().name);
+  LinkResolver of_sheet;
+  if (is_style) of_sheet.begin(page.url(), {}, "UTF-8");
+  const LinkResolver& resolver = is_style ? of_sheet : page.resolver();
   known_requisites_.resize(kKnownRequisites);
   std::string_view base = resolver.base().without_fragment();
   base = base.substr(0, base.find('?'));
@@ -165,7 +154,8 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
     }
     if (resolver.resolve(url, found_) == UrlStatus::ok) discovery_.discover_requisite(task, found_, 0, batch);
   };
-  is_style ? visit_style_assets(text, visit_one) : visit_assets(text, references_, "UTF-8", visit_one);
+  is_style ? visit_style_assets(page.text(), visit_one)
+           : visit_assets(page.text(), page.references(), "UTF-8", visit_one);
 }
 
 // --- what is there in several places ---------------------------------------------------------------------------------
@@ -173,11 +163,10 @@ void Crawler::Shard::PageReader::find_requisites(Visit& visit, UrlBatch& batch) 
 // Whether another page is read in place of the one that the harvester has scanned: its links are not followed then.
 // The lessons that it teaches of its parameters, and of the shape of its URL, are noted.
 bool Crawler::Shard::PageReader::is_copy(Visit& visit, UrlBatch& batch) {
-  if (batch.outcomes.front().reason != UrlReason::none || visit.response.truncated) return false;
+  if (batch.outcomes.front().reason != UrlReason::none || visit.page->response.truncated) return false;
   const DuplicateOptions& wanted = options_.duplicates;
   if (wanted.canonical && is_alias(visit, batch)) return true;
-  if (wanted.compares_words() || wanted.learn_parameters) words_of(visit);
-  if (wanted.learn_parameters && said_->count >= kFewWords) learn_parameters(visit, batch);
+  if (wanted.learn_parameters && visit.page->view.words().count >= kFewWords) learn_parameters(visit, batch);
   const auto [reason, other] = find_copy(visit, batch);
   // A copy that is fetched again makes no row of copies.
   const bool counts = other == 0 || !task_of(visit).settled;
@@ -199,7 +188,8 @@ void Crawler::Shard::PageReader::note_copy(UrlBatch& batch, Exclusion why, std::
 
 bool Crawler::Shard::PageReader::is_alias(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
-  if (!harvester_.find_canonical(visit.request.url, canonical_field(visit.request.url, visit.response), canonical_))
+  if (!harvester_.find_canonical(visit.page->view, canonical_field(visit.request.url, visit.page->response),
+                                 canonical_))
     return false;
   if (canonical_ == task.url || (canonical_.scheme() != "http" && canonical_.scheme() != "https")) return false;
   if (shared_.place_of(canonical_.href(), task.depth + 1) != Exclusion::none ||
@@ -216,19 +206,23 @@ bool Crawler::Shard::PageReader::is_alias(Visit& visit, UrlBatch& batch) {
   return true;
 }
 
-DuplicateBook::Copy Crawler::Shard::PageReader::find_copy(const Visit& visit, const UrlBatch& batch) {
+DuplicateBook::Copy Crawler::Shard::PageReader::find_copy(Visit& visit, const UrlBatch& batch) {
   const DuplicateOptions& wanted = options_.duplicates;
   const std::string& digest = batch.outcomes.front().digest;
   if (digest.empty() || !(wanted.skip_exact || wanted.compares_words())) return {};
   const std::string& site = visit.ticket.host->site;
   DuplicateBook::Content content{.page = {task_of(visit).id, task_of(visit).depth}, .bytes = content_key(digest, site)};
-  if (said_ && said_->count >= kFewWords) content.simhash = said_->simhash;
+  if (wanted.compares_words() || wanted.learn_parameters) {
+    const PageWords& said = visit.page->view.words();
+    if (said.count >= kFewWords) content.simhash = said.simhash;
+  }
   if (visit.before && !visit.before->digest.empty()) content.bytes_before = content_key(visit.before->digest, site);
   return shared_.duplicates->find_copy(content, site);
 }
 
-void Crawler::Shard::PageReader::learn_parameters(const Visit& visit, UrlBatch& batch) {
-  auto notes = shared_.duplicates->learn(task_of(visit).url.href(), visit.ticket.host->site, said_->digest);
+void Crawler::Shard::PageReader::learn_parameters(Visit& visit, UrlBatch& batch) {
+  auto notes =
+      shared_.duplicates->learn(task_of(visit).url.href(), visit.ticket.host->site, visit.page->view.words().digest);
   std::ranges::move(notes, std::back_inserter(batch.notes));
 }
 

@@ -3,15 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "crawl/page/internal/link_harvester.hpp"
-#include "crawl/page/internal/page_text.hpp"
 #include "crawl/run/shard.hpp"
 #include "web/html/internal/page_references.hpp"
-#include "web/html/internal/page_words.hpp"
 
 namespace argiope {
 
@@ -19,26 +15,18 @@ class Crawler::Shard::PageReader : private Part {
  public:
   PageReader(Core& core, Discovery& discovery, SitemapDesk& sitemaps);
 
-  // Follows the links of a page.
-  void on_page(Visit& visit, UrlBatch& batch);
+  // The page is there: how it is read from here on.
+  void begin(Visit& visit);
+  // Follows the links of a page, and finds what the answer is shown with, if that is saved.
+  void take(Visit& visit, VisitOutcome& outcome);
   // Before it is shown to the sinks: its references, if they are those of the body as it came. Null: not looked for.
   const PageReferences* scan_early(Visit& visit);
-  // Finds what the answer is shown with, if that is saved.
-  void find_requisites(Visit& visit, UrlBatch& batch);
-  // Of the visit's answer. Valid until that of another is asked for.
-  PageText& text_of(Visit& visit);
-  // Of the answer, which is a page; read once.
-  const PageWords& words_of(Visit& visit);
 
  private:
+  void follow_links(Visit& visit, UrlBatch& batch);
+  void find_requisites(Visit& visit, UrlBatch& batch);
   // The files it is shown with may be looked for in it.
-  bool has_requisites(const Visit& visit) const noexcept;
-  // Links and references that were found refer to the text.
-  bool is_scanned(const Visit& visit) const noexcept {
-    return visit.scan != 0 && visit.scan == scans_ && visit.text == texts_;
-  }
-  // Its links, and its references if it may have requisites, unless it was scanned last.
-  LinkHarvester::Summary scan_page(Visit& visit);
+  bool has_requisites(const Visit& visit) const;
   bool follow_link(const UrlTask& from, const Url& url, UrlBatch& batch);
   void follow_refresh(const Visit& visit, UrlBatch& batch);
   void discover_own_urls(const Visit& visit, UrlBatch& batch);
@@ -46,22 +34,16 @@ class Crawler::Shard::PageReader : private Part {
   // --- what is there in several places; with `shared_.duplicates` alone
   bool is_copy(Visit& visit, UrlBatch& batch);
   bool is_alias(Visit& visit, UrlBatch& batch);
-  DuplicateBook::Copy find_copy(const Visit& visit, const UrlBatch& batch);
-  void learn_parameters(const Visit& visit, UrlBatch& batch);
+  DuplicateBook::Copy find_copy(Visit& visit, const UrlBatch& batch);
+  void learn_parameters(Visit& visit, UrlBatch& batch);
   void note_copy(UrlBatch& batch, Exclusion why, std::int64_t other);
 
   Discovery& discovery_;
   SitemapDesk& sitemaps_;
-  PageText text_;            // of the answer that was read last
-  std::uint64_t texts_ = 0;  // of answers, ever
+  PageBufferPool buffers_;
   LinkHarvester harvester_;
-  LinkHarvester::Summary scanned_;  // of the page that was scanned last
-  std::uint64_t scans_ = 0;         // of pages, ever
-  PageReferences references_;       // where assets are looked for
-  Url found_;                       // the link or reference being looked at
-  Url canonical_;                   // what the page is in another place
-  PageWordReader words_;
-  std::optional<PageWords> said_;  // by that answer, once it was read for that
+  Url found_;      // the link or reference being looked at
+  Url canonical_;  // what the page is in another place
   std::vector<std::uint64_t> known_requisites_;
 };
 

@@ -85,11 +85,10 @@ Coro<void> Crawler::Shard::RenderDesk::open() {
 }
 
 bool Crawler::Shard::RenderDesk::is_worth_rendering(const Visit& visit) const {
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   const bool is_page = visit.ticket.task->purpose == Purpose::page && visit.request.method == HttpMethod::get;
   return is_page && response.status == 200 && !response.unwanted && response.damage.empty() &&
-         is_html_page(response.headers.content_type, response.body) &&
-         (rendering_->only.empty() || rendering_->only.match(visit.request.url.href()));
+         visit.page->view.is_html() && (rendering_->only.empty() || rendering_->only.match(visit.request.url.href()));
 }
 
 Coro<std::optional<Error>> Crawler::Shard::RenderDesk::render(Visit& visit) {
@@ -97,7 +96,7 @@ Coro<std::optional<Error>> Crawler::Shard::RenderDesk::render(Visit& visit) {
   ++host.rendering;
   const Leaving ends_rendering([&host] { --host.rendering; });
   Parts parts(*this, visit);
-  auto made = co_await options_.renderer->render(visit.request, visit.response, parts, {});
+  auto made = co_await options_.renderer->render(visit.request, visit.page->response, parts, {});
   if (!made) {
     ShardCounters::add(counters_.render_errors);
     co_return Error{made.error().code, "rendering: " + made.error().message};
@@ -105,7 +104,7 @@ Coro<std::optional<Error>> Crawler::Shard::RenderDesk::render(Visit& visit) {
   ShardCounters::add(counters_.rendered);
   const bool has_new_cookies =
       shared_.session.take_cookies(visit.request.url, cookies_of(visit.request.url), std::move(made->cookies), wall());
-  const HttpResponse& fetched = visit.response;
+  const HttpResponse& fetched = visit.page->response;
   auto rendered = std::make_unique<RenderedVisit>();
   rendered->fetched_type = fetched.headers.content_type;
   rendered->own_urls = std::move(made->own_urls);
@@ -114,20 +113,21 @@ Coro<std::optional<Error>> Crawler::Shard::RenderDesk::render(Visit& visit) {
       target && target->without_fragment() != visit.request.url.without_fragment()) {
     rendered->led_to = std::move(made->led_to);
   }
-  rendered->page = rendered_response(fetched, *made);
+  rendered->page = std::make_shared<FetchedPage>();
+  rendered->page->response = rendered_response(fetched, *made);
+  rendered->page->begin(visit.request.url);
   visit.rendered = std::move(rendered);
   co_return std::nullopt;
 }
 
 void Crawler::Shard::RenderDesk::take_rendered(Visit& visit) {
-  visit.response = std::move(visit.rendered->page);
-  visit.text = visit.scan = 0;
-  visit.response.wire.clear();
+  visit.page->view.end();
+  visit.page = std::move(visit.rendered->page);
 }
 
 void Crawler::Shard::RenderDesk::note_rendered(Visit& visit, UrlOutcome& outcome) {
   outcome.content_type = visit.rendered->fetched_type;
-  if (!visit.rendered->led_to.empty()) visit.response.headers.location = visit.rendered->led_to;
+  if (!visit.rendered->led_to.empty()) visit.page->response.headers.location = visit.rendered->led_to;
 }
 
 // --- a page's requests ----------------------------------------------------------------------------------------------

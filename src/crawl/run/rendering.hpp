@@ -1,11 +1,12 @@
 // A shard's knowledge of pages that are rendered: see RenderDesk.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "argiope/crawl/crawl_options.hpp"
-#include "argiope/web/http.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "crawl/render/internal/part_rules.hpp"
 #include "web/url/internal/url_patterns.hpp"
 
@@ -13,9 +14,9 @@ namespace argiope {
 
 // Of one visit whose page was rendered.
 struct RenderedVisit {
-  HttpResponse page;         // as JavaScript has made it
-  std::string fetched_type;  // of the answer
-  std::string led_to;        // where its script has gone
+  std::shared_ptr<FetchedPage> page;  // as JavaScript has made it
+  std::string fetched_type;           // of the answer
+  std::string led_to;                 // where its script has gone
   std::vector<std::string> own_urls;
   bool wants_cookies = false;  // its script has set some, and asked for the page once more
 };

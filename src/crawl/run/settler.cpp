@@ -8,7 +8,6 @@
 
 #include "argiope/web/http_client.hpp"
 #include "base/internal/printable.hpp"
-#include "crawl/page/page_in_utf8.hpp"
 #include "crawl/run/answer_notes.hpp"
 #include "crawl/run/discovery.hpp"
 #include "crawl/run/page_reader.hpp"
@@ -96,11 +95,12 @@ bool Crawler::Shard::Settler::keep_last_answer(const Visit& visit, UrlOutcome& o
 
 void Crawler::Shard::Settler::on_response(Visit& visit, VisitStep step, std::string handler_error, TimePoint now) {
   const UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
-  const bool reads_list = shared_.reads_sitemaps && sitemaps_.is_sitemap(visit);
+  const HttpResponse& response = visit.page->response;
+  VisitOutcome taken{.is_list = shared_.reads_sitemaps && sitemaps_.is_sitemap(visit), .now = now};
   count_oddities(response);
-  if (is_redirect(response.status) || visit.is_led_away() || is_style_sheet(response)) recall_way(task_of(visit));
-  UrlBatch batch;
+  if (is_redirect(response.status) || visit.is_led_away() || is_style_sheet(response.headers.content_type))
+    recall_way(task_of(visit));
+  UrlBatch& batch = taken.batch;
   UrlOutcome outcome = outcome_of(visit);
   ++outcome.attempts;
   outcome.state = UrlState::done;
@@ -133,18 +133,16 @@ void Crawler::Shard::Settler::on_response(Visit& visit, VisitStep step, std::str
   if (outcome.error.empty() && !is_redirect(response.status)) outcome.error = std::move(handler_error);
   if (response.status >= 400) ShardCounters::add(counters_.errors);
   if (visit.rendered != nullptr) RenderDesk::note_rendered(visit, outcome);
-  const bool keeps_answer = outcome.state == UrlState::failed && keep_last_answer(visit, outcome);
+  taken.keeps_last = outcome.state == UrlState::failed && keep_last_answer(visit, outcome);
   batch.outcomes.push_back(std::move(outcome));
-  if (reads_list) {
+  if (taken.is_list) {
     if (!sitemaps_.on_sitemap(visit, batch) && is_page_after_all(visit, batch, now)) return;
   } else if (is_redirect(response.status) || visit.is_led_away()) {
     on_redirect(visit, batch);
     sitemaps_.pass_on_sitemap(visit, task, batch);
-  } else if (response.status == 200 && task.purpose == Purpose::page && !response.unwanted) {
-    reader_.on_page(visit, batch);
   }
-  if (!reads_list) reader_.find_requisites(visit, batch);
-  if (shared_.keeps_notes && !reads_list && !keeps_answer) notes_.note_answer(visit, batch, now);
+  reader_.take(visit, taken);
+  notes_.take(visit, taken);
   if (visit.before) note_change(visit, batch);
   settle(visit, std::move(batch), now);
 }
@@ -177,9 +175,7 @@ void Crawler::Shard::Settler::note_unwanted(const HttpResponse& response, UrlOut
 // for as such. False: it is none.
 bool Crawler::Shard::Settler::is_page_after_all(Visit& visit, UrlBatch& batch, TimePoint now) {
   UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
-  const bool is_page = is_html_page(response.headers.content_type, response.body) &&
-                       shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
+  const bool is_page = visit.page->view.is_html() && shared_.place_of(task.url.href(), task.depth) == Exclusion::none;
   if (!is_page) return false;
   if (visit.before && visit.before->state == UrlState::done && visit.before->reason != UrlReason::sitemap) {
     batch.outcomes.front() = as_it_was(*visit.before);
@@ -201,10 +197,10 @@ bool Crawler::Shard::Settler::is_page_after_all(Visit& visit, UrlBatch& batch, T
 void Crawler::Shard::Settler::on_redirect(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
   UrlOutcome& outcome = batch.outcomes.front();
-  auto target = Url::parse(visit.response.headers.location, &visit.request.url);
-  if (visit.response.headers.location.empty() || !target) {
-    outcome.error =
-        fmt::format("redirect to {}, which is no URL", in_quotes(without_credentials(visit.response.headers.location)));
+  auto target = Url::parse(visit.page->response.headers.location, &visit.request.url);
+  if (visit.page->response.headers.location.empty() || !target) {
+    outcome.error = fmt::format("redirect to {}, which is no URL",
+                                in_quotes(without_credentials(visit.page->response.headers.location)));
     return;
   }
   target->strip_fragment();
@@ -241,7 +237,7 @@ void Crawler::Shard::Settler::recall_way(UrlTask& task) {
 // Back to where the chain of redirects began, which has got cookies by now: that is asked again.
 bool Crawler::Shard::Settler::goes_back(const Visit& visit, const Url& target, UrlBatch& batch) {
   const UrlTask& from = task_of(visit);
-  const bool new_cookies = visit.response.new_cookies;
+  const bool new_cookies = visit.page->response.new_cookies;
   UrlTask task;
   task.fingerprint = shared_.fingerprint_of(target.href());
   task.id = shared_.session.comes_back(from.fingerprint, from.id, task.fingerprint, new_cookies);

@@ -46,7 +46,7 @@ Crawler::Shard::Shard(Shared& shared, std::size_t index, std::size_t shards)
       questions_(std::make_unique<HostQuestions>(core_, *desk_, *hops_, *sitemaps_)),
       render_(std::make_unique<RenderDesk>(core_, *desk_, *questions_)),
       reader_(std::make_unique<PageReader>(core_, *discovery_, *sitemaps_)),
-      notes_(std::make_unique<AnswerNotes>(core_, *discovery_, *reader_)),
+      notes_(std::make_unique<AnswerNotes>(core_, *discovery_)),
       settler_(std::make_unique<Settler>(core_, *discovery_, *sitemaps_, *reader_, *notes_)),
       visitor_(std::make_unique<Visitor>(core_, *desk_, *questions_, *render_, *discovery_, *sitemaps_, *reader_,
                                          *notes_, *settler_)) {
@@ -316,6 +316,7 @@ Coro<void> Crawler::Shard::visit(Visit& visit) {
   }
   --visit.ticket.host->pins;
   visit.running = false;
+  visit.forget_page();
   visit.task = Task<void>{};
   idle_visits_.push_back(&visit);
   --active_;

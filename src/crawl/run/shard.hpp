@@ -20,6 +20,7 @@
 #include "argiope/async/event_loop.hpp"
 #include "argiope/async/sync.hpp"
 #include "async/internal/ticker.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "crawl/run/frontier.hpp"
 #include "crawl/run/rendering.hpp"
 #include "crawl/run/shared.hpp"
@@ -75,9 +76,12 @@ class Crawler::Shard {
  private:
   // One fetch under way, and its memory, which the next one uses again.
   struct Visit {
+    // A page that a sink has kept outlives the reader's buffers.
+    ~Visit() { page->view.end(); }
+
     Frontier::Ticket ticket{};
     HttpRequest request;
-    HttpResponse response;
+    std::shared_ptr<FetchedPage> page = std::make_shared<FetchedPage>();  // the response, and what is read of it
     std::unique_ptr<UrlRecord> before;        // of what was fetched before: what is stored of it
     std::unique_ptr<RenderedVisit> rendered;  // with a renderer alone
     Task<void> task;
@@ -87,13 +91,23 @@ class Crawler::Shard {
     UrlAsk ask = UrlAsk::page;    // of the last request
     bool is_conditional = false;  // 304 is an answer; `before` is there
     bool is_asked = false;        // the transport has its request; whether it was sent, the response says
-    std::uint64_t text = 0;       // of its body, which is still there while it is the reader's last; 0: none yet
-    std::uint64_t scan = 0;       // of its page: the same of what was found
 
     // Of a good answer: whether its body was, or would be, of a type that is not accepted.
     bool is_unwanted() const noexcept;
+    // It has ended: nothing of its page is needed any more, and the next one leaves alone what sinks have kept.
+    void forget_page() {
+      page->view.end();
+      if (page->is_shared()) page = std::make_shared<FetchedPage>();
+    }
     // The script of its page has gone to another.
     bool is_led_away() const noexcept { return rendered != nullptr && !rendered->led_to.empty(); }
+  };
+  // The outcome of an answer: those who take it (take()) add to it, one after the other, and it is stored as one.
+  struct VisitOutcome {
+    UrlBatch batch;           // the first outcome in it is the visit's own
+    bool is_list = false;     // the answer is a sitemap or feed, and no page
+    bool keeps_last = false;  // it has failed, and what is known of the last whole answer stays
+    TimePoint now{};
   };
   // All parts have it in common.
   struct Core {

@@ -96,10 +96,11 @@ Coro<void> Crawler::Shard::SitemapDesk::guess_sitemap(Host& host) {
   add_sitemap_by_itself(place);
 }
 
-void Crawler::Shard::SitemapDesk::add_feeds_of(const Visit& visit, PageText& text, UrlBatch& batch) {
-  const PageSurvey survey = survey_page(text.utf8());
+void Crawler::Shard::SitemapDesk::add_feeds_of(Visit& visit, UrlBatch& batch) {
+  PageView& page = visit.page->view;
+  const PageSurvey& survey = page.survey();
   LinkResolver resolver;
-  resolver.begin(visit.request.url, survey.base_href, text.charset().name);
+  resolver.begin(visit.request.url, survey.base_href, page.charset().name);
   const UrlTask& task = task_of(visit);
   std::size_t found = 0;
   for (const SurveyedLink& link : survey.links) {
@@ -150,7 +151,7 @@ void Crawler::Shard::SitemapDesk::add_sitemap(const Url& found, const Origin& or
 
 void Crawler::Shard::SitemapDesk::pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch) {
   if (!shared_.reads_sitemaps || !shared_.sitemaps.is_wanted(task.fingerprint, false)) return;
-  const auto target = Url::parse(visit.response.headers.location, &visit.request.url);
+  const auto target = Url::parse(visit.page->response.headers.location, &visit.request.url);
   if (target)
     add_sitemap(*target, {task.id, task.depth, task.nesting, static_cast<std::uint8_t>(task.redirects + 1)}, batch);
 }
@@ -180,7 +181,7 @@ void Crawler::Shard::SitemapDesk::leave(TimePoint now) {
 bool Crawler::Shard::SitemapDesk::is_sitemap(Visit& visit) {
   UrlTask& task = task_of(visit);
   if (task.purpose == Purpose::sitemap || is_only_checked(task.purpose)) return task.purpose == Purpose::sitemap;
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   const bool may_be_one = response.status == 200 && !is_html(response.headers.content_type);
   if (!shared_.sitemaps.is_wanted(task.fingerprint, may_be_one) || response.status != 200) return false;
   constexpr SitemapLimits kLook{.most_entries = 1, .most_links = 1};
@@ -205,7 +206,7 @@ void Crawler::Shard::SitemapDesk::note_no_sitemap(const UrlTask& task) {
 
 bool Crawler::Shard::SitemapDesk::on_sitemap(Visit& visit, UrlBatch& batch) {
   const UrlTask& task = task_of(visit);
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   UrlOutcome& outcome = batch.outcomes.front();
   outcome.reason = UrlReason::sitemap;
   if (outcome.state == UrlState::done) outcome.limit = 0;
@@ -238,7 +239,7 @@ bool Crawler::Shard::SitemapDesk::on_sitemap(Visit& visit, UrlBatch& batch) {
 // False: it is none.
 bool Crawler::Shard::SitemapDesk::read_sitemap_of(Visit& visit, UrlBatch& batch) {
   const UrlTask task = task_of(visit);
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   SitemapBook::Counts& counts = shared_.sitemaps.counts;
   if (task.revisit) {
     const auto before = shared_.store.get(task.id);

@@ -10,7 +10,6 @@
 #include <deque>
 
 #include "argiope/web/robots.hpp"
-#include "crawl/page/internal/page_text.hpp"
 #include "crawl/run/shard.hpp"
 
 namespace argiope {
@@ -26,7 +25,7 @@ class Crawler::Shard::SitemapDesk : private Part {
   // Whether there is something at the next of the usual places: what is not there is no broken link.
   Coro<void> guess_sitemap(Host& host);
   // The feeds that a page announces. Called before its links are followed, which would take them for pages.
-  void add_feeds_of(const Visit& visit, PageText& text, UrlBatch& batch);
+  void add_feeds_of(Visit& visit, UrlBatch& batch);
   // A page that should be a sitemap redirects: what it leads to should be one, too.
   void pass_on_sitemap(const Visit& visit, const UrlTask& task, UrlBatch& batch);
 

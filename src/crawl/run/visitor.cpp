@@ -46,6 +46,7 @@ ExchangeKind exchange_kind_of(Purpose purpose) noexcept {
 }  // namespace
 
 bool Crawler::Shard::Visit::is_unwanted() const noexcept {
+  const HttpResponse& response = page->response;
   if (response.status < 200 || response.status >= 300) return false;
   if (ask != UrlAsk::head) return response.unwanted;
   const std::string& type = response.headers.content_type;
@@ -175,15 +176,16 @@ Coro<void> Crawler::Shard::Visitor::fetch(Visit& visit) {
   }
   visit.rendered.reset();
   if (render_.is_open()) desk_.take_turn(host, now);
-  visit.response.connected = false;
+  visit.page->response.connected = false;
   visit.is_asked = true;
-  const Result<void> sent = co_await desk_.send(host, visit.request, visit.response);
+  const Result<void> sent = co_await desk_.send(host, visit.request, visit.page->response);
   leaves_address.reset();
   now = loop().time();
   core_.last_fetch = now;
   if (host.throttled) desk_.note_latency(visit, sent.has_value(), now);
-  desk_.be_polite(host, visit.response.sent_at, now);
+  desk_.be_polite(host, visit.page->response.sent_at, now);
   if (!sent) co_return on_error(visit, sent.error(), now);
+  visit.page->begin(visit.request.url);
   std::optional<Error> unrendered;
   if (render_.is_open() && render_.is_worth_rendering(visit)) {
     // It has answered: what the page asks for may be asked of it.
@@ -193,19 +195,23 @@ Coro<void> Crawler::Shard::Visitor::fetch(Visit& visit) {
     now = loop().time();
     if (shared_.ending.is_quota_used_up()) {
       // Some of the files that its page asked for may be missing.
-      count_bytes(visit.response);
+      count_bytes(visit.page->response);
       co_return cut_by_quota(visit, now);
     }
   }
+  reader_.begin(visit);
   // An answer that no sink took stays queued in the store.
   const ExchangeKind kind = exchange_kind_of(task_of(visit).purpose);
   if (!show(kind, visit, unrendered.has_value())) co_return;
   const VisitStep step = take_answer(visit, unrendered, now);
   if (step != VisitStep::settle && step != VisitStep::fail) co_return;
-  if (visit.rendered != nullptr) RenderDesk::take_rendered(visit);
+  if (visit.rendered != nullptr) {
+    RenderDesk::take_rendered(visit);
+    reader_.begin(visit);
+  }
   std::string handler_error;
-  if (options_.on_page && visit.request.method == HttpMethod::get && visit.response.status != 304 &&
-      !visit.response.unwanted && kind == ExchangeKind::page) {
+  if (options_.on_page && visit.request.method == HttpMethod::get && visit.page->response.status != 304 &&
+      !visit.page->response.unwanted && kind == ExchangeKind::page) {
     handler_error = co_await hand_over(visit);
     now = loop().time();
   }
@@ -228,8 +234,8 @@ UrlAsk Crawler::Shard::Visitor::ask_of(const UrlTask& task) const {
 
 bool Crawler::Shard::Visitor::take_page(Visit& visit) {
   UrlTask& task = task_of(visit);
-  visit.response.connected = false;
-  visit.response.challenged = HttpChallenged::none;
+  visit.page->response.connected = false;
+  visit.page->response.challenged = HttpChallenged::none;
   visit.has_spare = options_.max_pages > 1 && visit.ask == UrlAsk::head;
   const bool is_taken = std::exchange(task.has_place, false) || shared_.ending.take_pages(visit.has_spare ? 2 : 1);
   if (!is_taken) visit.has_spare = false;
@@ -237,7 +243,7 @@ bool Crawler::Shard::Visitor::take_page(Visit& visit) {
 }
 
 void Crawler::Shard::Visitor::put_page_off(Visit& visit) {
-  const bool counts = visit.response.connected && visit.response.challenged != HttpChallenged::again &&
+  const bool counts = visit.page->response.connected && visit.page->response.challenged != HttpChallenged::again &&
                       task_of(visit).purpose != Purpose::sitemap;
   if (visit.has_page && !counts) shared_.ending.give_pages_back(1);
   settler_.end_page(visit);
@@ -256,7 +262,6 @@ void Crawler::Shard::Visitor::build_request(Visit& visit) {
   request.headers = task.host->policy->headers;
   request.keep_fields = options_.on_page || render_.is_open() || options_.duplicates.canonical || options_.keep_facts;
   desk_.prepare(request);
-  visit.text = visit.scan = 0;
   visit.before.reset();
   visit.is_conditional = false;
   if (!task.revisit && !task.counted) return;
@@ -284,11 +289,15 @@ bool Crawler::Shard::Visitor::has_last_answer(const UrlRecord& record) const {
 bool Crawler::Shard::Visitor::show(ExchangeKind kind, Visit& visit, bool is_unrendered) {
   if (shared_.sinks.empty()) return true;
   const UrlTask& task = task_of(visit);
-  Exchange exchange = desk_.exchange_of(kind, visit.request, visit.response);
+  Exchange exchange = desk_.exchange_of(kind, visit.request, visit.page->response);
   exchange.depth = task.depth;
   exchange.url_id = task.id;
-  exchange.asked_again = is_unrendered || (!visit.response.damage.empty() && !is_last_attempt(task));
-  if (visit.rendered != nullptr) exchange.rendered = &visit.rendered->page;
+  exchange.asked_again = is_unrendered || (!visit.page->response.damage.empty() && !is_last_attempt(task));
+  exchange.fetched = visit.page.get();
+  if (visit.rendered != nullptr) {
+    exchange.rendered_page = visit.rendered->page.get();
+    exchange.rendered = &exchange.rendered_page->response;
+  }
   exchange.references = reader_.scan_early(visit);
   return shared_.show(exchange);
 }
@@ -296,7 +305,7 @@ bool Crawler::Shard::Visitor::show(ExchangeKind kind, Visit& visit, bool is_unre
 Coro<std::string> Crawler::Shard::Visitor::hand_over(Visit& visit) {
   std::string what;
   try {
-    co_await options_.on_page({visit.request.url, visit.response, task_of(visit).depth});
+    co_await options_.on_page({visit.request.url, visit.page->response, task_of(visit).depth, &visit.page->view});
   } catch (const CancelledError&) {
     // The handler's own, of a task it awaited, is a failure of the handler: nothing would end this visit.
     if (visit.task.cancelling() > 0) throw;
@@ -316,7 +325,7 @@ Coro<std::string> Crawler::Shard::Visitor::hand_over(Visit& visit) {
 }
 
 void Crawler::Shard::Visitor::learn_from(Visit& visit) {
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   visit.ticket.host->health.page_answered();
   count_bytes(response);
   if (response.new_cookies || response.challenged != HttpChallenged::none) {
@@ -326,7 +335,7 @@ void Crawler::Shard::Visitor::learn_from(Visit& visit) {
 
 // Of the answer of a URL, or of one attempt of several.
 void Crawler::Shard::Visitor::count_answer(const Visit& visit) {
-  const int status = visit.response.status;
+  const int status = visit.page->response.status;
   ShardCounters::add(counters_.fetched);
   if (task_of(visit).purpose == Purpose::requisite) ShardCounters::add(counters_.requisites);
   if (status >= 0 && status < static_cast<int>(counters_.statuses.size())) {
@@ -340,7 +349,7 @@ VisitRequest Crawler::Shard::Visitor::asked_of(const Visit& visit) const {
 }
 
 VisitAnswer Crawler::Shard::Visitor::answer_of(const Visit& visit, const std::optional<Error>& unrendered) {
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   const bool wants_cookies = visit.rendered != nullptr && visit.rendered->wants_cookies;
   VisitAnswer answer{.status = response.status};
   if (unrendered) answer.failure = unrendered->code;
@@ -359,7 +368,7 @@ bool Crawler::Shard::Visitor::is_last_attempt(const UrlTask& task) noexcept {
 }
 
 VisitStep Crawler::Shard::Visitor::take_answer(Visit& visit, const std::optional<Error>& unrendered, TimePoint now) {
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   learn_from(visit);
   const NextStep next = next_step(asked_of(visit), answer_of(visit, unrendered));
   if (next.step == VisitStep::again || next.step == VisitStep::instead) return take_step(visit, next, {}, {}, now);
@@ -432,7 +441,7 @@ void Crawler::Shard::Visitor::retry(Visit& visit, const Error& error, Duration a
 
 void Crawler::Shard::Visitor::on_error(Visit& visit, const Error& error, TimePoint now) {
   Host& host = *visit.ticket.host;
-  const HttpResponse& response = visit.response;
+  const HttpResponse& response = visit.page->response;
   const auto go_on = [&] { take_step(visit, next_step(asked_of(visit), {.failure = error.code}), error, {}, now); };
   if (!is_of_server(error.code)) return go_on();
   if (response.connected) count_bytes(response);
@@ -465,8 +474,8 @@ void Crawler::Shard::Visitor::on_error(Visit& visit, const Error& error, TimePoi
 // An answer that is not whole when the quota is used up stays queued. One that was too much for it by itself fails:
 // it would use up each run's.
 void Crawler::Shard::Visitor::cut_by_quota(Visit& visit, TimePoint now) {
-  const std::uint64_t came = visit.response.wire_bytes;
-  if (visit.response.connected && came > options_.quota / 2) {
+  const std::uint64_t came = visit.page->response.wire_bytes;
+  if (visit.page->response.connected && came > options_.quota / 2) {
     const auto text = fmt::format("not whole after {} bytes, when the quota of {} was used up", came, options_.quota);
     return settler_.give_up(visit, {Errc::too_large, text}, now);
   }
@@ -477,7 +486,7 @@ void Crawler::Shard::Visitor::cut_by_quota(Visit& visit, TimePoint now) {
 
 // A run that ends is no failure of the URL's: its attempts stay as many as they are.
 void Crawler::Shard::Visitor::note_asked(const Visit& visit) {
-  if (!has_limit(options_) || !visit.is_asked || !visit.response.connected) return;
+  if (!has_limit(options_) || !visit.is_asked || !visit.page->response.connected) return;
   const UrlTask& task = task_of(visit);
   UrlBatch batch;
   UrlOutcome outcome = waiting_outcome(visit);

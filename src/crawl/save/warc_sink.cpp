@@ -1,5 +1,4 @@
-// The archive's side of a crawl: shards put copies of exchanges into a queue, one thread digests, packs and writes
-// them.
+// The archive's side of a crawl: shards put exchanges into a queue, one thread digests, packs and writes them.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -16,14 +15,13 @@
 
 #include "argiope/crawl/sinks.hpp"
 #include "base/internal/counted.hpp"
+#include "crawl/page/internal/page_view.hpp"
 #include "crawl/page/seen_answers.hpp"
 #include "warc/internal/warc_archive.hpp"
 
 namespace argiope {
 namespace {
 
-// Memory of exchanges that is kept for the next ones.
-constexpr std::size_t kMostSpareBytes = 16 * 1024 * 1024;
 constexpr std::size_t kMostSeedsTold = 1000;
 
 WarcArchiveOptions archive_options(const WarcOptions& options) {
@@ -32,6 +30,25 @@ WarcArchiveOptions archive_options(const WarcOptions& options) {
     archive.info.emplace_back(kWarcSeedField, options.seeds[i].href());
   }
   return archive;
+}
+
+// An exchange on its way to the thread.
+struct TakenExchange {
+  HttpRequest request;  // its URL
+  std::shared_ptr<const HttpResponse> response;
+  WallTime began{};
+
+  std::size_t size() const noexcept {
+    const HttpWire& wire = response->wire;
+    return sizeof *this + wire.request.size() + wire.head.size() + wire.coded_body.size() + response->body.size();
+  }
+};
+
+// To be kept: a copy where it is not a visit's.
+std::shared_ptr<const HttpResponse> response_of(const Exchange& exchange) {
+  if (exchange.fetched == nullptr) return std::make_shared<const HttpResponse>(exchange.response);
+  auto page = exchange.fetched->share();
+  return {page, &page->response};
 }
 
 }  // namespace
@@ -49,12 +66,12 @@ class WarcSink::Impl {
     // not wanted, or was not asked for: it would stand before the page that an earlier run has captured.
     if (exchange.kind == ExchangeKind::check || exchange.kind == ExchangeKind::probe) return {};
     if (exchange.response.unwanted || exchange.request.method == HttpMethod::head) return {};
-    auto copy = spare();
-    copy->assign(exchange.request, exchange.response, exchange.began);
+    TakenExchange taken{.response = response_of(exchange), .began = exchange.began};
+    taken.request.url = exchange.request.url;
     std::lock_guard lock(mutex_);
     if (failure_) return std::unexpected(*failure_);
-    backlog_ += copy->size();
-    queue_.push_back(std::move(copy));
+    backlog_ += taken.size();
+    queue_.push_back(std::move(taken));
     ++taken_;
     wake_.notify_one();
     return {};
@@ -105,16 +122,7 @@ class WarcSink::Impl {
   bool begins_anew() const noexcept { return archive_->is_new(); }
 
  private:
-  using Exchanges = std::deque<std::unique_ptr<WarcExchange>>;
-
-  std::unique_ptr<WarcExchange> spare() {
-    std::lock_guard lock(mutex_);
-    if (spares_.empty()) return std::make_unique<WarcExchange>();
-    auto exchange = std::move(spares_.back());
-    spares_.pop_back();
-    spare_bytes_ -= exchange->capacity();
-    return exchange;
-  }
+  using Exchanges = std::deque<TakenExchange>;
 
   std::unexpected<Error> fail_with(Error error) {
     std::lock_guard lock(mutex_);
@@ -164,9 +172,11 @@ class WarcSink::Impl {
 
   Result<void> add(Exchanges& exchanges, bool then_write) {
     try {
-      for (auto& exchange : exchanges) {
-        if (auto added = archive_->add(*exchange); !added) return added;
-        give_back(std::move(exchange));
+      for (TakenExchange& taken : exchanges) {
+        exchange_.assign(taken.request, *taken.response, taken.began);
+        if (auto added = archive_->add(exchange_); !added) return added;
+        note_added(taken.size());
+        taken.response.reset();
       }
       return then_write ? archive_->write_out() : Result<void>{};
     } catch (const std::exception& error) {
@@ -174,13 +184,10 @@ class WarcSink::Impl {
     }
   }
 
-  void give_back(std::unique_ptr<WarcExchange> exchange) {
+  void note_added(std::size_t bytes) {
     std::lock_guard lock(mutex_);
-    backlog_ -= exchange->size();
+    backlog_ -= bytes;
     totals_ = archive_->totals();
-    if (spare_bytes_ + exchange->capacity() > kMostSpareBytes) return;
-    spare_bytes_ += exchange->capacity();
-    spares_.push_back(std::move(exchange));
   }
 
   const std::unique_ptr<WarcArchive> archive_;
@@ -190,8 +197,6 @@ class WarcSink::Impl {
   mutable std::mutex mutex_;
   std::condition_variable wake_, written_changed_;
   Exchanges queue_;
-  std::vector<std::unique_ptr<WarcExchange>> spares_;
-  std::size_t spare_bytes_ = 0;
   std::size_t backlog_ = 0;
   std::uint64_t taken_ = 0;    // exchanges, ever
   std::uint64_t wanted_ = 0;   // are to be written
@@ -203,6 +208,7 @@ class WarcSink::Impl {
   bool is_ending_ = false;
   bool is_working_ = true;
   bool is_closed_ = false;
+  WarcExchange exchange_;  // of the thread: the one that is being added
   std::thread thread_;
 };
 

@@ -69,7 +69,7 @@ Result<std::shared_ptr<const HttpWay>> way_of(const RequestSettings& said) {
   return std::make_shared<const HttpWay>(std::move(way));
 }
 
-PageView view_of(const RequestSettings::Render& said) {
+RenderOptions wishes_of(const RequestSettings::Render& said) {
   return {.script = said.script,
           .script_at_start = said.at_start,
           .width = said.width,
@@ -637,8 +637,8 @@ Coro<std::optional<Error>> PageTrip::render() {
   const HttpRequest& request = ordered_.request;
   const TimePoint began = loop_.time();
   Parts parts(*this);
-  auto made =
-      co_await rendering_->renderer->render(request, response_, parts, view_of(*order_.settings.request.render.value));
+  auto made = co_await rendering_->renderer->render(request, response_, parts,
+                                                    wishes_of(*order_.settings.request.render.value));
   deadline_ = saturating_add(deadline_, loop_.time() - began);
   if (!made) co_return std::move(made.error());
   const std::vector<Cookie> set = cookies_set_since(cookies_of_page(), std::move(made->cookies), request.url);

@@ -90,9 +90,9 @@ struct RuleReader::Work {
             RuleReading& reading) {
     reading.clear();
     if (!is_to_be_read(page_url, response)) return;
-    const std::string_view content_type = content_type_of(response);
-    if (compiled_.rules[place].follows) follow(place, response, content_type, reading);
-    if (compiled_.rules[place].extractor) extract(compiled_.rules[place], response, content_type, fetched_at, reading);
+    PageView page(url_, response.body, content_type_of(response));
+    if (compiled_.rules[place].follows) follow(place, response, page, reading);
+    if (compiled_.rules[place].extractor) extract(compiled_.rules[place], response, page, fetched_at, reading);
   }
 
   std::vector<Link> links_of(const std::string& page_url, const PageResponse& response) {
@@ -100,7 +100,8 @@ struct RuleReader::Work {
     if (!is_to_be_read(page_url, response)) return links;
     RuleReading ignored;
     std::unordered_map<std::uint64_t, std::size_t> places;
-    for_each_link(response, content_type_of(response), ignored, [&](const LinkHarvester::Link& link) {
+    PageView page(url_, response.body, content_type_of(response));
+    for_each_link(response, page, ignored, [&](const LinkHarvester::Link& link) {
       const auto [found, is_new] = places.try_emplace(fingerprint(link.url.href()), links.size());
       if (is_new) {
         links.push_back({link.url.href(), link.nofollow});
@@ -122,8 +123,8 @@ struct RuleReader::Work {
   }
 
   template <class Visit>
-  void for_each_link(const PageResponse& response, std::string_view content_type, RuleReading& reading, Visit&& visit) {
-    const bool is_read = is_html_page(content_type, response.body) || is_xml(content_type);
+  void for_each_link(const PageResponse& response, PageView& page, RuleReading& reading, Visit&& visit) {
+    const bool is_read = page.is_html() || is_xml(page.content_type());
     Url refresh;
     const bool refreshes = find_refresh(url_, header_of(response, "refresh"), refresh);
     if (!is_read && !refreshes) return;
@@ -131,16 +132,15 @@ struct RuleReader::Work {
     if (reading.nofollow) return;
     links_->seen.clear();
     if (!is_read) return visit({refresh, LinkKind::refresh, false});
-    LinkHarvester::Summary summary = links_->harvester.scan(url_, response.body, content_type);
+    // A number for each page: what an earlier one has had counts for nothing.
+    const LinkHarvester::Summary summary = links_->harvester.harvest(page, ++links_->pages, visit);
     reading.nofollow = summary.nofollow;
     reading.links_dropped = summary.dropped;
-    // A number for each page: what an earlier one has had counts for nothing.
-    links_->harvester.follow(url_, summary, ++links_->pages, visit);
     if (refreshes && !summary.nofollow) visit({refresh, LinkKind::refresh, false});
   }
 
-  void follow(std::size_t place, const PageResponse& response, std::string_view content_type, RuleReading& reading) {
-    for_each_link(response, content_type, reading, [&](const LinkHarvester::Link& link) {
+  void follow(std::size_t place, const PageResponse& response, PageView& page, RuleReading& reading) {
+    for_each_link(response, page, reading, [&](const LinkHarvester::Link& link) {
       const std::string& href = link.url.href();
       if (link.nofollow || !links_->seen.insert(fingerprint(href)).second || !compiled_.map.follows(place, href))
         return;
@@ -151,14 +151,15 @@ struct RuleReader::Work {
     });
   }
 
-  void extract(const Compiled::Rule& rule, const PageResponse& response, std::string_view content_type,
-               WallTime fetched_at, RuleReading& reading) {
+  void extract(const Compiled::Rule& rule, const PageResponse& response, PageView& page, WallTime fetched_at,
+               RuleReading& reading) {
     const Extractor& extractor = *rule.extractor;
     auto extracted = extract_fields(extractor, {.url = url_,
-                                                .body = response.body,
-                                                .content_type = content_type,
+                                                .body = page.body(),
+                                                .content_type = page.content_type(),
                                                 .status = response.status,
-                                                .fetched_at = fetched_at});
+                                                .fetched_at = fetched_at,
+                                                .view = &page});
     if (!extracted) {
       reading.not_read = std::move(extracted.error());
       return;

@@ -1,4 +1,4 @@
-// One HTTP exchange on its way into an archive: a copy of its bytes, so that another thread may write them down.
+// One HTTP exchange as it goes into an archive: its bytes, in the order in which they are written.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,6 @@ class WarcExchange {
   std::string_view head() const noexcept { return part(request_size_, head_size_); }
   std::string_view payload() const noexcept { return part(request_size_ + head_size_, bytes_.size()); }
   std::size_t size() const noexcept { return bytes_.size(); }
-  std::size_t capacity() const noexcept { return bytes_.capacity(); }
 
  private:
   std::string_view part(std::size_t from, std::size_t size) const noexcept {

@@ -1,11 +1,13 @@
-// From a page's bytes to absolute URLs: charset, scan, base, resolution. Called once a page by the crawl shard and by
-// the rules of projects, which decide what to do with each URL.
+// From a page's links as they are written to absolute URLs. Called once a page by the crawl shard and by the rules of
+// projects, which decide what to do with each URL.
 //
 // Pages of a site repeat the same links by the hundred. A direct-mapped cache of (directory, link text) pairs that
 // were dealt with already lets them pass without being resolved again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,9 +17,7 @@
 #include "argiope/web/link_scanner.hpp"
 #include "argiope/web/url.hpp"
 #include "base/internal/fingerprint.hpp"
-#include "crawl/page/internal/link_resolver.hpp"
-#include "crawl/page/internal/page_text.hpp"
-#include "web/html/internal/page_references.hpp"
+#include "crawl/page/internal/page_view.hpp"
 
 namespace argiope {
 
@@ -37,34 +37,31 @@ class LinkHarvester {
     bool nofollow = false;  // the page's meta robots says so; none of its links was reported
   };
 
-  // `agent` is the name a meta element may address instead of "robots"; of a page's links the first `max_links` are
-  // taken.
+  // `agent` is the name a meta element may address instead of "robots", of pages that harvest() reads; of a page's
+  // links the first `max_links` are taken.
   explicit LinkHarvester(std::string agent, std::size_t max_links = ScanOptions{}.max_links);
-  void speak_for(std::string_view agent) { agent_ = agent; }
   LinkHarvester(const LinkHarvester&) = delete;
   LinkHarvester& operator=(const LinkHarvester&) = delete;
 
   // Calls `visit(Link)` for each link that was not seen from the same directory before. `context` is mixed into that
   // memory: links of different contexts (depths, say) do not hide each other.
   template <class Visit>
-  Summary harvest(const Url& page, const HttpResponse& response, std::uint64_t context, Visit&& visit) {
-    Summary summary = scan(page, response);
+  Summary harvest(const Url& url, const HttpResponse& response, std::uint64_t context, Visit&& visit) {
+    PageView page(url, response.body, response.headers.content_type);
+    return harvest(page, context, std::forward<Visit>(visit));
+  }
+  // Of a page of which nothing has been read but its text. It is read no longer than this lives.
+  template <class Visit>
+  Summary harvest(PageView& page, std::uint64_t context, Visit&& visit) {
+    page.read_as({.agent = agent_, .max_links = max_links_, .pool = &pool_});
+    Summary summary = summary_of(page);
     follow(page, summary, context, std::forward<Visit>(visit));
     return summary;
   }
-  // The same in two steps.
-  Summary scan(const Url& page, const HttpResponse& response) {
-    return scan(page, response.body, response.headers.content_type);
-  }
-  Summary scan(const Url& page, std::string_view body, std::string_view content_type) {
-    text_.begin(body, content_type);
-    return scan(page, text_);
-  }
-  // Of a text that others read, too, and that stays until the next scan. Where there are `references`, they become
-  // those of html(), found in the same pass.
-  Summary scan(const Url& page, PageText& text, PageReferences* references = nullptr);
+  // The same in two steps, of a page that is read as its owner has said.
+  Summary summary_of(PageView& page) const;
   template <class Visit>
-  void follow(const Url& page, Summary& summary, std::uint64_t context, Visit&& visit) {
+  void follow(PageView& page, Summary& summary, std::uint64_t context, Visit&& visit) {
     const auto visit_once = [&visit](const Link& link) -> std::uint64_t {
       visit(link);
       return 0;
@@ -74,13 +71,14 @@ class LinkHarvester {
   // `visit` gives what to remember of the link, and `again` is called with it where the link is met once more, unless
   // that is 0.
   template <class Visit, class Again>
-  void follow(const Url& page, Summary& summary, std::uint64_t context, Visit&& visit, Again&& again) {
+  void follow(PageView& page, Summary& summary, std::uint64_t context, Visit&& visit, Again&& again) {
     if (summary.nofollow) return;
+    const LinkResolver& links = page.resolver();
     // Queries are written in the page's encoding.
-    const std::uint64_t directory = fingerprint(directory_of(links_.base()), context ^ fingerprint(links_.encoding()));
-    for (const ScannedLink& link : scan_.links) {
+    const std::uint64_t directory = fingerprint(directory_of(links.base()), context ^ fingerprint(links.encoding()));
+    for (const ScannedLink& link : links_of(page)) {
       const std::string_view text = without_fragment(link.url);
-      if (text.empty() && &links_.base() == &page) continue;  // the page itself
+      if (text.empty() && &links.base() == &page.url()) continue;  // the page itself
       // A reference that is empty or begins with "?" is resolved against more than the directory.
       const bool by_directory = !text.empty() && text.front() != '?';
       KnownLink passing;
@@ -93,7 +91,7 @@ class LinkHarvester {
           continue;
         }
       }
-      const UrlStatus parsed = links_.resolve(text, resolved_);
+      const UrlStatus parsed = links.resolve(text, resolved_);
       if (parsed == UrlStatus::ok) {
         known->what = visit(Link{resolved_, link.kind, link.nofollow});
       } else if (parsed == UrlStatus::unsupported) {
@@ -103,14 +101,17 @@ class LinkHarvester {
       }
     }
   }
-  // The page that was scanned last, in UTF-8; as long as its body is there.
-  std::string_view html() const noexcept { return html_; }
-  // Of the page that was scanned last: what its first `link rel=canonical` says, without fragment; else what `header`
-  // does, a reference as it is written. False: there is none.
-  bool find_canonical(const Url& page, std::string_view header, Url& canonical) const;
+  // The URL that the page's first `link rel=canonical` names, without fragment; else the one that `header` does, a
+  // reference as it is written. False: there is none.
+  bool find_canonical(PageView& page, std::string_view header, Url& canonical) const;
 
  private:
   static constexpr std::size_t kKnownLinks = std::size_t{1} << 15;
+  // Those that are taken.
+  std::span<const ScannedLink> links_of(PageView& page) const {
+    const std::span<const ScannedLink> found = page.scan().links;
+    return found.first(std::min(found.size(), max_links_));
+  }
   static std::string_view without_fragment(std::string_view text) noexcept;
   static std::string_view directory_of(const Url& url) noexcept;
 
@@ -125,12 +126,9 @@ class LinkHarvester {
     return false;
   }
 
-  std::string agent_;
-  std::size_t max_links_;
-  ScanResult scan_;
-  PageText text_;  // of scans that bring none
-  std::string_view html_;
-  LinkResolver links_;
+  const std::string agent_;
+  const std::size_t max_links_;
+  PageBufferPool pool_;  // of pages that harvest() reads
   Url resolved_;
   std::vector<KnownLink> known_;
 };
