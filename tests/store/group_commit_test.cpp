@@ -78,7 +78,7 @@ class NotedTransactions final : public Transactions {
     return {};
   }
   void stop_waiting() override {}
-  SqliteLog& log() noexcept override { return log_; }
+  SqliteLog* log() noexcept override { return &log_; }
 
  private:
   void step(const std::string& what) {

@@ -1,4 +1,4 @@
-// Store: the source of truth for jobs and schedules. It is kept in memory or in SQLite.
+// Store: the source of truth for jobs and schedules. It is kept in memory, in SQLite, in PostgreSQL or in Redis.
 //
 // A store keeps jobs and schedules and finds them; it decides nothing. The owner of its queues (engine/engine.hpp)
 // decides which job runs next, under which limits; it keeps a window of each queue in memory and reads on from here.
@@ -253,10 +253,11 @@ struct StoreOptions {
   Duration busy_warning = std::chrono::seconds{3};
 };
 
-// Opens or creates what `where` names: "sqlite:FILE" or "memory:".
+// Opens or creates what `where` names: "sqlite:FILE", "postgresql://USER@HOST/DATABASE?schema=NAME",
+// "redis://HOST/DB?prefix=NAME" or "memory:".
 // Errors: invalid_input for another scheme, naming those there are; else as open_url_store. busy also where the file
 //         was made by an older Argiope that is still at work on it: it is brought up to date only when that one has
-//         ended.
+//         ended. network where a server cannot be reached, or does not let this user in.
 Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options = {});
 
 // Whether a process owns the store that `where` names (StoreAccess::own). To be asked before this process opens it: to

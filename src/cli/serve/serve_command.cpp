@@ -25,6 +25,7 @@
 #include "cli/serve/daemon_run.hpp"
 #include "config/internal/configuration.hpp"
 #include "serve/gate/internal/token_file.hpp"
+#include "store/internal/store_url.hpp"
 
 namespace argiope {
 namespace {
@@ -52,7 +53,7 @@ struct ServeArguments {
 // clang-format off
 void add_options(CLI::App& command, ServeArguments& serve) {
   command.add_option("FILE", serve.file, "A configuration: [serve], [[queue]], [[schedule]], [[notify]], [[project]], [projects] (docs/configuration.md)");
-  command.add_option("--store", serve.store, "The jobs: sqlite:FILE or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
+  command.add_option("--store", serve.store, "The jobs: sqlite:FILE, postgresql://…, redis://… or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
   command.add_option("--pages", serve.pages, "The database of projects (default: none; pages.db where the configuration has a [[project]])")->type_name("FILE");
   command.add_option("--sandbox", serve.sandbox, "How projects' scripts are confined: strict (no network, nothing to write), basic (bounds), none")
       ->check(CLI::IsMember({"strict", "basic", "none"}))->capture_default_str();
@@ -285,7 +286,7 @@ class ServeCommand {
   std::vector<std::string> notes(const DaemonSettings& settings) const {
     std::vector<std::string> notes;
     if (arguments_.file.empty())
-      notes.push_back(fmt::format("jobs are kept in {}", settings.configuration.serve.store));
+      notes.push_back(fmt::format("jobs are kept in {}", shown_store(settings.configuration.serve.store)));
     if (settings.tokens.empty()) notes.emplace_back("no tokens: whoever reaches it may do everything");
     return notes;
   }

@@ -7,11 +7,11 @@
 #include <optional>
 #include <type_traits>
 
-#include "base/internal/printable.hpp"
 #include "jobs/internal/job_rules.hpp"
 #include "jobs/internal/job_transitions.hpp"
 #include "jobs/internal/schedule_rules.hpp"
 #include "store/jobs/memory_store.hpp"
+#include "store/jobs/sqlite_driver.hpp"
 #include "store/jobs/store_place.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 
@@ -80,7 +80,7 @@ std::optional<Error> refusal_of(const Asked& asked, const StorePlace& place) {
   if (asked.by == StoreAccess::read || place.access == StoreAccess::own) return std::nullopt;
   const bool reads_only = place.access == StoreAccess::read;
   if (!reads_only && asked.by == StoreAccess::share) return std::nullopt;
-  return Error{Errc::refused, fmt::format("database {}: {}", place.path,
+  return Error{Errc::refused, fmt::format("{}: {}", place.name,
                                           reads_only ? "opened for reading only" : "only its owner may do this")};
 }
 
@@ -94,8 +94,8 @@ Coro<AnswerOf<Act>> ask(PlaceRef place, Asked asked, Act act, std::function<bool
     if (place->is_closed) co_return std::unexpected(job_rules::closed());
     co_return done_at_hand(act, *place->at_hand);
   }
-  auto in_thread = [file = place->file, act = std::move(act)]() mutable {
-    return done_or_refused(act, file->driver());
+  auto in_thread = [driver = place->in_thread, act = std::move(act)]() mutable {
+    return done_or_refused(act, driver->driver());
   };
   co_return co_await place->calls->submit<std::invoke_result_t<Act&, StoreDriver&>>(
       asked.kind, asked.size, std::move(in_thread), job_rules::closed, std::move(writes));
@@ -361,9 +361,10 @@ Coro<Result<std::vector<OldLease>>> Store::old_leases() {
 
 Coro<Result<ChangedElsewhere>> Store::changed_elsewhere() {
   const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
-  if (place_->access != StoreAccess::own || place_->file == nullptr) return ask(place_, kReads, changes);
+  if (place_->access != StoreAccess::own || place_->in_thread == nullptr) return ask(place_, kReads, changes);
   // The changes that it tells are deleted, so it writes, but only where others have left something.
-  return ask(place_, {.kind = CallKind::write}, changes, [file = place_->file] { return file->others_changed_jobs(); });
+  return ask(place_, {.kind = CallKind::write}, changes,
+             [driver = place_->in_thread] { return driver->others_changed_jobs(); });
 }
 
 Coro<Result<void>> Store::remember(std::string name, std::int64_t value) {
@@ -379,16 +380,16 @@ Coro<Result<std::optional<std::int64_t>>> Store::recall(std::string name) {
 
 // --- opening ---------------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options) {
-  constexpr std::string_view kSqlite = "sqlite:";
-  if (where == "memory:") return std::make_unique<MemoryStore>();
-  if (where.starts_with(kSqlite) && where.size() > kSqlite.size()) {
-    auto file = SqliteDriver::open(where.substr(kSqlite.size()), options);
-    if (!file) return std::unexpected(std::move(file.error()));
-    return std::make_unique<Store>(std::make_shared<StorePlace>(std::move(*file)));
-  }
-  return fail(Errc::invalid_input,
-              fmt::format("store {}: give \"sqlite:FILE\" or \"memory:\" (nothing is kept)", in_quotes(where)));
+std::unique_ptr<Store> make_store(std::unique_ptr<DriverInThread> driver) {
+  return std::make_unique<Store>(std::make_shared<StorePlace>(std::move(driver)));
+}
+
+std::unique_ptr<Store> make_memory_store() { return std::make_unique<MemoryStore>(); }
+
+Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& file, const StoreOptions& options) {
+  auto driver = SqliteDriver::open(file, options);
+  if (!driver) return std::unexpected(std::move(driver.error()));
+  return make_store(std::move(*driver));
 }
 
 }  // namespace argiope

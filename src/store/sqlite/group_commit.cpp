@@ -15,7 +15,7 @@ bool is_read(const std::unique_ptr<GroupCommit::Call>& call) noexcept {
 
 GroupCommit::GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer)
     : rules_(rules), answer_(std::move(answer)), transactions_(std::move(transactions)) {
-  if (transactions_->log().is_apart()) syncer_ = std::thread([this] { sync(); });
+  if (syncs_apart()) syncer_ = std::thread([this] { sync(); });
   try {
     thread_ = std::thread([this] { work(); });
   } catch (...) {
@@ -62,7 +62,7 @@ Result<void> GroupCommit::stop() {
   thread_.join();
   stop_syncing();
   const auto failed = failure();
-  if (failed) transactions_->log().keep();
+  if (SqliteLog* const log = transactions_->log(); failed && log != nullptr) log->keep();
   transactions_.reset();
   if (failed) return std::unexpected(*failed);
   return {};
@@ -94,7 +94,7 @@ void GroupCommit::work() {
       finish({Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
                     std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
               size, wrote});
-      if (wrote && transactions_->log().is_long()) move_log();
+      if (wrote && transactions_->log()->is_long()) move_log();
       from = to;
     }
   }
@@ -106,6 +106,12 @@ GroupCommit::Calls GroupCommit::take_calls(bool& stopped) {
   if (rules_.linger) {
     wake_.wait(lock, [&] { return called() || !calls_.empty(); });
     wake_.wait_for(lock, *rules_.linger, called);
+  } else if (const auto interval = transactions_->idle_interval()) {
+    while (!wake_.wait_for(lock, *interval, called)) {
+      lock.unlock();
+      transactions_->idle();
+      lock.lock();
+    }
   } else {
     wake_.wait(lock, called);
   }
@@ -115,7 +121,22 @@ GroupCommit::Calls GroupCommit::take_calls(bool& stopped) {
   return std::exchange(calls_, {});
 }
 
+bool GroupCommit::syncs_apart() const noexcept {
+  SqliteLog* const log = transactions_->log();
+  return log != nullptr && log->is_apart();
+}
+
 bool GroupCommit::run(std::span<const std::unique_ptr<Call>> batch) {
+  for (;;) {
+    try {
+      return run_once(batch);
+    } catch (const TransactionOutdated&) {
+      transactions_->roll_back();
+    }
+  }
+}
+
+bool GroupCommit::run_once(std::span<const std::unique_ptr<Call>> batch) {
   bool writes = false;
   try {
     if (const auto failed = failure()) {
@@ -131,7 +152,7 @@ bool GroupCommit::run(std::span<const std::unique_ptr<Call>> batch) {
   try {
     for (const auto& call : batch) run_one(*call, writes);
     transactions_->commit();
-    const bool must_sync = writes && transactions_->log().is_apart();
+    const bool must_sync = writes && syncs_apart();
     if (std::ranges::all_of(batch, is_read)) return must_sync;
     const auto there = transactions_->in_place();
     if (there) return must_sync;
@@ -155,9 +176,9 @@ void GroupCommit::run_reads_alone(std::span<const std::unique_ptr<Call>> batch, 
   transactions_->commit();
 }
 
-// A read that fails fails alone, unless SQLite has ended the transaction with it, as it does when the disk fails: what
-// was written in the transaction is gone then, and what would be written after it would be committed statement by
-// statement.
+// A read that fails fails alone, unless the database has ended the transaction with it, as SQLite does when the disk
+// fails: what was written in the transaction is gone then, and what would be written after it would be committed
+// statement by statement.
 void GroupCommit::run_one(Call& call, bool writes) {
   if (writes && call.kind() != Call::Kind::read) return call.run();
   try {
@@ -175,7 +196,7 @@ void GroupCommit::run_one(Call& call, bool writes) {
 void GroupCommit::give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes) {
   transactions_->roll_back();
   // Another process that keeps the file locked has damaged nothing, and nothing has been written.
-  if (writes && (error.code != Errc::busy || rules_.busy_is_failure)) fail(error);
+  if (writes && (transactions_->ends_all(error) || rules_.busy_is_failure)) fail(error);
   for (const auto& call : batch) call->fail(error);
 }
 
@@ -219,7 +240,7 @@ void GroupCommit::sync() {
 
 void GroupCommit::sync_and_answer(std::vector<Finished> transactions) {
   if (!sync_failed_ && std::ranges::any_of(transactions, &Finished::wrote)) {
-    if (auto synced = transactions_->log().sync(); !synced) {
+    if (auto synced = transactions_->log()->sync(); !synced) {
       sync_failed_ = std::move(synced.error());
       fail(*sync_failed_);
     }
@@ -240,7 +261,7 @@ void GroupCommit::move_log() {
     all_synced_.wait(lock, [this] { return !syncing_ && finished_.empty(); });
     if (failure_) return;
   }
-  if (auto moved = transactions_->log().checkpoint(); !moved) fail(moved.error());
+  if (auto moved = transactions_->log()->checkpoint(); !moved) fail(moved.error());
 }
 
 }  // namespace argiope

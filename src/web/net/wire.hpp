@@ -1,5 +1,5 @@
-// Wire: bytes to and from a peer, now or not at all: a socket, the bytes of one call (tls.cpp), or TLS over another wire
-// (tls_engine.hpp). The waiting is its owner's.
+// Wire: bytes to and from a peer, now or not at all: a socket, the bytes of one call (tls.cpp), or TLS over another
+// wire (tls_engine.hpp). The waiting is its owner's.
 #pragma once
 
 #include <cstddef>

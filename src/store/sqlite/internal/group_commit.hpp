@@ -13,6 +13,8 @@
 //           is closed.
 // Foreign locks: Transactions::begin() decides how long to wait. A call that then fails as busy fails alone, or for
 //           good, as Rules says.
+// Again:    a transaction of a database that others write as well may turn out to be made from what is no longer so
+//           (TransactionOutdated): nothing of it is committed, and its calls are run once more.
 #pragma once
 
 #include <condition_variable>
@@ -34,7 +36,11 @@
 
 namespace argiope {
 
-// The transactions of one file. Used by one thread at a time, but for what says otherwise. Whatever fails throws
+// Thrown by what is done in a transaction, or by its commit: nothing of it is committed, and it is to be done again.
+// Whoever throws it sees to it that this has an end.
+struct TransactionOutdated {};
+
+// The transactions of one database. Used by one thread at a time, but for what says otherwise. Whatever fails throws
 // DatabaseFailed.
 class Transactions {
  public:
@@ -43,13 +49,19 @@ class Transactions {
   virtual void commit() = 0;
   // The transaction's changes are gone, and so is what was thought of them.
   virtual void roll_back() noexcept = 0;
-  // False after begin() where SQLite has rolled back by itself because of a failure.
+  // False after begin() where the database has rolled back by itself because of a failure.
   virtual bool in_transaction() const noexcept = 0;
   // Whether the files that are open are still those under their names.
   virtual Result<void> in_place() const = 0;
   // From any thread: the rest is waited for. A wait for another process's lock ends soon, the present one included.
   virtual void stop_waiting() = 0;
-  virtual SqliteLog& log() noexcept = 0;
+  // Null: what is committed needs nothing more.
+  virtual SqliteLog* log() noexcept { return nullptr; }
+  // Whether nothing can be written any more after a transaction that has failed so.
+  virtual bool ends_all(const Error& error) const noexcept { return error.code != Errc::busy; }
+  // Called between transactions when so much time has passed without a call. nullopt: never.
+  virtual std::optional<Duration> idle_interval() const noexcept { return std::nullopt; }
+  virtual void idle() noexcept {}
 };
 
 // Threads: any but for stop(), which is one at a time. Destroying it stops it.
@@ -63,7 +75,8 @@ class GroupCommit {
     Call(Kind kind, std::size_t size) noexcept : kind_(kind), size_(size) {}
     virtual ~Call() = default;
     Call(const Call&) = delete;
-    // In a transaction. Throws DatabaseFailed, and nothing else.
+    // In a transaction, and again in another where that one was outdated. Throws DatabaseFailed and
+    // TransactionOutdated, and nothing else.
     virtual void run() = 0;
     // Instead of run(), or after it: nothing of it has been done, or nobody knows.
     virtual void fail(const Error& error) = 0;
@@ -120,6 +133,8 @@ class GroupCommit {
   Calls take_calls(bool& stopped);
   // Whether it has committed what must be synced.
   bool run(std::span<const std::unique_ptr<Call>> batch);
+  bool run_once(std::span<const std::unique_ptr<Call>> batch);
+  bool syncs_apart() const noexcept;
   void run_reads_alone(std::span<const std::unique_ptr<Call>> batch, const Error& failure);
   void run_one(Call& call, bool writes);
   void give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes);

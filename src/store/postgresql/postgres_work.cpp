@@ -1,0 +1,515 @@
+#include "store/postgresql/postgres_work.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "store/postgresql/postgres_schema.hpp"
+#include "store/sqlite/internal/group_commit.hpp"
+
+namespace argiope {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Duration kPause = 100ms;
+constexpr Duration kLongestWaitForOwner = 15s;
+constexpr int kOldestServer = 130000;
+constexpr const char* kHead =
+    "SELECT version, epoch, last_id, last_chosen_id, last_token, last_schedule, last_request, "
+    "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint FROM partitions WHERE partition "
+    "= 0";
+constexpr const char* kOutdated = "AR001";
+
+std::string this_node() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return fmt::format("{}:{}", host.data(), ::getpid());
+}
+
+// What passes by itself: the server starts, ends or is in recovery, has no room or no connection left, was too slow.
+bool may_pass(const std::string& code) {
+  return code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" ||
+         code == "55P03";
+}
+
+}  // namespace
+
+PostgresWork::PostgresWork(PostgresPlace place, const StoreOptions& options, Hooks hooks)
+    : place_(std::move(place)),
+      options_(options),
+      hooks_(std::move(hooks)),
+      name_("store " + place_.shown),
+      session_(place_.connection, place_.store_timeout) {}
+
+PostgresWork::~PostgresWork() {
+  if (epoch_ == 0 || is_lost_ || !session_.is_connected()) return;
+  try {
+    session_.send("UPDATE partitions SET node = NULL, until = NULL WHERE partition = 0 AND epoch = $1",
+                  PostgresValues(epoch_));
+    (void)session_.sync();
+  } catch (const PostgresLost&) {
+  } catch (const PostgresRefused&) {
+  }
+}
+
+void PostgresWork::failed(Errc code, std::string_view why) const {
+  throw DatabaseFailed{{code, fmt::format("{}: {}", name_, why)}};
+}
+
+// --- opening ---------------------------------------------------------------------------------------------------------
+
+Result<void> PostgresWork::open() {
+  try {
+    if (auto done = connect_first(); !done) return done;
+    if (auto done = bring_up_to_date(); !done) return done;
+    session_.send(
+        "SELECT ('x' || left(replace(gen_random_uuid()::text, '-', ''), 15))::bit(60)::bigint, "
+        "(SELECT convert_to('argiope_' || oid::text, 'UTF8') FROM pg_namespace WHERE nspname = current_schema())");
+    const Answers answers = session_.sync();
+    writer_ = answers.at(0).number(0, 0);
+    channel_ = answers.at(0).text(0, 1);
+    if (!owns()) return {};
+    if (auto done = take_over(); !done) return done;
+    session_.run("LISTEN " + channel_);
+    return {};
+  } catch (const PostgresLost& lost) {
+    return fail(Errc::network, fmt::format("{}: {}", name_, lost.why));
+  } catch (const PostgresRefused& refused) {
+    return fail(Errc::refused, fmt::format("{}: {}", name_, refused.why));
+  }
+}
+
+Result<void> PostgresWork::connect_first() {
+  if (auto done = session_.connect(); !done) {
+    return fail(Errc::network, fmt::format("{}: {}; the password comes from PGPASSWORD, ~/.pgpass or the URL", name_,
+                                           done.error().message));
+  }
+  set_up();
+  session_.send("SELECT current_setting('server_version_num')::bigint");
+  const auto version = session_.sync().at(0).number(0, 0);
+  if (version >= kOldestServer) return {};
+  return fail(Errc::unsupported, fmt::format("{}: PostgreSQL {}; 13 or later is needed", name_, version / 10000));
+}
+
+// Statements that look for few rows among many are planned as such, whether or not the tables have been analysed.
+void PostgresWork::set_up() {
+  const auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(place_.store_timeout).count();
+  session_.run(fmt::format(
+      "SET search_path TO {}; SET statement_timeout = {}; SET lock_timeout = {}; "
+      "SET idle_in_transaction_session_timeout = '60s'; SET enable_seqscan = off; SET enable_bitmapscan = off; "
+      "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = "
+      "force_generic_plan{}",
+      quoted_identifier(place_.schema), timeout_ms, timeout_ms,
+      options_.sync == SyncMode::full ? "" : "; SET synchronous_commit = off"));
+}
+
+Result<void> PostgresWork::bring_up_to_date() {
+  for (bool tried = false;; tried = true) {
+    std::int64_t version = 0;
+    try {
+      session_.send("SELECT value FROM meta WHERE name = 'version'");
+      version = session_.sync().at(0).number(0, 0);
+    } catch (const PostgresRefused& refused) {
+      if (refused.code != "42P01") throw;  // undefined_table
+    }
+    if (version == newest_postgres_version()) return {};
+    if (version > newest_postgres_version())
+      return fail(Errc::newer_version, fmt::format("{}: made by a newer argiope", name_));
+    if (access() == StoreAccess::read) {
+      return version == 0
+                 ? fail(Errc::not_found, fmt::format("{}: there is no store in schema {}", name_, place_.schema))
+                 : fail(Errc::older_version, fmt::format("{}: made by an older argiope", name_));
+    }
+    try {
+      session_.run(postgres_migration(place_.schema, version));
+    } catch (const PostgresRefused& refused) {
+      if (session_.is_in_failed_transaction()) session_.run("ROLLBACK");
+      // Another has made it meanwhile.
+      if (tried) return fail(Errc::refused, fmt::format("{}: its tables cannot be made: {}", name_, refused.why));
+    }
+  }
+}
+
+// One whose connection is gone and whose lease nobody renews is waited for until the lease is over.
+Result<void> PostgresWork::take_over() {
+  std::string first_until;
+  for (Duration waited{};; waited += kPause) {
+    session_.run("BEGIN");
+    session_.send(
+        "SELECT epoch, (node IS NOT NULL AND until > clock_timestamp())::int::bigint, convert_to(coalesce(node, ''), "
+        "'UTF8'), "
+        "convert_to(to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', 'UTF8'), "
+        "convert_to(coalesce(until::text, ''), 'UTF8'), "
+        "EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = p.pid)::int::bigint FROM partitions p WHERE partition = "
+        "0 "
+        "FOR UPDATE");
+    const Answers answers = session_.sync();
+    const PostgresRows& found = answers.at(0);
+    const bool is_held = found.number(0, 1) != 0;
+    if (!is_held) {
+      epoch_ = found.number(0, 0) + 1;
+      break;
+    }
+    const std::string until(found.text(0, 4));
+    if (first_until.empty()) first_until = until;
+    session_.run("ROLLBACK");
+    if (found.number(0, 5) != 0 || until != first_until || waited >= kLongestWaitForOwner) {
+      return fail(Errc::busy, fmt::format("{}: {} owns it, since {}; stop that one first", name_, found.text(0, 2),
+                                          found.text(0, 3)));
+    }
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, kPause);
+  }
+  session_.send(
+      "UPDATE partitions SET node = convert_from($1, 'UTF8'), pid = pg_backend_pid(), epoch = $2, since = "
+      "clock_timestamp(), "
+      "until = clock_timestamp() + interval '10 s', version = version + 1 WHERE partition = 0",
+      PostgresValues(this_node(), epoch_));
+  session_.send("DELETE FROM touched WHERE partition = 0");
+  session_.send("DELETE FROM writers WHERE partition = 0 AND at < clock_timestamp() - interval '1 day'");
+  session_.send("COMMIT");
+  (void)session_.sync();
+  return {};
+}
+
+// --- trouble ---------------------------------------------------------------------------------------------------------
+
+void PostgresWork::hurry() noexcept {
+  std::lock_guard lock(mutex_);
+  hurried_ = true;
+  wake_.notify_all();
+}
+
+void PostgresWork::wait_for_server(std::string_view why, Errc code) {
+  std::unique_lock lock(mutex_);
+  const Duration limit = hurried_ ? std::min(options_.busy_limit, place_.store_timeout) : place_.store_timeout;
+  if (waited_ >= limit) {
+    waited_ = {};
+    failed(code, why);
+  }
+  if (waited_ == Duration{}) {
+    spdlog::warn("{}: {}; calls wait for it, up to {:.0f} s", name_, why, to_seconds(place_.store_timeout));
+  }
+  wake_.wait_for(lock, kPause, [&, was = hurried_] { return hurried_ != was; });
+  waited_ += kPause;
+}
+
+void PostgresWork::note_well() {
+  if (waited_ > Duration{}) spdlog::warn("{}: it answers again, after {:.1f} s", name_, to_seconds(waited_));
+  waited_ = {};
+}
+
+void PostgresWork::lose(std::string why) {
+  is_lost_ = true;
+  failed(Errc::refused, why);
+}
+
+void PostgresWork::refused(const PostgresRefused& refused) {
+  is_open_ = started_ = false;
+  if (refused.code == "26000" || refused.code == "42P05") {
+    failed(Errc::unsupported,
+           "a pooler in transaction mode is in front of the server, which gives each transaction another connection; "
+           "connect to the server itself, or by a pooler in session mode");
+  }
+  const bool outdated = refused.code == kOutdated || refused.code == "40001" || refused.code == "40P01";
+  if (!outdated && !may_pass(refused.code)) failed(Errc::io, fmt::format("{} ({})", refused.why, refused.code));
+  if (!outdated) wait_for_server(refused.why, refused.code == "53100" ? Errc::disk_full : Errc::network);
+  throw TransactionOutdated{};
+}
+
+void PostgresWork::connect() {
+  while (!session_.is_connected()) {
+    version_ = -1;
+    news_ = true;
+    try {
+      if (auto done = session_.connect(); !done) {
+        wait_for_server(done.error().message);
+        continue;
+      }
+      set_up();
+      if (owns()) session_.run("LISTEN " + channel_);
+      if (owns()) {
+        session_.send("UPDATE partitions SET pid = pg_backend_pid() WHERE partition = 0 AND epoch = $1",
+                      PostgresValues(epoch_));
+        (void)session_.sync();
+      }
+    } catch (const PostgresLost& lost) {
+      wait_for_server(lost.why);
+    } catch (const PostgresRefused& refused) {
+      session_.disconnect();
+      wait_for_server(refused.why);
+    }
+  }
+}
+
+// --- transactions ----------------------------------------------------------------------------------------------------
+
+void PostgresWork::begin(bool to_write) {
+  writing_ = to_write;
+  started_ = is_head_due_ = has_begun_writes_ = false;
+  later_.clear();
+  touched_.clear();
+  connect();
+  if (to_write && doubtful_) {
+    if (was_committed()) lose("what was told to have failed has been written after all; start again");
+    doubtful_.reset();
+  }
+  is_open_ = true;
+  is_optimistic_ = to_write && owns() && version_ >= 0;
+  if (is_optimistic_) return;
+  start(to_write);
+  (void)sync();
+  stored_head_ = head_;
+  if (head_.version == version_) return;
+  hooks_.reload();
+  news_ = true;
+  version_ = head_.version;
+}
+
+void PostgresWork::start(bool locks) {
+  started_ = is_head_due_ = true;
+  session_.send(locks      ? "BEGIN ISOLATION LEVEL READ COMMITTED"
+                : writing_ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
+                           : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  session_.send(locks ? std::string(kHead) + " FOR UPDATE" : kHead);
+}
+
+void PostgresWork::check_head(const PostgresRows& row) {
+  if (row.size() != 1) failed(Errc::corrupt, "its row of partitions is gone");
+  if (owns() && row.number(0, 1) != epoch_) {
+    lose("another process has taken it over, while this one was away longer than its lease; nothing more is written");
+  }
+  if (!is_optimistic_) return read_head(row);
+  if (row.number(0, 0) != version_) throw TransactionOutdated{};
+}
+
+void PostgresWork::read_head(const PostgresRows& row) {
+  const auto number = [&](int column) { return static_cast<std::uint64_t>(row.number(0, column)); };
+  const std::uint64_t token_before = head_.counters.last_token;
+  head_ = {.version = row.number(0, 0),
+           .epoch = row.number(0, 1),
+           .counters = {.last_id = number(2), .last_chosen_id = number(3), .last_token = number(4)},
+           .last_schedule = number(5),
+           .last_request = number(6),
+           .is_owned = number(7) != 0};
+  // Some may have been refused that were never written.
+  if (owns()) head_.counters.last_token = std::max(head_.counters.last_token, token_before);
+  give_token(head_.counters.last_token);
+}
+
+void PostgresWork::give_token(std::uint64_t token) noexcept {
+  head_.counters.last_token = token;
+  if (token > *most_token_) *most_token_ = token;
+}
+
+PostgresWork::Answers PostgresWork::sync() {
+  try {
+    Answers answers = session_.sync();
+    if (std::exchange(is_head_due_, false)) {
+      check_head(answers.at(1));
+      answers.erase(answers.begin(), answers.begin() + 2);
+    }
+    return answers;
+  } catch (const PostgresLost& lost) {
+    is_open_ = started_ = false;
+    wait_for_server(lost.why);
+    throw TransactionOutdated{};
+  } catch (const PostgresRefused& refused) {
+    this->refused(refused);
+  }
+}
+
+void PostgresWork::send(const std::string& statement, const PostgresValues& values) {
+  try {
+    if (!started_) start(false);
+    session_.send(statement, values);
+  } catch (const PostgresLost& lost) {
+    is_open_ = started_ = false;
+    wait_for_server(lost.why);
+    throw TransactionOutdated{};
+  }
+}
+
+PostgresWork::Answers PostgresWork::read(const std::vector<Statement>& statements) {
+  for (const Statement& one : statements) send(one.text, one.values);
+  Answers answers = sync();
+  // Those of what was sent before.
+  answers.erase(answers.begin(), answers.end() - static_cast<std::ptrdiff_t>(statements.size()));
+  return answers;
+}
+
+PostgresRows PostgresWork::look(const std::string& statement, const PostgresValues& values) {
+  flush();
+  Answers answers = read({{statement, values}});
+  return std::move(answers.at(0));
+}
+
+void PostgresWork::later(std::string statement, PostgresValues values) {
+  later_.push_back({std::move(statement), std::move(values)});
+}
+
+void PostgresWork::touch(bool is_schedule, std::uint64_t id) {
+  if (access() == StoreAccess::share) touched_.emplace_back(is_schedule, id);
+}
+
+void PostgresWork::flush() {
+  if (!writing_) return;
+  for (const Statement& one : std::exchange(later_, {})) write(one.text, one.values);
+  hooks_.write();
+  if (touched_.empty()) return;
+  std::ranges::sort(touched_);
+  touched_.erase(std::ranges::unique(touched_).begin(), touched_.end());
+  if (!head_.is_owned) return touched_.clear();
+  PostgresColumn kinds, ids;
+  for (const auto& [is_schedule, id] : std::exchange(touched_, {})) {
+    kinds.add(is_schedule);
+    ids.add(id);
+  }
+  write(
+      "INSERT INTO touched (partition, is_schedule, id) SELECT 0, k, i FROM unnest($1::bigint[], $2::bigint[]) AS t(k, "
+      "i)",
+      PostgresValues(kinds, ids));
+  write("SELECT pg_notify(convert_from($1, 'UTF8'), '')", PostgresValues(channel_));
+}
+
+void PostgresWork::write(const std::string& statement, const PostgresValues& values) {
+  if (!has_begun_writes_) begin_writes();
+  send(statement, values);
+}
+
+// The first write of a transaction, and the last where it has given more numbers since.
+void PostgresWork::begin_writes() {
+  if (!has_begun_writes_) next_version_ = version_ + 1;
+  const auto& counters = head_.counters;
+  PostgresColumn ids;
+  for (const std::uint64_t id :
+       {counters.last_id, counters.last_chosen_id, counters.last_token, head_.last_schedule, head_.last_request})
+    ids.add(id);
+  send("SELECT argiope_begin($1, $2, $3, $4, $5)",
+       PostgresValues(has_begun_writes_ ? next_version_ : version_, next_version_, epoch_, writer_, ids));
+  has_begun_writes_ = true;
+  written_head_ = head_;
+}
+
+void PostgresWork::commit() {
+  flush();
+  if (writing_ && head_ != (has_begun_writes_ ? written_head_ : stored_head_)) begin_writes();
+  if (started_) {
+    bool is_lost = false;
+    try {
+      session_.send("COMMIT");
+      Answers answers = session_.sync();
+      if (std::exchange(is_head_due_, false)) check_head(answers.at(1));
+    } catch (const PostgresLost& lost) {
+      is_open_ = started_ = false;
+      if (has_begun_writes_) doubtful_ = next_version_;
+      wait_for_server(lost.why + (has_begun_writes_ ? ", while a transaction was being committed" : ""));
+      is_lost = true;
+    } catch (const PostgresRefused& refused) {
+      this->refused(refused);
+    }
+    if (is_lost) {
+      connect();
+      const bool committed = doubtful_ && was_committed();
+      doubtful_.reset();
+      if (!committed) throw TransactionOutdated{};
+    }
+  }
+  if (has_begun_writes_) {
+    // Others may have written behind it where the connection was made anew.
+    head_.version = version_ = next_version_;
+  }
+  stored_head_ = head_;
+  is_open_ = started_ = false;
+  note_well();
+}
+
+// Whether the transaction whose answer never came was committed. If not, it never will be: the version is counted up.
+bool PostgresWork::was_committed() {
+  for (;;) {
+    try {
+      session_.send("BEGIN ISOLATION LEVEL READ COMMITTED");
+      session_.send(std::string(kHead) + " FOR UPDATE");
+      session_.send("SELECT version FROM writers WHERE partition = 0 AND writer = $1", PostgresValues(writer_));
+      const Answers answers = session_.sync();
+      const PostgresRows& found = answers.at(2);
+      const bool committed = found.size() == 1 && found.number(0, 0) == *doubtful_;
+      if (!committed) session_.send("UPDATE partitions SET version = version + 1 WHERE partition = 0");
+      session_.send("COMMIT");
+      (void)session_.sync();
+      return committed;
+    } catch (const PostgresLost& lost) {
+      wait_for_server(lost.why);
+      connect();
+    } catch (const PostgresRefused& refused) {
+      wait_for_server(refused.why);
+    }
+  }
+}
+
+void PostgresWork::roll_back() noexcept {
+  try {
+    if (session_.is_connected() && (started_ || session_.is_in_transaction())) {
+      session_.send("ROLLBACK");
+      (void)session_.sync();
+    }
+  } catch (const PostgresLost&) {
+  } catch (const PostgresRefused&) {
+    session_.disconnect();
+  }
+  version_ = -1;
+  is_open_ = started_ = false;
+  later_.clear();
+  touched_.clear();
+}
+
+void PostgresWork::mark() {
+  marked_head_ = head_;
+  marked_later_ = later_.size();
+}
+
+// A token is never given twice.
+void PostgresWork::take_back() {
+  head_ = marked_head_;
+  later_.resize(std::min(later_.size(), marked_later_));
+}
+
+// --- the owner -------------------------------------------------------------------------------------------------------
+
+bool PostgresWork::others_wrote() {
+  if (session_.was_notified()) news_ = true;
+  return news_;
+}
+
+void PostgresWork::idle() noexcept {
+  if (!owns() || is_lost_) return;
+  try {
+    if (!session_.is_connected()) {
+      if (!session_.connect()) return;
+      set_up();
+      session_.run("LISTEN " + channel_);
+      version_ = -1;
+      news_ = true;
+    }
+    session_.send(
+        "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 "
+        "AND "
+        "epoch = $1 RETURNING version",
+        PostgresValues(epoch_));
+    const Answers answers = session_.sync();
+    if (answers.at(0).size() == 1 && answers.at(0).number(0, 0) == version_) return;
+    news_ = true;
+    version_ = -1;
+  } catch (const PostgresLost& lost) {
+    spdlog::warn("{}: {}", name_, lost.why);
+  } catch (const PostgresRefused& refused) {
+    spdlog::warn("{}: {}", name_, refused.why);
+  }
+}
+
+}  // namespace argiope

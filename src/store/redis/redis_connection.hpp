@@ -1,0 +1,120 @@
+// RedisConnection: commands to a server and its replies, over a connection that is made anew when it breaks. What is
+// asked for is asked again until the server has answered it, so asking twice must be as good as asking once.
+#pragma once
+
+#include <hiredis/hiredis.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "argiope/base/clock.hpp"
+#include "argiope/base/error.hpp"
+#include "store/redis/redis_address.hpp"
+
+namespace argiope {
+
+// Commands as the protocol has them. Arguments are any bytes.
+class RedisCommands {
+ public:
+  template <class... Arguments>
+  void add(const Arguments&... arguments) {
+    begin(sizeof...(arguments));
+    (argument(arguments), ...);
+  }
+  // One whose `arguments` follow by argument().
+  void begin(std::size_t arguments);
+  void argument(std::string_view bytes);
+  std::size_t count() const noexcept { return count_; }
+  const std::string& bytes() const noexcept { return bytes_; }
+
+ private:
+  std::string bytes_;
+  std::size_t count_ = 0;
+};
+
+// A part of a reply, which lives as long as that.
+class RedisValue {
+ public:
+  explicit RedisValue(const redisReply* reply) noexcept : reply_(reply) {}
+  bool is_null() const noexcept { return reply_->type == REDIS_REPLY_NIL; }
+  std::string_view text() const noexcept {
+    return reply_->str == nullptr ? std::string_view{} : std::string_view(reply_->str, reply_->len);
+  }
+  std::int64_t number() const noexcept { return reply_->integer; }
+  std::size_t size() const noexcept { return reply_->elements; }
+  RedisValue operator[](std::size_t i) const noexcept { return RedisValue(reply_->element[i]); }
+
+ private:
+  const redisReply* reply_;
+};
+struct RedisReplyCloser {
+  void operator()(redisReply* reply) const noexcept { freeReplyObject(reply); }
+};
+class RedisReplies {
+ public:
+  void add(redisReply* reply) { replies_.emplace_back(reply); }
+  RedisValue operator[](std::size_t i) const noexcept { return RedisValue(replies_[i].get()); }
+
+ private:
+  std::vector<std::unique_ptr<redisReply, RedisReplyCloser>> replies_;
+};
+
+// Threads: hurry() from any, the rest one at a time.
+class RedisConnection {
+ public:
+  // Waits up to `limit` for a server that is away or refuses for the moment. The log tells once of such a wait, and of
+  // its end.
+  RedisConnection(RedisAddress address, Duration limit) : address_(std::move(address)), limit_(limit) {}
+  RedisConnection(const RedisConnection&) = delete;
+
+  const RedisAddress& address() const noexcept { return address_; }
+  // Run on each new connection before all else, for scripts that are asked for by their digests.
+  void set_scripts(std::vector<std::string> scripts) { scripts_ = std::move(scripts); }
+
+  // The replies, one a command, none of them an error.
+  // Errors: DatabaseFailed: network after the limit; io for an error that does not pass.
+  RedisReplies ask(const RedisCommands& commands);
+  // False after trouble: the next ask() connects anew.
+  bool is_up() const noexcept { return context_ != nullptr; }
+  // After an error of ask(): the server may have done what was asked.
+  bool may_be_done() const noexcept { return may_be_done_; }
+  // Waits a little, for others. False: so much has been waited before that it is the limit.
+  bool pause(Duration pause, Duration waited);
+  // From the next wait on.
+  void set_limit(Duration limit);
+  // Waits end after `limit`, that which is under way included.
+  void hurry(Duration limit);
+
+ private:
+  struct Closer {
+    void operator()(redisContext* context) const noexcept { redisFree(context); }
+  };
+  enum class Trouble : std::uint8_t { none, passes, scripts_gone, stays };
+
+  bool connect(std::string& cause);
+  bool greet(std::string& cause);
+  // The replies, or why there are none.
+  Trouble try_once(const RedisCommands& commands, RedisReplies& replies, std::string& cause);
+  bool wait(const std::string& cause);
+  void over();
+  Error error(Errc code, std::string_view cause) const;
+
+  const RedisAddress address_;
+  std::vector<std::string> scripts_;
+  std::unique_ptr<redisContext, Closer> context_;
+  bool may_be_done_ = false;
+  bool told_ = false;
+  Duration waited_{}, pause_{};
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  Duration limit_;
+};
+
+}  // namespace argiope

@@ -1,0 +1,91 @@
+// RedisDriver: the store of jobs and schedules on a Redis server, as one thread sees it: its groups of rows, its
+// transactions, and whose store it is. docs/stores.md has its keys.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/jobs/internal/store_driver.hpp"
+#include "store/redis/redis_connection.hpp"
+#include "store/redis/redis_jobs.hpp"
+#include "store/redis/redis_promise.hpp"
+#include "store/redis/redis_queues.hpp"
+#include "store/redis/redis_rows.hpp"
+#include "store/redis/redis_schedules.hpp"
+
+namespace argiope {
+
+class RedisDriver final : public DriverInThread, public Transaction, public OwnerRows {
+ public:
+  // Errors: those of parse_redis_url(), promise_of() and RedisRows::open(); network where the server is not there.
+  static Result<std::unique_ptr<RedisDriver>> open(std::string_view url, const StoreOptions& options);
+  ~RedisDriver() override;
+
+  StoreDriver& driver() noexcept override { return driver_; }
+  StoreAccess access() const noexcept override { return options_.access; }
+  const std::string& name() const noexcept override { return name_; }
+  std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept override { return most_token_; }
+  bool others_changed_jobs() override;
+
+  void begin(bool to_write) override;
+  void commit() override;
+  void roll_back() noexcept override;
+  bool in_transaction() const noexcept override { return true; }
+  Result<void> in_place() const override { return {}; }
+  void stop_waiting() override { connection_.hurry(options_.busy_limit); }
+  SqliteLog* log() noexcept override { return nullptr; }
+  bool ends_all(const Error& error) const noexcept override;
+  std::optional<Duration> idle_interval() const noexcept override;
+  void idle() noexcept override;
+
+  JobCounters& counters() override { return now_.jobs; }
+  void mark() override;
+  void keep() override { rows_.keep(); }
+  void take_back() override;
+  bool is_far() const noexcept override { return true; }
+  void bring(const NeededRows& needed) override { jobs_.bring(needed); }
+
+  std::vector<OldLease> old_leases() override;
+  ChangedElsewhere changed_elsewhere() override;
+  void remember(const std::string& name, std::int64_t value) override;
+  std::optional<std::int64_t> recall(const std::string& name) override;
+
+ private:
+  // The numbers that have been given.
+  struct Counters {
+    JobCounters jobs;
+    ScheduleId last_schedule = 0;
+    std::uint64_t last_request = 0;
+  };
+
+  RedisDriver(RedisAddress address, const StoreOptions& options)
+      : options_(options), connection_(std::move(address), Duration::zero()) {}
+
+  bool owns() const noexcept { return access() == StoreAccess::own; }
+  void refresh();
+  void note_token() noexcept;
+
+  const StoreOptions options_;
+  RedisConnection connection_;
+  const std::string name_ = connection_.address().shown();
+  RedisRows rows_{connection_, options_.access};
+  bool is_open_ = false;
+
+  Counters now_, stored_, marked_;
+  const std::shared_ptr<std::atomic<std::uint64_t>> most_token_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  RedisQueues queues_{rows_, options_.access};
+  RedisJobs jobs_{rows_, queues_, now_.jobs};
+  RedisSchedules schedules_{rows_, now_.last_schedule};
+  RedisKeys keys_{rows_, now_.last_request};
+  StoreDriver driver_{{*this, queues_, jobs_, jobs_, jobs_, schedules_, keys_}, jobs_, *this};
+};
+
+// As has_owner(): false too where the server does not say.
+bool has_redis_owner(std::string_view url);
+
+}  // namespace argiope

@@ -1,0 +1,318 @@
+// What a store in PostgreSQL does that others do not: share a server, lose it, be taken over. That it is a store like
+// the others is in store_conformance_test.cpp and store_schedules_test.cpp.
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "argiope/store/store.hpp"
+#include "store/internal/store_url.hpp"
+#include "store/socket_proxy.hpp"
+#include "support/loop_fixture.hpp"
+#include "support/postgres_server.hpp"
+
+namespace argiope {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PostgresStoreTest : public OnVirtualLoop {
+ protected:
+  static constexpr WallTime kNow{1'800'000'000s};
+
+  void SetUp() override {
+    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
+    where_ = server_->new_store();
+    schema_ = where_.substr(where_.rfind('=') + 1);
+  }
+  std::unique_ptr<Store> open(StoreAccess access = StoreAccess::own) { return open_at(where_, access); }
+  static std::unique_ptr<Store> open_at(const std::string& where, StoreAccess access = StoreAccess::own) {
+    auto opened = open_store(where, {.access = access});
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    return opened ? std::move(*opened) : nullptr;
+  }
+  static Error refusal(const std::string& where, StoreAccess access = StoreAccess::own) {
+    auto opened = open_store(where, {.access = access});
+    EXPECT_FALSE(opened);
+    return opened ? Error{} : opened.error();
+  }
+  template <class T>
+  Result<T> ask(Coro<Result<T>> call) {
+    return loop_.run_until_complete(std::move(call));
+  }
+  Result<JobId> put(Store& store, NewJob job = {}) {
+    if (job.queue.empty()) job.queue = "q";
+    auto replies = ask(store.put({{.job = std::move(job)}}, kNow));
+    if (!replies) return std::unexpected(replies.error());
+    return replies->at(0)->id;
+  }
+  std::optional<JobRecord> lease(Store& store, JobId id, std::uint64_t token) {
+    const auto leased = ask(store.lease({{id, token, kNow + 60s, "w"}}));
+    EXPECT_TRUE(leased) << (leased ? "" : leased.error().message);
+    return leased ? leased->at(0) : std::nullopt;
+  }
+  bool settle(Store& store, JobId id, std::uint64_t token) {
+    const auto settled = ask(store.settle({{.id = id, .token = token, .at = kNow}}));
+    EXPECT_TRUE(settled) << (settled ? "" : settled.error().message);
+    return settled && settled->at(0).settled;
+  }
+  std::string count(const std::string& table) {
+    return server_->query("select count(*) from " + schema_ + "." + table);
+  }
+  void cut_connections() {
+    server_->query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'argiope'");
+  }
+
+  PostgresServer* const server_ = PostgresServer::shared();
+  std::string where_, schema_;
+};
+
+// --- who opens it ----------------------------------------------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, KeepsAllForTheNextOpening) {
+  auto store = open();
+  ASSERT_EQ(put(*store, {.name = "a"}).value(), 1u);
+  ASSERT_EQ(put(*store, {.name = "b"}).value(), 2u);
+  ASSERT_TRUE(lease(*store, 2, 7));
+  ASSERT_TRUE(ask(store->remember("offset", -5)));
+  const auto job = ask(store->get(1)).value();
+  ASSERT_TRUE(store->close());
+  store = open();
+  EXPECT_TRUE(ask(store->get(1)).value() == job);
+  EXPECT_EQ(ask(store->recall("offset")).value(), std::optional<std::int64_t>{-5});
+  const auto old = ask(store->old_leases());
+  ASSERT_EQ(old->size(), 1u);
+  EXPECT_EQ(old->at(0), (OldLease{2, 7, kNow + 60s, "w", false}));
+  EXPECT_EQ(store->last_token(), 7u);
+  EXPECT_EQ(put(*store).value(), 3u);
+}
+
+TEST_F(PostgresStoreTest, HasOneOwner) {
+  EXPECT_FALSE(has_owner(where_));
+  auto owner = open();
+  EXPECT_TRUE(has_owner(where_));
+  const Error error = refusal(where_);
+  EXPECT_EQ(error.code, Errc::busy);
+  EXPECT_THAT(error.message, HasSubstr(std::to_string(::getpid()) + " owns it, since 2"));
+  ASSERT_TRUE(owner->close());
+  EXPECT_FALSE(has_owner(where_));
+  EXPECT_NE(open(), nullptr);
+}
+
+// A node that was stopped for longer than its lease, while another took the store over.
+TEST_F(PostgresStoreTest, WritesNothingOnceAnotherHasTakenItOver) {
+  auto first = open();
+  ASSERT_TRUE(put(*first));
+  server_->query("update " + schema_ + ".partitions set node = null");
+  auto second = open();
+  ASSERT_NE(second, nullptr);
+  const auto refused = put(*first);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("another process has taken it over"));
+  EXPECT_TRUE(first->failure());
+  EXPECT_EQ(count("jobs"), "1");
+  EXPECT_EQ(put(*second).value(), 2u);
+  EXPECT_FALSE(first->close());
+  EXPECT_TRUE(has_owner(where_)) << "the first has not given back what is not its own";
+}
+
+TEST_F(PostgresStoreTest, IsSharedWithItsOwner) {
+  auto owner = open();
+  auto other = open(StoreAccess::share);
+  ASSERT_EQ(put(*owner).value(), 1u);
+  EXPECT_TRUE(ask(owner->changed_elsewhere())->jobs.empty());
+  ASSERT_EQ(put(*other).value(), 2u);
+  ASSERT_EQ(put(*owner).value(), 3u) << "what it knew is outdated, and it does it again";
+  ASSERT_TRUE(ask(other->put_schedules({{.name = "s", .trigger = "t", .place = {.next = kNow}}})));
+  const auto changed = ask(owner->changed_elsewhere());
+  ASSERT_TRUE(changed) << changed.error().message;
+  EXPECT_THAT(changed->jobs, ::testing::Contains(2u));
+  EXPECT_EQ(changed->schedules, std::vector<ScheduleId>{1});
+  EXPECT_TRUE(ask(owner->changed_elsewhere())->jobs.empty());
+  EXPECT_EQ(ask(other->lease({{1, 9, kNow, "w"}})).error().code, Errc::refused);
+  ASSERT_TRUE(lease(*owner, 2, 1));
+  ASSERT_TRUE(ask(other->change({{.id = 2, .kind = ChangeKind::cancel, .at = kNow}})));
+  EXPECT_TRUE(ask(owner->get(2))->value().cancel_asked);
+  EXPECT_TRUE(settle(*owner, 2, 1));
+}
+
+TEST_F(PostgresStoreTest, IsReadByOthers) {
+  EXPECT_EQ(refusal(where_, StoreAccess::read).code, Errc::not_found);
+  auto owner = open();
+  ASSERT_TRUE(put(*owner));
+  auto reader = open(StoreAccess::read);
+  EXPECT_TRUE(ask(reader->get(1))->has_value());
+  EXPECT_FALSE(put(*reader));
+}
+
+TEST_F(PostgresStoreTest, IsMadeOnceByManyAtATime) {
+  std::vector<std::thread> openers;
+  std::atomic<int> opened = 0;
+  for (int i = 0; i < 4; ++i)
+    openers.emplace_back([&] { opened += open_store(where_, {.access = StoreAccess::share}).has_value() ? 1 : 0; });
+  for (std::thread& opener : openers) opener.join();
+  EXPECT_EQ(opened, 4);
+}
+
+TEST_F(PostgresStoreTest, IsNotOpenedByAnOlderArgiope) {
+  ASSERT_TRUE(open()->close());
+  server_->query("update " + schema_ + ".meta set value = 99");
+  EXPECT_EQ(refusal(where_).code, Errc::newer_version);
+}
+
+TEST_F(PostgresStoreTest, MayLieInAnySchema) {
+  const std::string odd = server_->store("a%22%3B%20drop%20schema%20%C3%A4'b");
+  auto store = open_at(odd);
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(put(*store));
+  EXPECT_EQ(refusal(server_->store("")).code, Errc::invalid_input);
+  EXPECT_EQ(refusal(server_->store(std::string(64, 's'))).code, Errc::invalid_input);
+}
+
+// --- what it keeps ---------------------------------------------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, KeepsAnyBytesInDatabasesOfAnyEncoding) {
+  server_->query("create database latin encoding 'LATIN1' template template0");
+  const std::string odd("n\0\xff\xc3'\\\"\n", 8);
+  for (const std::string& where :
+       {where_, std::string("postgresql:///latin?host=" + server_->path() + "&user=argiope")}) {
+    auto store = open_at(where);
+    const JobId id =
+        put(*store, {.name = odd, .queue = odd, .key = odd, .unique = odd, .function = odd, .payload = odd}).value();
+    ASSERT_TRUE(ask(store->lease({{id, 1, kNow + 60s, odd}}))->at(0));
+    ASSERT_TRUE(ask(store->settle(
+        {{.id = id, .token = 1, .outcome = Outcome::retry, .at = kNow, .due_at = kNow, .error = odd, .worker = odd}})));
+    const JobRecord job = ask(store->get(id))->value();
+    EXPECT_EQ(job.name, odd);
+    EXPECT_EQ(job.queue, odd);
+    EXPECT_EQ(job.unique, odd);
+    EXPECT_EQ(job.payload, odd);
+    EXPECT_EQ(job.error, odd);
+    EXPECT_EQ(ask(store->history(id))->at(0).worker, odd);
+    EXPECT_EQ(ask(store->find_name(odd))->value_or(0), id);
+  }
+  EXPECT_THAT(server_->query("select queue, name from " + schema_ + ".job_list"), HasSubstr("\\377"));
+}
+
+TEST_F(PostgresStoreTest, KeepsTheGreatestIds) {
+  auto store = open();
+  ASSERT_EQ(put(*store, {.id = kMostJobId}).value(), kMostJobId);
+  EXPECT_EQ(ask(store->list({}))->at(0).id, kMostJobId);
+  EXPECT_EQ(ask(store->count_before(1, Rank::last(), 10)).value(), 1u);
+  ASSERT_TRUE(lease(*store, kMostJobId, 1));
+  EXPECT_TRUE(settle(*store, kMostJobId, 1));
+}
+
+TEST_F(PostgresStoreTest, DoesWithoutRequests) {
+  auto store = open();
+  EXPECT_TRUE(ask(store->put({}, kNow)));
+  EXPECT_TRUE(ask(store->lease({})));
+  EXPECT_TRUE(ask(store->settle({})));
+  EXPECT_TRUE(ask(store->change({})));
+  EXPECT_TRUE(ask(store->put_schedules({})));
+  EXPECT_TRUE(ask(store->load_schedules({})));
+}
+
+// --- trouble ---------------------------------------------------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, GoesOnWhenItsConnectionIsCut) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  for (JobId id = 2; id < 6; ++id) {
+    cut_connections();
+    ASSERT_EQ(put(*store).value(), id);
+    cut_connections();
+    ASSERT_TRUE(ask(store->get(id))->has_value());
+  }
+  EXPECT_EQ(count("jobs"), "5");
+}
+
+TEST_F(PostgresStoreTest, NeitherLosesNorDoublesWhatWasBeingCommitted) {
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  auto store = open_at(PostgresServer::store_at(proxy.folder(), schema_));
+  ASSERT_NE(store, nullptr);
+  std::uint64_t token = 0;
+  for (JobId id = 1; id <= 8; ++id) {
+    id % 2 == 0 ? proxy.lose_next_answer() : proxy.lose_next_request();
+    const auto added = put(*store);
+    ASSERT_TRUE(added) << added.error().message;
+    EXPECT_EQ(*added, id);
+    EXPECT_TRUE(proxy.has_lost());
+    id % 2 == 0 ? proxy.lose_next_answer() : proxy.lose_next_request();
+    ASSERT_TRUE(lease(*store, id, ++token));
+    proxy.lose_next_answer();
+    ASSERT_TRUE(settle(*store, id, token));
+  }
+  EXPECT_EQ(count("jobs"), "0");
+  EXPECT_EQ(ask(store->counts())->at(0).ended, 8u);
+}
+
+TEST_F(PostgresStoreTest, WaitsForAServerThatIsStartedAgain) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  server_->stop();
+  std::thread starting([this] { server_->start(); });
+  const auto added = put(*store);
+  starting.join();
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_EQ(*added, 2u);
+  EXPECT_EQ(count("jobs"), "2");
+}
+
+TEST_F(PostgresStoreTest, AnswersWhenItHasWaitedLongEnough) {
+  auto store = open_at(where_ + "&store_timeout=1");
+  ASSERT_TRUE(put(*store));
+  server_->stop();
+  const auto refused = put(*store);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::network);
+  EXPECT_FALSE(store->failure()) << "it can be written again when the server is back";
+  server_->start();
+  EXPECT_EQ(put(*store).value(), 2u);
+}
+
+TEST_F(PostgresStoreTest, SaysWhatTheServerHasAgainstIt) {
+  const std::string folder = "host=" + server_->path();
+  const Error nobody = refusal("postgresql://nobody:s%65cret@/postgres?" + folder + "&password=secret");
+  EXPECT_EQ(nobody.code, Errc::network);
+  EXPECT_THAT(nobody.message, HasSubstr("nobody"));
+  EXPECT_THAT(nobody.message, HasSubstr("PGPASSWORD"));
+  EXPECT_THAT(nobody.message, Not(HasSubstr("cret")));
+  const Error nowhere = refusal("postgresql:///postgres?host=/nowhere&user=argiope");
+  EXPECT_THAT(nowhere.message, HasSubstr("/nowhere"));
+  const Error none = refusal("postgresql:///none?" + folder + "&user=argiope");
+  EXPECT_THAT(none.message, HasSubstr("\"none\""));
+  const Error wrong = refusal("postgresql://u:secret@/postgres?port=x%zz");
+  EXPECT_EQ(wrong.code, Errc::invalid_input);
+  EXPECT_THAT(wrong.message, Not(HasSubstr("secret")));
+}
+
+TEST_F(PostgresStoreTest, WaitsWhileTheServerIsReadOnly) {
+  auto store = open_at(where_ + "&store_timeout=1");
+  ASSERT_TRUE(put(*store));
+  server_->query("alter role argiope set default_transaction_read_only = on");
+  cut_connections();
+  const auto refused = put(*store);
+  server_->query("begin read write; alter role argiope reset default_transaction_read_only; commit");
+  cut_connections();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("read-only"));
+  EXPECT_EQ(put(*store).value(), 2u);
+}
+
+TEST(StoreUrlTest, IsShownWithoutItsPassword) {
+  EXPECT_EQ(shown_store("postgresql://me:se:cr@et@h1,h2:5433/db?schema=s&password=secret&sslmode=require"),
+            "postgresql://me@h1,h2:5433/db?schema=s&sslmode=require");
+  EXPECT_EQ(shown_store("postgres://h/db?%70assword=x"), "postgres://h/db");
+  EXPECT_EQ(shown_store("sqlite:a@b:c"), "sqlite:a@b:c");
+  EXPECT_FALSE(why_no_store("postgresql://me@h/db?schema=s&store_timeout=5s"));
+  EXPECT_TRUE(why_no_store("postgresql://me@h/db?store_timeout=soon"));
+  EXPECT_TRUE(why_no_store("mysql://h/db"));
+}
+
+}  // namespace
+}  // namespace argiope

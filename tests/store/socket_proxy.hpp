@@ -1,0 +1,110 @@
+// A proxy in front of a server at a socket, at a socket of its own, which loses what the test says.
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/temporary_folder.hpp"
+
+namespace argiope {
+
+class SocketProxy {
+ public:
+  // `server`: the folder of the server's socket, which has the name `socket` there, and here.
+  SocketProxy(const std::string& server, const std::string& socket)
+      : server_(server + socket), socket_(folder() + socket) {
+    const sockaddr_un address = address_of(socket_);
+    if (::bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(listener_, 16) != 0)
+      throw std::runtime_error("no socket for a proxy");
+    accepting_ = std::thread([this] { accept_all(); });
+  }
+  ~SocketProxy() {
+    is_over_ = true;
+    ::shutdown(listener_, SHUT_RDWR);
+    accepting_.join();
+    for (std::thread& one : connections_) one.join();
+    ::close(listener_);
+  }
+  SocketProxy(const SocketProxy&) = delete;
+  std::string folder() const { return std::filesystem::path(folder_.file("x")).parent_path().string(); }
+
+  // What the client says next reaches the server whole, and the connection ends without an answer.
+  void lose_next_answer() { lose_answer_ = true; }
+  // The connection ends before what the client says next reaches the server.
+  void lose_next_request() { lose_request_ = true; }
+  bool has_lost() const { return !lose_answer_ && !lose_request_; }
+
+ private:
+  static sockaddr_un address_of(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    return address;
+  }
+  void accept_all() {
+    for (;;) {
+      const int client = ::accept(listener_, nullptr, nullptr);
+      if (client < 0) return;
+      connections_.emplace_back([this, client] { pass_on(client); });
+    }
+  }
+  static bool send_all(int to, std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(to, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  // The server ends a connection whose client has gone when it has done what was asked.
+  void await_end(int server) {
+    ::shutdown(server, SHUT_WR);
+    std::array<char, 4096> buffer{};
+    while (::read(server, buffer.data(), buffer.size()) > 0) {
+    }
+  }
+  void pass_on(int client) {
+    const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = address_of(server_);
+    bool goes_on = ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    std::array<char, 64 * 1024> buffer{};
+    while (goes_on && !is_over_) {
+      std::array<pollfd, 2> both{pollfd{.fd = client, .events = POLLIN}, pollfd{.fd = server, .events = POLLIN}};
+      if (::poll(both.data(), both.size(), 50) <= 0) continue;
+      for (std::size_t i = 0; i < both.size() && goes_on; ++i) {
+        if (both[i].revents == 0) continue;
+        const ssize_t count = ::read(both[i].fd, buffer.data(), buffer.size());
+        if (count <= 0) {
+          goes_on = false;
+        } else if (i == 0 && lose_request_.exchange(false)) {
+          goes_on = false;
+        } else {
+          const bool loses = i == 0 && lose_answer_.exchange(false);
+          goes_on = send_all(both[1 - i].fd, {buffer.data(), static_cast<std::size_t>(count)}) && !loses;
+          if (loses) await_end(server);
+        }
+      }
+    }
+    ::close(server);
+    ::close(client);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string server_, socket_;
+  const int listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::atomic<bool> is_over_ = false, lose_answer_ = false, lose_request_ = false;
+  std::thread accepting_;
+  std::vector<std::thread> connections_;
+};
+
+}  // namespace argiope
