@@ -79,6 +79,9 @@ class NotedTransactions final : public Transactions {
   }
   void stop_waiting() override {}
   SqliteLog* log() noexcept override { return &log_; }
+  std::optional<Duration> renew_interval() const noexcept override { return interval_; }
+  void renew() noexcept override { happened_.note("renewed"); }
+  void set_interval(Duration interval) { interval_ = interval; }
 
  private:
   void step(const std::string& what) {
@@ -88,6 +91,7 @@ class NotedTransactions final : public Transactions {
   Happened& happened_;
   const std::function<void(const std::string&)> trouble_;
   bool inside_ = false;
+  std::optional<Duration> interval_;
   SqliteDatabase database_ = *SqliteDatabase::open(":memory:", SQLITE_OPEN_READWRITE);
   SqliteLog log_{database_, ":memory:", 1000};
 };
@@ -299,6 +303,26 @@ TEST_F(GroupCommitTest, WhatAnAnswerSubmitsIsRunToo) {
   EXPECT_EQ(wake_and_await("b done"),
             (Lines{"begin to write", "a", "commit", "a done", "begin to write", "b", "commit", "b done"}));
   commit_.reset();  // before what its answers look at
+}
+
+TEST_F(GroupCommitTest, RenewsWithoutCallsAndUnderEndlessOnes) {
+  auto transactions = std::make_unique<NotedTransactions>(happened_, [](const std::string&) {});
+  transactions->set_interval(1ms);
+  std::size_t renewed_before = 0;  // the calls
+  commit_.emplace(std::move(transactions), GroupCommit::Rules{}, [&](GroupCommit::Calls) {
+    const Lines lines = happened_.lines();
+    if (renewed_before == 0) renewed_before = static_cast<std::size_t>(std::ranges::count(lines, "renewed"));
+    if (static_cast<std::size_t>(std::ranges::count(lines, "renewed")) > renewed_before + 2) {
+      return happened_.note("renewed under calls");
+    }
+    read("again");
+    commit_->wake();
+  });
+  happened_.await("renewed");
+  read("first");
+  commit_->wake();
+  happened_.await("renewed under calls");
+  commit_.reset();
 }
 
 TEST(GroupCommit, ThatIsRefusedAThreadSaysSoAndLetsGoOfItsFile) {

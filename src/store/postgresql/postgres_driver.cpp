@@ -59,10 +59,10 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   Result<void> in_place() const override { return {}; }
   void stop_waiting() override { work_.hurry(); }
   bool ends_all(const Error&) const noexcept override { return work_.is_lost(); }
-  std::optional<Duration> idle_interval() const noexcept override {
+  std::optional<Duration> renew_interval() const noexcept override {
     return work_.owns() ? std::optional<Duration>(std::chrono::seconds{3}) : std::nullopt;
   }
-  void idle() noexcept override { work_.idle(); }
+  void renew() noexcept override { work_.renew(); }
 
   JobCounters& counters() override { return work_.head().counters; }
   void mark() override {

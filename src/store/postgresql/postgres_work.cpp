@@ -486,7 +486,7 @@ bool PostgresWork::others_wrote() {
   return news_;
 }
 
-void PostgresWork::idle() noexcept {
+void PostgresWork::renew() noexcept {
   if (!owns() || is_lost_) return;
   try {
     if (!session_.is_connected()) {

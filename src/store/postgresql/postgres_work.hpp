@@ -108,7 +108,7 @@ class PostgresWork {
   void hurry() noexcept;
   bool is_lost() const noexcept { return is_lost_; }
   // Renews the owner's lease.
-  void idle() noexcept;
+  void renew() noexcept;
 
   const std::string& name() const noexcept { return name_; }
   StoreAccess access() const noexcept { return options_.access; }

@@ -116,11 +116,11 @@ bool RedisDriver::ends_all(const Error& error) const noexcept {
   return rows_.is_over() || (owns() && error.code != Errc::busy && error.code != Errc::network);
 }
 
-std::optional<Duration> RedisDriver::idle_interval() const noexcept {
+std::optional<Duration> RedisDriver::renew_interval() const noexcept {
   return owns() ? std::optional(kRenewInterval) : std::nullopt;
 }
 
-void RedisDriver::idle() noexcept {
+void RedisDriver::renew() noexcept {
   try {
     rows_.renew();
   } catch (const DatabaseFailed& failed) {

@@ -40,8 +40,8 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   void stop_waiting() override { connection_.hurry(options_.busy_limit); }
   SqliteLog* log() noexcept override { return nullptr; }
   bool ends_all(const Error& error) const noexcept override;
-  std::optional<Duration> idle_interval() const noexcept override;
-  void idle() noexcept override;
+  std::optional<Duration> renew_interval() const noexcept override;
+  void renew() noexcept override;
 
   JobCounters& counters() override { return now_.jobs; }
   void mark() override;

@@ -15,6 +15,7 @@ bool is_read(const std::unique_ptr<GroupCommit::Call>& call) noexcept {
 
 GroupCommit::GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer)
     : rules_(rules), answer_(std::move(answer)), transactions_(std::move(transactions)) {
+  if (const auto interval = transactions_->renew_interval()) renew_at_.emplace().set(*interval);
   if (syncs_apart()) syncer_ = std::thread([this] { sync(); });
   try {
     thread_ = std::thread([this] { work(); });
@@ -95,6 +96,7 @@ void GroupCommit::work() {
                     std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
               size, wrote});
       if (wrote && transactions_->log()->is_long()) move_log();
+      if (renew_at_ && renew_at_->has_gone_off()) renew();
       from = to;
     }
   }
@@ -106,10 +108,10 @@ GroupCommit::Calls GroupCommit::take_calls(bool& stopped) {
   if (rules_.linger) {
     wake_.wait(lock, [&] { return called() || !calls_.empty(); });
     wake_.wait_for(lock, *rules_.linger, called);
-  } else if (const auto interval = transactions_->idle_interval()) {
-    while (!wake_.wait_for(lock, *interval, called)) {
+  } else if (renew_at_) {
+    while (!wake_.wait_for(lock, renew_at_->left(), called)) {
       lock.unlock();
-      transactions_->idle();
+      renew();
       lock.lock();
     }
   } else {
@@ -119,6 +121,11 @@ GroupCommit::Calls GroupCommit::take_calls(bool& stopped) {
   waiting_ = 0;
   stopped = stopping_ && calls_.empty();
   return std::exchange(calls_, {});
+}
+
+void GroupCommit::renew() noexcept {
+  transactions_->renew();
+  renew_at_->set(*transactions_->renew_interval());
 }
 
 bool GroupCommit::syncs_apart() const noexcept {

@@ -31,6 +31,7 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "store/sqlite/internal/alarm.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 #include "store/sqlite/internal/sqlite_log.hpp"
 
@@ -59,9 +60,9 @@ class Transactions {
   virtual SqliteLog* log() noexcept { return nullptr; }
   // Whether nothing can be written any more after a transaction that has failed so.
   virtual bool ends_all(const Error& error) const noexcept { return error.code != Errc::busy; }
-  // Called between transactions when so much time has passed without a call. nullopt: never.
-  virtual std::optional<Duration> idle_interval() const noexcept { return std::nullopt; }
-  virtual void idle() noexcept {}
+  // The interval at which renew() is called, between transactions, whether or not calls come. nullopt: never. Constant.
+  virtual std::optional<Duration> renew_interval() const noexcept { return std::nullopt; }
+  virtual void renew() noexcept {}
 };
 
 // Threads: any but for stop(), which is one at a time. Destroying it stops it.
@@ -131,6 +132,7 @@ class GroupCommit {
 
   void work();
   Calls take_calls(bool& stopped);
+  void renew() noexcept;
   // Whether it has committed what must be synced.
   bool run(std::span<const std::unique_ptr<Call>> batch);
   bool run_once(std::span<const std::unique_ptr<Call>> batch);
@@ -149,6 +151,7 @@ class GroupCommit {
   const Answer answer_;
   std::unique_ptr<Transactions> transactions_;
   std::optional<Error> sync_failed_;
+  std::optional<Alarm> renew_at_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
