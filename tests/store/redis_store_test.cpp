@@ -1,18 +1,13 @@
 // What a store on Redis does that others do not: share a server, lose it, be taken over, see it emptied. That it is a
-// store like the others is in store_conformance_test.cpp, store_schedules_test.cpp and store_sequences_test.cpp.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
+// store like the others is in store_conformance_test.cpp, store_schedules_test.cpp and store_sequences_test.cpp; what
+// it does while others write and while the server says nothing, in redis_moments_test.cpp.
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "argiope/store/store.hpp"
-#include "store/redis/redis_address.hpp"
+#include "store/redis_store_fixture.hpp"
 #include "store/socket_proxy.hpp"
-#include "support/loop_fixture.hpp"
-#include "support/redis_server.hpp"
 
 namespace argiope {
 namespace {
@@ -20,59 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
-
-class RedisStoreTest : public OnVirtualLoop {
- protected:
-  static constexpr WallTime kNow{1'800'000'000s};
-
-  void SetUp() override {
-    if (!RedisServer::is_installed()) GTEST_SKIP() << RedisServer::kNotThere;
-    server_ = RedisServer::shared();
-    where_ = server_->new_store();
-    prefix_ = "{" + where_.substr(where_.rfind('=') + 1) + ":0}:";  // as new_store() has it
-  }
-  // One of its own, which keeps what it acknowledges.
-  void use_own_server() {
-    own_server_ = std::make_unique<RedisServer>("appendonly yes\nappendfsync always\n");
-    server_ = own_server_.get();
-    where_ = server_->url("prefix=p");
-    prefix_ = "{p:0}:";
-  }
-  Result<std::unique_ptr<Store>> try_to_open(StoreAccess access = StoreAccess::own) {
-    return open_store(where_, {.access = access});
-  }
-  std::unique_ptr<Store> open(StoreAccess access = StoreAccess::own) {
-    auto opened = try_to_open(access);
-    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
-    return opened ? std::move(*opened) : nullptr;
-  }
-  template <class T>
-  Result<T> ask(Coro<Result<T>> call) {
-    return loop_.run_until_complete(std::move(call));
-  }
-  Result<JobId> put(Store& store, NewJob job = {}) {
-    if (job.queue.empty()) job.queue = "q";
-    auto replies = ask(store.put({{.job = std::move(job)}}, kNow));
-    if (!replies) return std::unexpected(replies.error());
-    return replies->at(0)->id;
-  }
-  std::optional<JobRecord> lease(Store& store, JobId id, std::uint64_t token) {
-    const auto leased = ask(store.lease({{id, token, kNow + 60s, "w"}}));
-    EXPECT_TRUE(leased) << (leased ? "" : leased.error().message);
-    return leased ? leased->at(0) : std::nullopt;
-  }
-  bool settle(Store& store, JobId id, std::uint64_t token) {
-    const auto settled = ask(store.settle({{.id = id, .token = token, .at = kNow}}));
-    EXPECT_TRUE(settled) << (settled ? "" : settled.error().message);
-    return settled && settled->at(0).settled;
-  }
-  std::size_t kept() { return std::stoul(server_->ask("HLEN", prefix_ + "jobs")); }
-  void let_lease_run_out() { server_->ask("HSET", prefix_ + "meta", "until", "0"); }
-
-  RedisServer* server_ = nullptr;
-  std::unique_ptr<RedisServer> own_server_;
-  std::string where_, prefix_;
-};
 
 // --- who opens it ----------------------------------------------------------------------------------------------------
 
@@ -123,6 +65,30 @@ TEST_F(RedisStoreTest, AnOwnerThatHasLostItWritesNothingMore) {
   EXPECT_EQ(put(*second).value(), 2u);
   EXPECT_FALSE(first->close());
   EXPECT_TRUE(has_owner(where_)) << "the one that lost it has taken nothing from its successor";
+}
+
+// After a failover the server has forgotten who has opened the store.
+TEST_F(RedisStoreTest, AnOwnerThatTheServerHasForgottenIsNotTakenForTheNextOne) {
+  open()->close();
+  server_->ask("COPY", prefix_ + "meta", "before");
+  auto first = open();
+  server_->ask("COPY", "before", prefix_ + "meta", "REPLACE");
+  auto second = open();
+  const auto late = put(*first);
+  ASSERT_FALSE(late);
+  EXPECT_THAT(late.error().message, HasSubstr("another process has become its owner"));
+  EXPECT_EQ(put(*second).value(), 1u);
+}
+
+TEST_F(RedisStoreTest, ABatchOfOneThatTheServerHasForgottenIsNotTakenForAnothers) {
+  open()->close();
+  server_->ask("COPY", prefix_ + "meta", "before");
+  auto first = open(StoreAccess::share);
+  server_->ask("COPY", "before", prefix_ + "meta", "REPLACE");
+  auto second = open(StoreAccess::share);
+  EXPECT_EQ(put(*first).value(), 1u);
+  EXPECT_EQ(put(*second).value(), 2u);
+  EXPECT_EQ(kept(), 2u);
 }
 
 TEST_F(RedisStoreTest, OthersPutAndChangeBesideItsOwner) {
@@ -210,6 +176,18 @@ TEST_F(RedisStoreTest, WritesMoreAtOnceThanLuaTakesFromATable) {
   EXPECT_EQ(server_->ask("ZCARD", prefix_ + "ready:1"), "20000");
 }
 
+TEST_F(RedisStoreTest, LeavesNothingOfThoseWhoHaveSharedIt) {
+  auto beside = open(StoreAccess::share);
+  ASSERT_TRUE(put(*beside));
+  const auto noted = [&] {
+    return server_->ask("EVAL", "return #redis.call('KEYS', ARGV[1])", "0", prefix_ + "batch:*");
+  };
+  EXPECT_EQ(noted(), "1");
+  ASSERT_TRUE(beside->close());
+  EXPECT_EQ(noted(), "0");
+  EXPECT_EQ(server_->ask("EXISTS", prefix_ + "lock"), "0");
+}
+
 TEST_F(RedisStoreTest, LeavesNothingOfJobsThatAreDone) {
   auto store = open();
   ASSERT_TRUE(put(*store, {.name = "n", .unique = "u", .payload = "p"}));
@@ -238,7 +216,7 @@ TEST_F(RedisStoreTest, GoesOnAfterARestartOfTheServer) {
 
 TEST_F(RedisStoreTest, DoesABatchOnceWhoseAnswerOrRequestIsLost) {
   SocketProxy proxy(server_->folder(), RedisServer::kSocket);
-  where_ = RedisServer::url_at(proxy.folder(), where_.substr(where_.find('?') + 1));
+  use(proxy);
   auto owner = open();
   auto beside = open(StoreAccess::share);
   for (JobId id = 1; id <= 12; ++id) {
@@ -371,6 +349,15 @@ TEST_F(RedisStoreTest, TellsNoPassword) {
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("WRONGPASS"));
   EXPECT_THAT(refused.error().message, Not(HasSubstr("wr0ng")));
+}
+
+TEST_F(RedisStoreTest, TellsNoPasswordThatTheServerRepeats) {
+  own_server_ = std::make_unique<RedisServer>("appendonly yes\nrename-command AUTH \"\"\n");
+  where_ = own_server_->url("prefix=p", "a:s3cret@");
+  const auto refused = try_to_open();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("refuses user and password (ERR)"));
+  EXPECT_THAT(refused.error().message, Not(HasSubstr("s3cret")));
 }
 
 // --- where it is -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// A proxy in front of a server at a socket, at a socket of its own, which loses what the test says.
+// A proxy in front of a server at a socket, at a socket of its own, which loses or holds up what the test says.
 #pragma once
 
 #include <poll.h>
@@ -9,6 +9,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,6 +45,21 @@ class SocketProxy {
   // The connection ends before what the client says next reaches the server.
   void lose_next_request() { lose_request_ = true; }
   bool has_lost() const { return !lose_answer_ && !lose_request_; }
+  // Before it passes on what the client says next (1), or then (2), and so on: `act`, once, in a thread of the proxy.
+  void before_request(std::size_t number, std::function<void()> act) {
+    const std::lock_guard lock(mutex_);
+    requests_left_ = number;
+    act_ = std::move(act);
+  }
+  bool has_acted() {
+    const std::lock_guard lock(mutex_);
+    return act_ == nullptr;
+  }
+  // Connections end, and those that are made from here on are taken and never answered.
+  void fall_silent() { is_silent_ = true; }
+  // What clients have said, in all, and how often.
+  std::size_t bytes() const { return bytes_; }
+  std::size_t requests() const { return requests_; }
 
  private:
   static sockaddr_un address_of(const std::string& path) {
@@ -73,17 +90,36 @@ class SocketProxy {
     while (::read(server, buffer.data(), buffer.size()) > 0) {
     }
   }
+  void note_request(std::size_t bytes) {
+    bytes_ += bytes;
+    ++requests_;
+    std::function<void()> act;
+    {
+      const std::lock_guard lock(mutex_);
+      if (act_ != nullptr && --requests_left_ == 0) act = std::exchange(act_, nullptr);
+    }
+    if (act != nullptr) act();
+  }
+  void stay_silent(int client) {
+    while (!is_over_) {
+      pollfd from{.fd = client, .events = POLLRDHUP};
+      if (::poll(&from, 1, 50) > 0) break;
+    }
+    ::close(client);
+  }
   void pass_on(int client) {
+    if (is_silent_) return stay_silent(client);
     const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_un address = address_of(server_);
     bool goes_on = ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     std::array<char, 64 * 1024> buffer{};
-    while (goes_on && !is_over_) {
+    while (goes_on && !is_over_ && !is_silent_) {
       std::array<pollfd, 2> both{pollfd{.fd = client, .events = POLLIN}, pollfd{.fd = server, .events = POLLIN}};
       if (::poll(both.data(), both.size(), 50) <= 0) continue;
       for (std::size_t i = 0; i < both.size() && goes_on; ++i) {
         if (both[i].revents == 0) continue;
         const ssize_t count = ::read(both[i].fd, buffer.data(), buffer.size());
+        if (i == 0 && count > 0) note_request(static_cast<std::size_t>(count));
         if (count <= 0) {
           goes_on = false;
         } else if (i == 0 && lose_request_.exchange(false)) {
@@ -102,7 +138,11 @@ class SocketProxy {
   const TemporaryFolder folder_;
   const std::string server_, socket_;
   const int listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  std::atomic<bool> is_over_ = false, lose_answer_ = false, lose_request_ = false;
+  std::atomic<bool> is_over_ = false, is_silent_ = false, lose_answer_ = false, lose_request_ = false;
+  std::atomic<std::size_t> bytes_ = 0, requests_ = 0;
+  std::mutex mutex_;
+  std::size_t requests_left_ = 0;
+  std::function<void()> act_;
   std::thread accepting_;
   std::vector<std::thread> connections_;
 };

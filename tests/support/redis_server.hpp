@@ -78,7 +78,10 @@ class RedisServer {
   // The reply to a command as text, numbers too; waits for a server that has only been started.
   template <class... Arguments>
   std::string ask(const Arguments&... arguments) {
-    RedisConnection connection(parse_redis_url(url("")).value(), kPatience);
+    RedisAddress address = parse_redis_url(url("")).value();
+    address.store_timeout = kPatience;
+    RedisConnection connection(std::move(address));
+    connection.be_patient();
     RedisCommands commands;
     commands.add(std::string_view(arguments)...);
     const RedisReplies replies = connection.ask(commands);

@@ -1,12 +1,15 @@
 #include "store/redis/redis_connection.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <system_error>
 
 #include "base/internal/printable.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
@@ -21,6 +24,7 @@ constexpr Duration kConnectTimeout = 5s;
 // A server that is stopped or cut off says nothing; one that syncs its disk may take seconds.
 constexpr Duration kReplyTimeout = 10s;
 constexpr Duration kFirstPause = 1ms, kLongestPause = 250ms;
+constexpr Duration kLongestPauseForOthers = 16ms;
 
 // hiredis writes so that a server which has gone kills the process by a signal; here it is an error like others.
 class WithoutSigpipe {
@@ -45,17 +49,19 @@ class WithoutSigpipe {
   sigset_t pipe_, before_;
 };
 
-timeval timeval_of(Duration duration) {
-  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-  return {.tv_sec = us / 1'000'000, .tv_usec = us % 1'000'000};
-}
-
 // Errors that say nothing against what was asked: another moment, or another setting, will do.
 bool redis_error_passes(std::string_view error) {
   constexpr std::array<std::string_view, 12> kPassing = {"BUSY ",     "LOADING ",    "OOM ",         "MISCONF ",
                                                          "READONLY ", "NOAUTH ",     "WRONGPASS ",   "NOPERM ",
                                                          "TRYAGAIN ", "MASTERDOWN ", "CLUSTERDOWN ", "NOREPLICAS "};
   return std::ranges::any_of(kPassing, [&](std::string_view code) { return error.starts_with(code); });
+}
+
+// The first word, which is capitals, of what a server says against a command.
+std::string_view redis_error_code(std::string_view error) {
+  const std::string_view code = error.substr(0, error.find(' '));
+  const bool is_code = std::ranges::all_of(code, [](char c) { return c >= 'A' && c <= 'Z'; });
+  return is_code ? code : "ERR";
 }
 
 }  // namespace
@@ -71,23 +77,31 @@ void RedisCommands::argument(std::string_view bytes) {
   bytes_ += "\r\n";
 }
 
-RedisReplies RedisConnection::ask(const RedisCommands& commands) {
+RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wanted& wanted, std::string_view why) {
   may_be_done_ = false;
-  waited_ = {};
   pause_ = kFirstPause;
   bool has_new_scripts = false;
+  wait_.begin();
   for (;;) {
     RedisReplies replies;
     std::string cause;
     switch (try_once(commands, replies, cause)) {
-      case Trouble::none: over(); return replies;
+      case Trouble::none:
+        over();
+        if (wanted == nullptr || wanted(replies)) {
+          wait_.answered();
+          return replies;
+        }
+        if (!wait_.pause(why, std::exchange(pause_, std::min(pause_ * 2, kLongestPauseForOthers))))
+          throw DatabaseFailed{error(Errc::busy, why)};
+        break;
       case Trouble::stays: throw DatabaseFailed{error(Errc::io, cause)};
       case Trouble::scripts_gone:
         context_.reset();
-        if (std::exchange(has_new_scripts, true) && !wait(cause)) throw DatabaseFailed{error(Errc::network, cause)};
+        if (std::exchange(has_new_scripts, true) && !pause(cause)) throw DatabaseFailed{error(Errc::network, cause)};
         break;
       case Trouble::passes:
-        if (!wait(cause)) throw DatabaseFailed{error(Errc::network, cause)};
+        if (!pause(cause)) throw DatabaseFailed{error(Errc::network, cause)};
     }
   }
 }
@@ -96,27 +110,16 @@ RedisConnection::Trouble RedisConnection::try_once(const RedisCommands& commands
                                                    std::string& cause) {
   const WithoutSigpipe without_sigpipe;
   if (context_ == nullptr && !connect(cause)) return Trouble::passes;
-  const auto broken = [&] {
-    cause = printable(context_->errstr);
+  if (!exchange(commands, replies, cause)) {
     // What has begun to be sent may arrive, however late.
     may_be_done_ = true;
     context_.reset();
     return Trouble::passes;
-  };
-  if (redisAppendFormattedCommand(context_.get(), commands.bytes().data(), commands.bytes().size()) != REDIS_OK) {
-    return broken();
   }
   Trouble trouble = Trouble::none;
-  for (std::size_t i = 0; i < commands.count(); ++i) {
-    void* reply = nullptr;
-    if (redisGetReply(context_.get(), &reply) != REDIS_OK) {
-      if (context_->err == REDIS_ERR_IO && errno == EAGAIN) waited_ += kReplyTimeout;
-      return broken();
-    }
-    auto* const known = static_cast<redisReply*>(reply);
-    replies.add(known);
-    if (known->type != REDIS_REPLY_ERROR || trouble != Trouble::none) continue;
-    const std::string_view text = RedisValue(known).text();
+  for (std::size_t i = 0; i < replies.size() && trouble == Trouble::none; ++i) {
+    if (!replies[i].is_error()) continue;
+    const std::string_view text = replies[i].text();
     cause = printable(text);
     trouble = text.starts_with("NOSCRIPT ") ? Trouble::scripts_gone
               : redis_error_passes(text)    ? Trouble::passes
@@ -127,45 +130,73 @@ RedisConnection::Trouble RedisConnection::try_once(const RedisCommands& commands
   return trouble;
 }
 
-bool RedisConnection::connect(std::string& cause) {
-  const timeval timeout = timeval_of(kConnectTimeout);
-  context_.reset(address_.host.starts_with('/')
-                     ? redisConnectUnixWithTimeout(address_.host.c_str(), timeout)
-                     : redisConnectWithTimeout(address_.host.c_str(), address_.port, timeout));
-  if (context_ == nullptr) {
-    cause = "no memory";
+// A connection that nothing comes by may be a dead one: what was asked is asked by another.
+bool RedisConnection::exchange(const RedisCommands& commands, RedisReplies& replies, std::string& cause) {
+  redisContext* const redis = context_.get();
+  const auto broken = [&] {
+    cause = printable(redis->errstr);
     return false;
+  };
+  if (redisAppendFormattedCommand(redis, commands.bytes().data(), commands.bytes().size()) != REDIS_OK) return broken();
+  int is_sent = 0;
+  silence_.set(kReplyTimeout);
+  for (;;) {
+    if (is_sent == 0 && redisBufferWrite(redis, &is_sent) != REDIS_OK) return broken();
+    const bool is_ready =
+        wait_.await(redis->fd, static_cast<short>(is_sent != 0 ? POLLIN : POLLIN | POLLOUT), &silence_);
+    if (!is_ready) {
+      cause = "the server does not answer";
+      return false;
+    }
+    silence_.set(kReplyTimeout);
+    if (redisBufferRead(redis) != REDIS_OK) return broken();
+    for (void* reply = nullptr; replies.size() < commands.count(); replies.add(static_cast<redisReply*>(reply))) {
+      if (redisGetReplyFromReader(redis, &reply) != REDIS_OK) return broken();
+      if (reply == nullptr) break;
+    }
+    if (replies.size() == commands.count()) return true;
   }
-  if (context_->err != 0 || redisSetTimeout(context_.get(), timeval_of(kReplyTimeout)) != REDIS_OK) {
-    cause = printable(context_->errstr);
+}
+
+bool RedisConnection::connect(std::string& cause) {
+  const bool is_unix = address_.host.starts_with('/');
+  context_.reset(is_unix ? redisConnectUnixNonBlock(address_.host.c_str())
+                         : redisConnectNonBlock(address_.host.c_str(), address_.port));
+  const auto failed = [&](std::string why) {
+    cause = std::move(why);
     context_.reset();
     return false;
-  }
+  };
+  if (context_ == nullptr) return failed("no memory");
+  if (context_->err != 0) return failed(printable(context_->errstr));
+  silence_.set(kConnectTimeout);
+  if (!wait_.await(context_->fd, POLLOUT, &silence_)) return failed("no connection in time");
+  int refused = 0;
+  socklen_t size = sizeof refused;
+  if (::getsockopt(context_->fd, SOL_SOCKET, SO_ERROR, &refused, &size) != 0) refused = errno;
+  if (refused != 0) return failed(std::generic_category().message(refused));
+  if (!is_unix) (void)redisEnableKeepAlive(context_.get());
   if (greet(cause)) return true;
   context_.reset();
   return false;
 }
 
+// What a server says against AUTH may repeat what it was sent, so it is told by its code alone.
 bool RedisConnection::greet(std::string& cause) {
+  const bool has_password = !address_.password.empty();
   RedisCommands hello;
-  if (!address_.password.empty()) {
+  if (has_password) {
     address_.user.empty() ? hello.add("AUTH", address_.password) : hello.add("AUTH", address_.user, address_.password);
   }
   hello.add("SELECT", std::to_string(address_.database));
   for (const std::string& script : scripts_) hello.add("SCRIPT", "LOAD", script);
-  if (redisAppendFormattedCommand(context_.get(), hello.bytes().data(), hello.bytes().size()) != REDIS_OK) {
-    cause = printable(context_->errstr);
-    return false;
-  }
-  for (std::size_t i = 0; i < hello.count(); ++i) {
-    void* reply = nullptr;
-    if (redisGetReply(context_.get(), &reply) != REDIS_OK) {
-      cause = printable(context_->errstr);
-      return false;
-    }
-    const std::unique_ptr<redisReply, RedisReplyCloser> known(static_cast<redisReply*>(reply));
-    if (known->type != REDIS_REPLY_ERROR) continue;
-    cause = printable(RedisValue(known.get()).text());
+  RedisReplies replies;
+  if (!exchange(hello, replies, cause)) return false;
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (!replies[i].is_error()) continue;
+    const std::string_view text = replies[i].text();
+    cause = has_password && i == 0 ? fmt::format("it refuses user and password ({})", redis_error_code(text))
+                                   : printable(text);
     return false;
   }
   return true;
@@ -173,38 +204,16 @@ bool RedisConnection::greet(std::string& cause) {
 
 // --- trouble that passes ---------------------------------------------------------------------------------------------
 
-bool RedisConnection::wait(const std::string& cause) {
-  std::unique_lock lock(mutex_);
-  if (waited_ >= limit_) return false;
+bool RedisConnection::pause(const std::string& cause) {
+  if (!is_patient_ || !wait_.pause(cause, std::exchange(pause_, std::min(pause_ * 2, kLongestPause)))) return false;
   if (!std::exchange(told_, true)) {
     spdlog::warn("{}: {}; what is to be read or written waits for it", address_.shown(), cause);
   }
-  wake_.wait_for(lock, pause_);
-  waited_ += pause_;
-  pause_ = std::min(pause_ * 2, kLongestPause);
-  return true;
-}
-
-bool RedisConnection::pause(Duration pause, Duration waited) {
-  std::unique_lock lock(mutex_);
-  if (waited >= limit_) return false;
-  wake_.wait_for(lock, pause);
   return true;
 }
 
 void RedisConnection::over() {
   if (std::exchange(told_, false)) spdlog::warn("{}: it answers again", address_.shown());
-}
-
-void RedisConnection::set_limit(Duration limit) {
-  std::lock_guard lock(mutex_);
-  limit_ = limit;
-}
-
-void RedisConnection::hurry(Duration limit) {
-  std::lock_guard lock(mutex_);
-  limit_ = std::min(limit_, limit);
-  wake_.notify_one();
 }
 
 Error RedisConnection::error(Errc code, std::string_view cause) const {

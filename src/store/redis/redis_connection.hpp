@@ -4,18 +4,18 @@
 
 #include <hiredis/hiredis.h>
 
-#include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "store/jobs/internal/server_wait.hpp"
 #include "store/redis/redis_address.hpp"
+#include "store/sqlite/internal/alarm.hpp"
 
 namespace argiope {
 
@@ -42,6 +42,7 @@ class RedisCommands {
 class RedisValue {
  public:
   explicit RedisValue(const redisReply* reply) noexcept : reply_(reply) {}
+  bool is_error() const noexcept { return reply_->type == REDIS_REPLY_ERROR; }
   bool is_null() const noexcept { return reply_->type == REDIS_REPLY_NIL; }
   std::string_view text() const noexcept {
     return reply_->str == nullptr ? std::string_view{} : std::string_view(reply_->str, reply_->len);
@@ -59,37 +60,39 @@ struct RedisReplyCloser {
 class RedisReplies {
  public:
   void add(redisReply* reply) { replies_.emplace_back(reply); }
+  std::size_t size() const noexcept { return replies_.size(); }
   RedisValue operator[](std::size_t i) const noexcept { return RedisValue(replies_[i].get()); }
 
  private:
   std::vector<std::unique_ptr<redisReply, RedisReplyCloser>> replies_;
 };
 
+// How long it waits: until be_patient() for one answer, of a server that is there; then, whatever it waits for, as long
+// as the address says (ServerWait). The log tells once of such a wait, and of its end.
 // Threads: hurry() from any, the rest one at a time.
 class RedisConnection {
  public:
-  // Waits up to `limit` for a server that is away or refuses for the moment. The log tells once of such a wait, and of
-  // its end.
-  RedisConnection(RedisAddress address, Duration limit) : address_(std::move(address)), limit_(limit) {}
+  explicit RedisConnection(RedisAddress address)
+      : address_(std::move(address)), wait_(std::string(), address_.store_timeout) {}
   RedisConnection(const RedisConnection&) = delete;
 
   const RedisAddress& address() const noexcept { return address_; }
   // Run on each new connection before all else, for scripts that are asked for by their digests.
   void set_scripts(std::vector<std::string> scripts) { scripts_ = std::move(scripts); }
+  void be_patient() noexcept { is_patient_ = true; }
 
   // The replies, one a command, none of them an error.
   // Errors: DatabaseFailed: network after the limit; io for an error that does not pass.
-  RedisReplies ask(const RedisCommands& commands);
+  RedisReplies ask(const RedisCommands& commands) { return ask_until(commands, nullptr, {}); }
+  // Asks with pauses until the replies are `wanted`. Errors: as ask()'s; busy with `why` after the limit.
+  using Wanted = std::function<bool(const RedisReplies&)>;
+  RedisReplies ask_until(const RedisCommands& commands, const Wanted& wanted, std::string_view why);
   // False after trouble: the next ask() connects anew.
   bool is_up() const noexcept { return context_ != nullptr; }
   // After an error of ask(): the server may have done what was asked.
   bool may_be_done() const noexcept { return may_be_done_; }
-  // Waits a little, for others. False: so much has been waited before that it is the limit.
-  bool pause(Duration pause, Duration waited);
-  // From the next wait on.
-  void set_limit(Duration limit);
   // Waits end after `limit`, that which is under way included.
-  void hurry(Duration limit);
+  void hurry(Duration limit) noexcept { wait_.hurry(limit); }
 
  private:
   struct Closer {
@@ -99,9 +102,11 @@ class RedisConnection {
 
   bool connect(std::string& cause);
   bool greet(std::string& cause);
+  // False: the connection has broken, or nothing comes.
+  bool exchange(const RedisCommands& commands, RedisReplies& replies, std::string& cause);
   // The replies, or why there are none.
   Trouble try_once(const RedisCommands& commands, RedisReplies& replies, std::string& cause);
-  bool wait(const std::string& cause);
+  bool pause(const std::string& cause);
   void over();
   Error error(Errc code, std::string_view cause) const;
 
@@ -109,12 +114,11 @@ class RedisConnection {
   std::vector<std::string> scripts_;
   std::unique_ptr<redisContext, Closer> context_;
   bool may_be_done_ = false;
+  bool is_patient_ = false;
   bool told_ = false;
-  Duration waited_{}, pause_{};
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  Duration limit_;
+  Duration pause_{};
+  ServerWait wait_;
+  Alarm silence_;
 };
 
 }  // namespace argiope

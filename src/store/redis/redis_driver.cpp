@@ -36,9 +36,8 @@ Result<std::unique_ptr<RedisDriver>> RedisDriver::open(std::string_view url, con
     if (!promise) return std::unexpected(std::move(promise.error()));
     if (auto opened = driver->rows_.open(this_process()); !opened) return std::unexpected(std::move(opened.error()));
     driver->is_open_ = true;
-    driver->connection_.set_limit(driver->connection_.address().store_timeout);
-    driver->begin(false);
-    driver->commit();
+    driver->connection_.be_patient();
+    driver->read_first();
     if (driver->owns()) {
       spdlog::info("{}: version {}, durability {}", driver->name_, promise->version, promise->durability);
       if (!promise->warning.empty()) spdlog::warn("{}: {}", driver->name_, promise->warning);
@@ -49,11 +48,22 @@ Result<std::unique_ptr<RedisDriver>> RedisDriver::open(std::string_view url, con
   return driver;
 }
 
+void RedisDriver::read_first() {
+  for (;;) {
+    try {
+      begin(false);
+      return commit();
+    } catch (const TransactionOutdated&) {
+      roll_back();
+    }
+  }
+}
+
 bool has_redis_owner(std::string_view url) {
   auto address = parse_redis_url(url);
   if (!address) return false;
   try {
-    RedisConnection connection(std::move(*address), Duration::zero());
+    RedisConnection connection(std::move(*address));
     return RedisRows(connection, StoreAccess::read).has_owner();
   } catch (const DatabaseFailed&) {
     return false;

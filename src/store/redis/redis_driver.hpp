@@ -63,10 +63,10 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
     std::uint64_t last_request = 0;
   };
 
-  RedisDriver(RedisAddress address, const StoreOptions& options)
-      : options_(options), connection_(std::move(address), Duration::zero()) {}
+  RedisDriver(RedisAddress address, const StoreOptions& options) : options_(options), connection_(std::move(address)) {}
 
   bool owns() const noexcept { return access() == StoreAccess::own; }
+  void read_first();
   void refresh();
   void note_token() noexcept;
 

@@ -43,7 +43,8 @@ void RedisQueues::write(QueueId queue, const std::string& name, const QueueConfi
 }
 
 const std::string& RedisQueues::name_of(QueueId queue) {
-  if (queue == 0 || queue > list_.all().size()) rows_.outdated();
+  if (queue == 0 || queue > list_.all().size())
+    throw DatabaseFailed{{Errc::corrupt, fmt::format("redis: a row names queue {}, which is not there", queue)}};
   return list_.all()[queue - 1].name;
 }
 

@@ -24,7 +24,7 @@ class RedisQueues final : public QueueRows {
   bool is_empty(QueueId queue) override;
   void erase(QueueId queue) override;
 
-  // Of a queue that a row names. Errors: TransactionOutdated for one that others have made meanwhile.
+  // Of a queue that a row names. Errors: corrupt for one that is not there.
   const std::string& name_of(QueueId queue);
   void count(QueueId queue, JobState state, std::int64_t by) { count(queue, to_string(state), by); }
   void count_ended(QueueId queue) { count(queue, "ended", 1); }

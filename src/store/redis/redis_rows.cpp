@@ -9,6 +9,7 @@
 #include <iterator>
 #include <ranges>
 
+#include "base/internal/fingerprint.hpp"
 #include "base/internal/printable.hpp"
 #include "store/redis/redis_keys.hpp"
 #include "store/redis/redis_scripts.hpp"
@@ -28,10 +29,13 @@ constexpr std::array<const char*, kRedisTables> kRedisTableNames = {
 
 constexpr const char* kLeaseMs = "10000";      // of an owner
 constexpr std::int64_t kLeastLeaseMs = 7'000;  // it is renewed from here on
-constexpr int kMostOutdated = 1'000;           // in a row: rows that do not fit to each other
+constexpr int kMostOutdated = 1'000;           // in a row
+// Who only reads asks for the lock when it was overtaken so often in a row.
+constexpr int kMostOvertaken = 8;
 // One who holds the lock and is gone keeps others from it for so long.
 constexpr const char* kLockMs = "5000";
-constexpr Duration kLockPause = 500us;
+constexpr std::string_view kOthersWrite = "other processes keep writing to it";
+constexpr std::string_view kKeysAreGone = "its keys are gone from the server";
 // Lua can take some 8,000 values from a table at once. Even, for pairs.
 constexpr std::size_t kMostArguments = 4'000;
 
@@ -51,39 +55,47 @@ std::string RedisRows::key(RedisTable table) const { return key(kRedisTableNames
 // --- whose store it is -----------------------------------------------------------------------------------------------
 
 Result<void> RedisRows::open(const std::string& holder) {
-  const std::vector<std::string> scripts = {redis_scripts::kCommit, redis_scripts::kRenew, redis_scripts::kUnlock};
-  RedisCommands commands;
-  commands.add("HGET", key(RedisTable::meta), "format");
-  if (access_ != StoreAccess::read) {
-    for (const std::string& script : scripts) commands.add("SCRIPT", "LOAD", script);
-    commands.add("EVAL", redis_scripts::kOpen, "2", key(RedisTable::meta), key(RedisTable::touched),
-                 owns() ? holder : std::string(), kLeaseMs);
-  }
-  const RedisReplies replies = connection_.ask(commands);
+  const std::vector<std::string> scripts = {redis_scripts::kCommit, redis_scripts::kRenew};
+  RedisCommands looks;
+  looks.add("HGET", key(RedisTable::meta), "format");
+  looks.add("TIME");
+  const RedisReplies looked = connection_.ask(looks);
   const std::string shown = connection_.address().shown();
   const auto check_format = [&](std::string_view format) -> Result<void> {
     if (format == "1") return {};
     return fail(Errc::newer_version, fmt::format("{}: keys {}* are of format {}, which this argiope does not know",
                                                  shown, keys_, in_quotes(format)));
   };
+  client_ = new_client(holder, looked[1]);
   if (access_ == StoreAccess::read) {
-    if (!replies[0].is_null()) return check_format(replies[0].text());
+    if (!looked[0].is_null()) return check_format(looked[0].text());
     return fail(Errc::not_found,
                 fmt::format("{}: there is no store with prefix {}", shown, in_quotes(connection_.address().prefix)));
   }
-  const RedisValue opened = replies[4];
+  RedisCommands commands;
+  for (const std::string& script : scripts) commands.add("SCRIPT", "LOAD", script);
+  commands.add("EVAL", redis_scripts::kOpen, "2", key(RedisTable::meta), key(RedisTable::touched),
+               owns() ? holder : std::string(), kLeaseMs, client_);
+  const RedisReplies replies = connection_.ask(commands);
+  const RedisValue opened = replies[2];
   if (opened[0].text() == "format") return check_format(opened[1].text());
   if (opened[0].text() == "held") {
     return fail(Errc::busy, fmt::format("{}: {} owns this store", shown, printable(opened[1].text())));
   }
-  commit_script_ = replies[1].text();
-  renew_script_ = replies[2].text();
-  unlock_script_ = replies[3].text();
-  client_ = opened[1].text();
-  if (owns()) epoch_ = opened[2].text();
-  last_batch_ = opened[3].text();
+  commit_script_ = replies[0].text();
+  renew_script_ = replies[1].text();
+  if (owns()) epoch_ = client_;
+  last_batch_ = opened[1].text();
   connection_.set_scripts(scripts);
   return {};
+}
+
+// 60 bits that no other client has had. The server cannot count them: after a failover it may have forgotten some, who
+// go on.
+std::string RedisRows::new_client(std::string_view holder, RedisValue time) const {
+  const std::string unique =
+      fmt::format("{} {} {} {}", holder, static_cast<const void*>(this), time[0].text(), time[1].text());
+  return fmt::format("{:015x}", fingerprint(unique) >> 4);
 }
 
 bool RedisRows::has_owner() {
@@ -105,14 +117,19 @@ void RedisRows::renew() {
                 answer == "lost" ? "another process has become its owner" : "its keys are gone from the server");
 }
 
+// Of one that shares the store its last batch is noted; with its end nobody asks for that any more.
 void RedisRows::release() noexcept {
-  if (!owns() || is_over_ || epoch_.empty()) return;
-  try {
-    RedisCommands commands;
+  if (is_over_ || (!owns() && (batches_ == 0 || !connection_.is_up()))) return;
+  RedisCommands commands;
+  if (owns()) {
     commands.add("EVALSHA", renew_script_, "1", key(RedisTable::meta), epoch_, "0");
+  } else {
+    commands.add("DEL", batch_key());
+  }
+  try {
     (void)connection_.ask(commands);
   } catch (const DatabaseFailed&) {
-    // Its lease runs out.
+    // Both end by themselves.
   }
 }
 
@@ -122,7 +139,7 @@ bool RedisRows::begin(bool to_write) {
   if (is_over_ && to_write) end("this process does not own it any more");
   writes_ = to_write;
   std::optional<std::string> version;
-  if (to_write && (!owns() || outdated_ > 0)) {
+  if (to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken) {
     version = lock();
   } else if (to_write && is_known_) {
     return false;
@@ -136,18 +153,28 @@ bool RedisRows::begin(bool to_write) {
     // Commits renew the lease by themselves.
     if (owns() && !is_over_ && left_of(meta[1], replies[1]) < kLeastLeaseMs) renew();
   }
-  if (!version) end("its keys are gone from the server");
+  if (!version) end(kKeysAreGone);
   const bool is_new = !is_known_ || *version != version_;
   version_ = std::move(*version);
   is_known_ = true;
   return is_new;
 }
 
+// The replies to `commands`, as of the moment of the transaction: nobody has written since, as the last one says.
+RedisReplies RedisRows::look(RedisCommands& commands) {
+  commands.add("HGET", key(RedisTable::meta), "version");
+  RedisReplies replies = connection_.ask(commands);
+  const RedisValue version = replies[replies.size() - 1];
+  if (version.is_null()) end(kKeysAreGone);
+  if (version.text() != version_) outdated();
+  return replies;
+}
+
 void RedisRows::outdated() {
   is_known_ = false;
-  if (++outdated_ > kMostOutdated)
-    throw DatabaseFailed{{Errc::corrupt, "redis: a row names a queue that is not there"}};
-  throw TransactionOutdated{};
+  if (++outdated_ <= kMostOutdated) throw TransactionOutdated{};
+  outdated_ = 0;
+  throw DatabaseFailed{{Errc::busy, fmt::format("{}: {}", connection_.address().shown(), kOthersWrite)}};
 }
 
 // The version at that moment.
@@ -155,16 +182,10 @@ std::optional<std::string> RedisRows::lock() {
   RedisCommands commands;
   commands.add("SET", key("lock"), client_, "NX", "GET", "PX", kLockMs);
   commands.add("HGET", key(RedisTable::meta), "version");
-  for (Duration waited{};; waited += kLockPause) {
-    const RedisReplies replies = connection_.ask(commands);
-    if (replies[0].is_null() || replies[0].text() == client_) {
-      is_locked_ = true;
-      return replies[1].is_null() ? std::nullopt : std::optional<std::string>(replies[1].text());
-    }
-    if (!connection_.pause(kLockPause, waited)) {
-      throw DatabaseFailed{{Errc::busy, connection_.address().shown() + ": other processes keep writing to it"}};
-    }
-  }
+  const RedisReplies replies = connection_.ask_until(
+      commands, [&](const RedisReplies& got) { return got[0].is_null() || got[0].text() == client_; }, kOthersWrite);
+  is_locked_ = true;
+  return replies[1].is_null() ? std::nullopt : std::optional<std::string>(replies[1].text());
 }
 
 void RedisRows::unlock() noexcept {
@@ -172,7 +193,7 @@ void RedisRows::unlock() noexcept {
   if (!std::exchange(is_locked_, false) || !connection_.is_up()) return;
   try {
     RedisCommands commands;
-    commands.add("EVALSHA", unlock_script_, "1", key("lock"), client_);
+    commands.add("EVAL", redis_scripts::kUnlock, "1", key("lock"), client_);
     (void)connection_.ask(commands);
   } catch (const DatabaseFailed&) {
     // It ends by itself.
@@ -180,6 +201,17 @@ void RedisRows::unlock() noexcept {
 }
 
 std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
+
+std::string RedisRows::sent_batch(const RedisCommands& commands) {
+  try {
+    return sent(commands);
+  } catch (const DatabaseFailed& failed) {
+    if (!connection_.may_be_done()) throw;
+    const std::string why = failed.error.message + "; whether the last batch was written is not known";
+    if (owns()) end(why);
+    throw DatabaseFailed{{Errc::io, why}};
+  }
+}
 
 void RedisRows::commit() {
   if (!writes_ || !has_written()) {
@@ -190,23 +222,14 @@ void RedisRows::commit() {
   }
   const std::string id = fmt::format("{}.{}", client_, ++batches_);
   const RedisCommands commands = batch(id);
-  std::string answer;
-  for (Duration waited{};; waited += kLockPause) {
-    try {
-      answer = sent(commands);
-    } catch (const DatabaseFailed& failed) {
-      if (!connection_.may_be_done()) throw;
-      const std::string why = failed.error.message + "; whether the last batch was written is not known";
-      if (owns()) end(why);
-      throw DatabaseFailed{{Errc::io, why}};
-    }
-    if (answer != "locked") break;
-    if (!connection_.pause(kLockPause, waited)) {
-      throw DatabaseFailed{{Errc::busy, connection_.address().shown() + ": other processes keep writing to it"}};
-    }
+  std::string answer = sent_batch(commands);
+  // The batch may be large: it is sent again when the others have ended.
+  while (answer == "locked") {
+    if (lock() != version_) outdated();
+    answer = sent_batch(commands);
   }
   if (answer == "changed") outdated();
-  if (answer == "gone") end("its keys are gone from the server");
+  if (answer == "gone") end(kKeysAreGone);
   if (answer == "lost") end("another process has become its owner");
   if (answer == "back") end("the server has lost batches that it had acknowledged");
   if (answer != "done") end("a key is of another kind than a store's: " + printable(answer));
@@ -247,7 +270,7 @@ bool RedisRows::has_written() const noexcept {
 
 // All that is written, as the script takes it.
 RedisCommands RedisRows::batch(std::string_view id) {
-  std::vector<std::string> keys = {key(RedisTable::meta), key("lock"), key("batch:" + client_)};
+  std::vector<std::string> keys = {key(RedisTable::meta), key("lock"), batch_key()};
   std::deque<std::string> own_texts;
   std::vector<std::string_view> arguments;
   const auto write = [&](std::string_view command, const std::vector<std::string_view>& of) {
@@ -364,7 +387,7 @@ void RedisRows::fetch() {
     commands.argument(key(static_cast<RedisTable>(i)));
     for (const std::string_view field : fields[i]) commands.argument(field);
   }
-  const RedisReplies replies = connection_.ask(commands);
+  const RedisReplies replies = look(commands);
   std::size_t reply = 0;
   for (std::size_t i = 0; i < kRedisTables; ++i) {
     if (fields[i].empty()) continue;
@@ -406,7 +429,7 @@ void RedisRows::erase(RedisTable table, std::string_view field) { writing(table,
 std::vector<std::pair<std::string, std::string>> RedisRows::all(RedisTable table) {
   RedisCommands commands;
   commands.add("HGETALL", key(table));
-  const RedisReplies replies = connection_.ask(commands);
+  const RedisReplies replies = look(commands);
   std::map<std::string, std::string> found;
   for (std::size_t i = 0; i + 1 < replies[0].size(); i += 2)
     found.emplace(replies[0][i].text(), replies[0][i + 1].text());
@@ -466,7 +489,7 @@ std::vector<std::string> RedisRows::range(const std::string& order, const RedisR
   } else {
     commands.add("ZRANGE", key(order), from, to, "BYLEX", "LIMIT", "0", std::to_string(limit));
   }
-  const RedisReplies replies = connection_.ask(commands);
+  const RedisReplies replies = look(commands);
   std::vector<std::string> found;
   found.reserve(replies[0].size());
   for (std::size_t i = 0; i < replies[0].size(); ++i) {
@@ -499,7 +522,7 @@ std::uint64_t RedisRows::count(const std::string& order, const RedisRange& range
       commands.add("ZSCORE", key(order), member);
     }
   }
-  const RedisReplies replies = connection_.ask(commands);
+  const RedisReplies replies = look(commands);
   auto count = static_cast<std::uint64_t>(replies[0].number());
   for (std::size_t i = 0; i < within.size(); ++i) {
     const bool was_there = !replies[i + 1].is_null();

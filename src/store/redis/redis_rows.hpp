@@ -2,9 +2,10 @@
 // is known until its end; what is written goes to the server with the commit, in one script that does all of it or
 // nothing.
 //
-// A transaction rests on nobody else having written meanwhile: the script compares the id of the last batch with the
-// one that was read before, and the owner's epoch with its own. Who shares a store with its owner, and an owner whose
-// transaction was outdated, hold a lock for the time of one transaction, for which others wait: so each gets its turn.
+// A transaction rests on nobody else having written meanwhile: each read, and the script, compares the id of the last
+// batch with the one that the transaction began with, and the script the owner's epoch with its own. Who shares a store
+// with its owner, an owner whose transaction was outdated, and who was overtaken at reading time and again, hold a lock
+// for the time of one transaction, for which others wait: so each gets its turn.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ struct RedisRange {
 
 class RedisRows {
  public:
-  // `access`: own has an epoch, which take_over() gets.
+  // `access`: own has an epoch.
   RedisRows(RedisConnection& connection, StoreAccess access);
 
   // --- whose store it is
@@ -72,9 +73,8 @@ class RedisRows {
 
   // --- transactions
   // Whether others have written since what the caller knows was read: all that it keeps is to be read again.
+  // Errors: DatabaseFailed. All that reads throws TransactionOutdated besides, where others have written since.
   bool begin(bool to_write);
-  // What was read shows that others have written meanwhile.
-  [[noreturn]] void outdated();
   // Errors: TransactionOutdated: it is to be done again; DatabaseFailed.
   void commit();
   void roll_back() noexcept;
@@ -132,16 +132,21 @@ class RedisRows {
   Cells& cells(RedisTable table) noexcept { return cells_[static_cast<std::size_t>(table)]; }
   std::string key(std::string_view name) const { return keys_ + std::string(name); }
   std::string key(RedisTable table) const;
+  std::string batch_key() const { return key("batch:" + client_); }
   void tell(char kind, std::uint64_t id) {
     if (access_ == StoreAccess::share) set(RedisTable::touched, kind + std::to_string(id), "");
   }
   Cell& writing(RedisTable table, std::string_view field);
   void place(const std::string& order, std::string member, bool is_there);
+  std::string new_client(std::string_view holder, RedisValue time) const;
+  RedisReplies look(RedisCommands& commands);
+  [[noreturn]] void outdated();
   std::optional<std::string> lock();
   void unlock() noexcept;
   bool has_written() const noexcept;
   RedisCommands batch(std::string_view id);
   std::string sent(const RedisCommands& commands);
+  std::string sent_batch(const RedisCommands& commands);
   [[noreturn]] void end(std::string_view why);
   void forget() noexcept;
 
@@ -149,7 +154,7 @@ class RedisRows {
   const StoreAccess access_;
   const std::string keys_;  // all begin so
   std::string client_, epoch_;
-  std::string commit_script_, renew_script_, unlock_script_;  // by their digests
+  std::string commit_script_, renew_script_;  // by their digests
   std::uint64_t batches_ = 0;
   std::string last_batch_;  // of the owner
   std::string version_;     // the id of the batch that was the last one for what is known

@@ -5,8 +5,8 @@
 
 namespace argiope::redis_scripts {
 
-// KEYS: meta, touched. ARGV: the holder's name (empty: no owner), its lease in ms, 1: the store is made where there is
-// none. Gives how it went, then, where it did, client, epoch and the owner's last batch; else what stands against it.
+// KEYS: meta, touched. ARGV: the holder's name (empty: no owner), its lease in ms, the client, whose id is the epoch of an
+// owner. Gives how it went, then, where it did, the owner's last batch; else what stands against it.
 inline constexpr const char* kOpen = R"lua(#!lua
 local kept = redis.call('HMGET', KEYS[1], 'format', 'owner', 'until', 'batch')
 if kept[1] and kept[1] ~= '1' then return {'format', kept[1]} end
@@ -17,13 +17,11 @@ if ARGV[1] ~= '' and kept[3] and tonumber(kept[3]) > now then return {'held', ke
 if not kept[1] then
   redis.call('HSET', KEYS[1], 'format', '1', 'version', '0', 'batch', '0')
 end
-local epoch = 0
 if ARGV[1] ~= '' then
-  epoch = redis.call('HINCRBY', KEYS[1], 'epoch', 1)
-  redis.call('HSET', KEYS[1], 'owner', ARGV[1], 'until', string.format('%.0f', now + ARGV[2]))
+  redis.call('HSET', KEYS[1], 'epoch', ARGV[3], 'owner', ARGV[1], 'until', string.format('%.0f', now + ARGV[2]))
   redis.call('DEL', KEYS[2])
 end
-return {'open', tostring(redis.call('HINCRBY', KEYS[1], 'clients', 1)), tostring(epoch), kept[4] or '0'}
+return {'open', kept[4] or '0'}
 )lua";
 
 // KEYS: meta. ARGV: epoch, the lease in ms; 0: it is given back.
