@@ -223,6 +223,9 @@ class Store {
   virtual Coro<Result<std::optional<std::int64_t>>> recall(std::string name);
 
   virtual std::optional<Error> failure() const;
+  // What of an acknowledged call its server may lose and when, by its settings, for people; empty: there is nothing to
+  // say that SyncMode does not. From any thread.
+  std::string durability() const;
   // Finishes what was called, gives files and locks back. While another process keeps the file locked it waits for
   // StoreOptions::busy_limit, and then answers busy to what could not be written. Called by the destructor, which drops
   // its error; twice is as good as once.

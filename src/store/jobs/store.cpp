@@ -111,6 +111,8 @@ std::optional<Error> Store::failure() const {
   return place_->calls == nullptr ? std::nullopt : place_->calls->failure();
 }
 
+std::string Store::durability() const { return place_ == nullptr ? std::string() : place_->durability; }
+
 std::uint64_t Store::last_token() const {
   if (place_->last_token != nullptr) return *place_->last_token;
   std::lock_guard lock(place_->mutex);

@@ -18,13 +18,14 @@ namespace argiope {
 struct StorePlace {
   explicit StorePlace(std::unique_ptr<DriverInThread> driver)
       : name(driver->name()),
+        durability(driver->durability()),
         access(driver->access()),
         last_token(driver->last_token()),
         in_thread(driver.get()),
         calls(std::make_shared<AwaitedCalls>(std::move(driver))) {}
   explicit StorePlace(std::unique_ptr<DriverAtHand> driver) noexcept : at_hand(std::move(driver)) {}
 
-  const std::string name;
+  const std::string name, durability;
   const StoreAccess access = StoreAccess::own;
 
   // In a thread.

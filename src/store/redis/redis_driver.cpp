@@ -38,8 +38,9 @@ Result<std::unique_ptr<RedisDriver>> RedisDriver::open(std::string_view url, con
     driver->is_open_ = true;
     driver->connection_.be_patient();
     driver->read_first();
+    driver->durability_ = std::move(promise->durability);
     if (driver->owns()) {
-      spdlog::info("{}: version {}, durability {}", driver->name_, promise->version, promise->durability);
+      spdlog::info("{}: version {}, durability {}", driver->name_, promise->version, driver->durability_);
       if (!promise->warning.empty()) spdlog::warn("{}: {}", driver->name_, promise->warning);
     }
   } catch (DatabaseFailed& failed) {

@@ -29,6 +29,7 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   StoreDriver& driver() noexcept override { return driver_; }
   StoreAccess access() const noexcept override { return options_.access; }
   const std::string& name() const noexcept override { return name_; }
+  const std::string& durability() const noexcept override { return durability_; }
   std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept override { return most_token_; }
   bool others_changed_jobs() override;
 
@@ -75,6 +76,7 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   const std::string name_ = connection_.address().shown();
   RedisRows rows_{connection_, options_.access};
   bool is_open_ = false;
+  std::string durability_;
 
   Counters now_, stored_, marked_;
   const std::shared_ptr<std::atomic<std::uint64_t>> most_token_ = std::make_shared<std::atomic<std::uint64_t>>(0);

@@ -29,7 +29,7 @@ std::string_view told_in(std::string_view info, std::string_view name) {
 // nullopt: CONFIG is forbidden, or renamed, as hosted servers do.
 std::optional<std::map<std::string, std::string>> settings_of(RedisConnection& connection) {
   RedisCommands commands;
-  commands.add("CONFIG", "GET", "appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy");
+  commands.add("CONFIG", "GET", "appendonly", "appendfsync", "save");
   try {
     const RedisReplies replies = connection.ask(commands);
     std::map<std::string, std::string> settings;
@@ -42,56 +42,70 @@ std::optional<std::map<std::string, std::string>> settings_of(RedisConnection& c
   }
 }
 
+// What is lost of what was acknowledged, and when.
+std::string durability_of(std::map<std::string, std::string>& settings) {
+  if (settings["appendonly"] == "yes") {
+    const std::string& sync = settings["appendfsync"];
+    return fmt::format("appendonly yes, appendfsync {}: {}", sync,
+                       sync == "always"     ? "each write is on the disk before it is acknowledged"
+                       : sync == "everysec" ? "a crash of the machine may lose the last second"
+                                            : "a crash of the machine may lose what the system had not written");
+  }
+  if (!settings["save"].empty()) {
+    return fmt::format("appendonly no, save {}: an end of the server may lose all since its last snapshot",
+                       settings["save"]);
+  }
+  return "none: appendonly no, save \"\": all is lost when the server ends";
+}
+
+bool keeps_nothing(std::map<std::string, std::string>& settings) {
+  return settings["appendonly"] != "yes" && settings["save"].empty();
+}
+
+// Only keys that end by themselves are deleted under volatile-…, and those are the lock and the notes of batches.
+Result<std::string> warning_of(std::string_view info, const RedisAddress& address) {
+  const std::string_view policy = told_in(info, "maxmemory_policy");
+  if (policy.empty() || policy == "noeviction") return std::string();
+  const bool has_limit = told_in(info, "maxmemory") != "0";
+  if (has_limit && policy.starts_with("allkeys-") && !address.keeps_nothing) {
+    return fail(Errc::refused,
+                fmt::format("{}: the server deletes jobs when its memory is full (maxmemory-policy {}); set "
+                            "maxmemory-policy noeviction, or say durability=none in the store's URL",
+                            address.shown(), printable(policy)));
+  }
+  return fmt::format("maxmemory-policy is {}: the server {} when its memory is full; set noeviction", printable(policy),
+                     policy.starts_with("allkeys-")
+                         ? (has_limit ? "deletes jobs" : "would delete jobs, if it had a maxmemory,")
+                         : "may do a batch twice");
+}
+
 }  // namespace
 
 Result<RedisPromise> promise_of(RedisConnection& connection) {
-  const std::string shown = connection.address().shown();
+  const RedisAddress& address = connection.address();
   RedisCommands commands;
-  commands.add("INFO", "server");
-  RedisPromise promise;
-  {
-    const RedisReplies replies = connection.ask(commands);
-    promise.version = told_in(replies[0].text(), "redis_version");
-  }
+  for (const std::string_view section : {"server", "memory", "replication"}) commands.add("INFO", section);
+  const RedisReplies replies = connection.ask(commands);
+  RedisPromise promise{.version = std::string(told_in(replies[0].text(), "redis_version"))};
   int major = 0;
   std::from_chars(promise.version.data(), promise.version.data() + promise.version.size(), major);
   if (major < kOldestRedis) {
-    return fail(Errc::unsupported,
-                fmt::format("{}: its version is {}; a store needs 7.0 or later", shown, in_quotes(promise.version)));
+    return fail(Errc::unsupported, fmt::format("{}: its version is {}; a store needs 7.0 or later", address.shown(),
+                                               in_quotes(promise.version)));
   }
+  auto warning = warning_of(replies[1].text(), address);
+  if (!warning) return std::unexpected(std::move(warning.error()));
+  promise.warning = std::move(*warning);
   auto settings = settings_of(connection);
-  if (!settings) {
-    promise.durability = "unknown: the server does not let CONFIG be asked";
-    return promise;
+  promise.durability = settings ? durability_of(*settings) : "unknown: the server does not let CONFIG be asked";
+  if (settings && keeps_nothing(*settings) && !address.keeps_nothing) {
+    return fail(Errc::refused,
+                address.shown() +
+                    ": the server keeps nothing when it ends (appendonly no, no save); set appendonly yes, or say "
+                    "durability=none in the store's URL");
   }
-  auto& of = *settings;
-  if (of["appendonly"] == "yes") {
-    const std::string& sync = of["appendfsync"];
-    promise.durability =
-        fmt::format("appendonly yes, appendfsync {}: {}", sync,
-                    sync == "always"     ? "each write is on the disk before it is acknowledged"
-                    : sync == "everysec" ? "a crash of the machine may lose the last second"
-                                         : "a crash of the machine may lose what the system had not written");
-  } else if (!of["save"].empty()) {
-    promise.durability =
-        fmt::format("appendonly no, save {}: an end of the server may lose all since its last snapshot", of["save"]);
-  } else {
-    promise.keeps_nothing = true;
-    promise.durability = "none: appendonly no, save \"\": all is lost when the server ends";
-    if (!connection.address().keeps_nothing) {
-      return fail(Errc::refused,
-                  shown +
-                      ": the server keeps nothing when it ends (appendonly no, no save); set appendonly yes, or say "
-                      "durability=none in the store's URL");
-    }
-  }
-  const std::string& policy = of["maxmemory-policy"];
-  if (of["maxmemory"] != "0" && policy != "noeviction") {
-    promise.warning = fmt::format(
-        "maxmemory-policy is {}: the server may delete jobs when its memory is full; set "
-        "noeviction",
-        policy);
-  }
+  if (told_in(replies[2].text(), "connected_slaves") != "0")
+    promise.durability += "; a failover to a replica may lose what that has not received yet";
   return promise;
 }
 

@@ -68,7 +68,11 @@ class DriverInThread : public Transactions {
   virtual StoreDriver& driver() noexcept = 0;
   // Constant, from any thread.
   virtual StoreAccess access() const noexcept = 0;
-  virtual const std::string& name() const noexcept = 0;  // for people: "database jobs.db"
+  virtual const std::string& name() const noexcept = 0;     // for people: "database jobs.db"
+  virtual const std::string& durability() const noexcept {  // as Store's
+    static const std::string kNothingSaid;
+    return kNothingSaid;
+  }
   // No lease has had a greater one; from any thread, and for longer than the driver lives.
   virtual std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept = 0;
   // Whether OwnerRows::changed_elsewhere() may have something to tell.
