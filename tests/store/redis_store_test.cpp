@@ -1,6 +1,7 @@
 // What a store on Redis does that others do not: share a server, lose it, be taken over, see it emptied. That it is a
 // store like the others is in store_conformance_test.cpp, store_schedules_test.cpp and store_sequences_test.cpp; what
 // it does while others write and while the server says nothing, in redis_moments_test.cpp.
+#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <string>
 #include <thread>
@@ -46,6 +47,7 @@ TEST_F(RedisStoreTest, IsOwnedByOneWhoseNameTheOthersAreTold) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::busy);
   EXPECT_THAT(refused.error().message, HasSubstr(":" + std::to_string(::getpid()) + " owns this store"));
+  EXPECT_EQ(put(*first).value(), 1u);
   ASSERT_TRUE(first->close());
   EXPECT_FALSE(has_owner(where_));
   EXPECT_TRUE(try_to_open());
@@ -65,6 +67,16 @@ TEST_F(RedisStoreTest, AnOwnerThatHasLostItWritesNothingMore) {
   EXPECT_EQ(put(*second).value(), 2u);
   EXPECT_FALSE(first->close());
   EXPECT_TRUE(has_owner(where_)) << "the one that lost it has taken nothing from its successor";
+}
+
+TEST_F(RedisStoreTest, AnOwnerThatHasDiedIsFollowedWhenItsLeaseIsOver) {
+  open()->close();
+  server_->ask("EVAL",
+               "return redis.call('HSET', KEYS[1], 'owner', 'gone:1', 'until', redis.call('TIME')[1] * 1000 + 2000)",
+               "1", prefix_ + "meta");
+  EXPECT_TRUE(has_owner(where_));
+  auto next = open();
+  EXPECT_EQ(put(*next).value(), 1u);
 }
 
 // After a failover the server has forgotten who has opened the store.
@@ -327,6 +339,48 @@ TEST_F(RedisStoreTest, RefusesAServerThatKeepsNothingUnlessThatIsAskedFor) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::refused);
   EXPECT_THAT(refused.error().message, HasSubstr("durability=none"));
+  where_ += "&durability=none";
+  EXPECT_TRUE(try_to_open());
+}
+
+TEST_F(RedisStoreTest, SaysWhatItsServerPromises) {
+  EXPECT_THAT(open()->durability(), HasSubstr("all is lost when the server ends"));
+  use_own_server();
+  auto store = open();
+  EXPECT_THAT(store->durability(), HasSubstr("appendfsync always: each write is on the disk"));
+  ASSERT_TRUE(store->close());
+  server_->ask("CONFIG", "SET", "appendfsync", "everysec");
+  EXPECT_THAT(open(StoreAccess::read)->durability(), HasSubstr("may lose the last second"));
+}
+
+TEST_F(RedisStoreTest, SaysThatAFailoverMayLoseWhatAReplicaHasNotReceived) {
+  use_own_server();
+  EXPECT_THAT(open()->durability(), Not(HasSubstr("failover")));
+  // Replicas come by TCP alone. A port that was free a moment ago.
+  const std::string port = [] {
+    boost::asio::io_context io;
+    using boost::asio::ip::tcp;
+    return std::to_string(tcp::acceptor(io, {boost::asio::ip::address_v4::loopback(), 0}).local_endpoint().port());
+  }();
+  server_->ask("CONFIG", "SET", "port", port);
+  const RedisServer replica("replicaof 127.0.0.1 " + port + "\n");
+  ASSERT_EQ(server_->ask("WAIT", "1", "60000"), "1");
+  EXPECT_THAT(open()->durability(), HasSubstr("a failover to a replica may lose"));
+}
+
+TEST_F(RedisStoreTest, RefusesAServerThatDeletesJobsUnlessThatIsAskedFor) {
+  use_own_server();
+  server_->ask("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru");
+  const auto refused = try_to_open();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("maxmemory-policy allkeys-lru"));
+  for (const auto& [limit, policy] :
+       {std::pair{"100mb", "volatile-lru"}, std::pair{"0", "allkeys-lru"}, std::pair{"100mb", "noeviction"}}) {
+    server_->ask("CONFIG", "SET", "maxmemory", limit, "maxmemory-policy", policy);
+    EXPECT_TRUE(try_to_open()) << limit << ' ' << policy;
+  }
+  server_->ask("CONFIG", "SET", "maxmemory", "100mb", "maxmemory-policy", "allkeys-lru");
   where_ += "&durability=none";
   EXPECT_TRUE(try_to_open());
 }

@@ -76,7 +76,15 @@ Result<void> RedisRows::open(const std::string& holder) {
   for (const std::string& script : scripts) commands.add("SCRIPT", "LOAD", script);
   commands.add("EVAL", redis_scripts::kOpen, "2", key(RedisTable::meta), key(RedisTable::touched),
                owns() ? holder : std::string(), kLeaseMs, client_);
-  const RedisReplies replies = connection_.ask(commands);
+  // An owner that lives renews its lease; one that has died is followed when that is over.
+  std::string until;
+  const auto is_settled = [&](const RedisReplies& got) {
+    if (got[2][0].text() != "held") return true;
+    const std::string before = std::exchange(until, std::string(got[2][2].text()));
+    return !before.empty() && before != until;
+  };
+  const RedisReplies replies =
+      connection_.ask_until(commands, is_settled, "another process owns this store, whose lease is not over yet");
   const RedisValue opened = replies[2];
   if (opened[0].text() == "format") return check_format(opened[1].text());
   if (opened[0].text() == "held") {

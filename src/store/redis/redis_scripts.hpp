@@ -13,7 +13,7 @@ if kept[1] and kept[1] ~= '1' then return {'format', kept[1]} end
 if not kept[1] and redis.call('EXISTS', KEYS[1]) == 1 then return {'format', '?'} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if ARGV[1] ~= '' and kept[3] and tonumber(kept[3]) > now then return {'held', kept[2]} end
+if ARGV[1] ~= '' and kept[3] and tonumber(kept[3]) > now then return {'held', kept[2], kept[3]} end
 if not kept[1] then
   redis.call('HSET', KEYS[1], 'format', '1', 'version', '0', 'batch', '0')
 end
