@@ -213,6 +213,35 @@ TEST_F(RedisSilence, IsWaitedForAsLongAsTheUrlSays) {
   }
 }
 
+TEST_F(RedisSilence, IsNoReasonToEnd) {
+  where_ += "&store_timeout=0.5";
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  proxy_->fall_silent();
+  const auto unknown = put(*store);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, Errc::network);
+  EXPECT_THAT(unknown.error().message, HasSubstr("whether the last batch was written is not known"));
+  proxy_->speak_again();
+  EXPECT_EQ(put(*store).value(), 2u) << "it was not written";
+  EXPECT_EQ(kept(), 2u);
+}
+
+TEST_F(RedisSilence, EndsAnOwnerWhoseBatchWasWrittenAfterAll) {
+  where_ += "&store_timeout=0.5";
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  proxy_->lose_next_answer();
+  proxy_->before_request(2, [&] { proxy_->fall_silent(); });
+  EXPECT_FALSE(put(*store));
+  proxy_->speak_again();
+  const auto late = put(*store);
+  ASSERT_FALSE(late);
+  EXPECT_THAT(late.error().message, HasSubstr("what was told to have failed has been written after all"));
+  EXPECT_TRUE(store->failure());
+  EXPECT_EQ(kept(), 2u);
+}
+
 TEST_F(RedisSilence, IsNotWaitedForAtTheEnd) {
   where_ += "&store_timeout=86400";
   auto opened = open_store(where_, {.busy_limit = 100ms});

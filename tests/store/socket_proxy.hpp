@@ -55,8 +55,9 @@ class SocketProxy {
     const std::lock_guard lock(mutex_);
     return act_ == nullptr;
   }
-  // Connections end, and those that are made from here on are taken and never answered.
+  // Connections end, and those that are made from here on are taken and never answered; until it speaks again.
   void fall_silent() { is_silent_ = true; }
+  void speak_again() { is_silent_ = false; }
   // What clients have said, in all, and how often.
   std::size_t bytes() const { return bytes_; }
   std::size_t requests() const { return requests_; }
@@ -113,14 +114,14 @@ class SocketProxy {
     const sockaddr_un address = address_of(server_);
     bool goes_on = ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     std::array<char, 64 * 1024> buffer{};
-    while (goes_on && !is_over_ && !is_silent_) {
+    while (goes_on && !is_over_) {
       std::array<pollfd, 2> both{pollfd{.fd = client, .events = POLLIN}, pollfd{.fd = server, .events = POLLIN}};
       if (::poll(both.data(), both.size(), 50) <= 0) continue;
       for (std::size_t i = 0; i < both.size() && goes_on; ++i) {
         if (both[i].revents == 0) continue;
         const ssize_t count = ::read(both[i].fd, buffer.data(), buffer.size());
         if (i == 0 && count > 0) note_request(static_cast<std::size_t>(count));
-        if (count <= 0) {
+        if (count <= 0 || is_silent_) {
           goes_on = false;
         } else if (i == 0 && lose_request_.exchange(false)) {
           goes_on = false;

@@ -35,6 +35,8 @@ constexpr int kMostOvertaken = 8;
 // One who holds the lock and is gone keeps others from it for so long.
 constexpr const char* kLockMs = "5000";
 constexpr std::string_view kOthersWrite = "other processes keep writing to it";
+constexpr std::string_view kBatchesAreLost = "the server has lost batches that it had acknowledged";
+constexpr std::string_view kWasWritten = "what was told to have failed has been written after all";
 constexpr std::string_view kKeysAreGone = "its keys are gone from the server";
 // Lua can take some 8,000 values from a table at once. Even, for pairs.
 constexpr std::size_t kMostArguments = 4'000;
@@ -146,6 +148,7 @@ void RedisRows::release() noexcept {
 bool RedisRows::begin(bool to_write) {
   if (is_over_ && to_write) end("this process does not own it any more");
   writes_ = to_write;
+  if (to_write && !doubtful_.empty()) look_for_doubtful();
   std::optional<std::string> version;
   if (to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken) {
     version = lock();
@@ -166,6 +169,13 @@ bool RedisRows::begin(bool to_write) {
   version_ = std::move(*version);
   is_known_ = true;
   return is_new;
+}
+
+// Where it is not written yet it never will be: the next batch gets the store another version.
+void RedisRows::look_for_doubtful() {
+  RedisCommands commands;
+  commands.add("HGET", key(RedisTable::meta), "batch");
+  if (sent(commands) == doubtful_) end(kWasWritten);
 }
 
 // The replies to `commands`, as of the moment of the transaction: nobody has written since, as the last one says.
@@ -210,14 +220,14 @@ void RedisRows::unlock() noexcept {
 
 std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
 
-std::string RedisRows::sent_batch(const RedisCommands& commands) {
+std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& commands) {
   try {
     return sent(commands);
   } catch (const DatabaseFailed& failed) {
     if (!connection_.may_be_done()) throw;
-    const std::string why = failed.error.message + "; whether the last batch was written is not known";
-    if (owns()) end(why);
-    throw DatabaseFailed{{Errc::io, why}};
+    if (owns()) doubtful_ = id;
+    throw DatabaseFailed{
+        {failed.error.code, failed.error.message + "; whether the last batch was written is not known"}};
   }
 }
 
@@ -230,19 +240,20 @@ void RedisRows::commit() {
   }
   const std::string id = fmt::format("{}.{}", client_, ++batches_);
   const RedisCommands commands = batch(id);
-  std::string answer = sent_batch(commands);
+  std::string answer = sent_batch(id, commands);
   // The batch may be large: it is sent again when the others have ended.
   while (answer == "locked") {
     if (lock() != version_) outdated();
-    answer = sent_batch(commands);
+    answer = sent_batch(id, commands);
   }
   if (answer == "changed") outdated();
   if (answer == "gone") end(kKeysAreGone);
   if (answer == "lost") end("another process has become its owner");
-  if (answer == "back") end("the server has lost batches that it had acknowledged");
+  if (answer == "back") end(doubtful_.empty() ? kBatchesAreLost : kWasWritten);
   if (answer != "done") end("a key is of another kind than a store's: " + printable(answer));
   version_ = id;
   last_batch_ = id;
+  doubtful_.clear();
   is_locked_ = false;
   outdated_ = 0;
   forget();

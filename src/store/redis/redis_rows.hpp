@@ -146,7 +146,8 @@ class RedisRows {
   bool has_written() const noexcept;
   RedisCommands batch(std::string_view id);
   std::string sent(const RedisCommands& commands);
-  std::string sent_batch(const RedisCommands& commands);
+  std::string sent_batch(const std::string& id, const RedisCommands& commands);
+  void look_for_doubtful();
   [[noreturn]] void end(std::string_view why);
   void forget() noexcept;
 
@@ -157,6 +158,7 @@ class RedisRows {
   std::string commit_script_, renew_script_;  // by their digests
   std::uint64_t batches_ = 0;
   std::string last_batch_;  // of the owner
+  std::string doubtful_;    // one of the owner's that may have been written, though its calls have failed
   std::string version_;     // the id of the batch that was the last one for what is known
   bool is_known_ = false;
   bool is_locked_ = false;
