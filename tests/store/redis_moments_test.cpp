@@ -217,7 +217,7 @@ TEST_F(RedisSilence, IsNoReasonToEnd) {
   where_ += "&store_timeout=0.5";
   auto store = open();
   ASSERT_TRUE(put(*store));
-  proxy_->fall_silent();
+  proxy_->before_request(1, [&] { proxy_->fall_silent(); });
   const auto unknown = put(*store);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Errc::network);

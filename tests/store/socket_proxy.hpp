@@ -1,4 +1,4 @@
-// A proxy in front of a server at a socket, at a socket of its own, which loses or holds up what the test says.
+// A proxy in front of a server at a socket, at a socket of its own, which loses what the test says.
 #pragma once
 
 #include <poll.h>
@@ -12,6 +12,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -45,6 +46,17 @@ class SocketProxy {
   // The connection ends before what the client says next reaches the server.
   void lose_next_request() { lose_request_ = true; }
   bool has_lost() const { return !lose_answer_ && !lose_request_; }
+  // As lose_next_answer(), of the next request that has `text` in it.
+  void lose_answer_to(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    text_ = text;
+  }
+  // Nothing is passed on any more; connections are made, and stay.
+  void fall_silent() { is_silent_ = true; }
+  // The same behind the answer to the next request.
+  void fall_silent_after_next_answer() { is_silent_soon_ = true; }
+  // Connections that are made from here on are as before; the others end.
+  void speak_again() { is_silent_ = false; }
   // Before it passes on what the client says next (1), or then (2), and so on: `act`, once, in a thread of the proxy.
   void before_request(std::size_t number, std::function<void()> act) {
     const std::lock_guard lock(mutex_);
@@ -55,9 +67,8 @@ class SocketProxy {
     const std::lock_guard lock(mutex_);
     return act_ == nullptr;
   }
-  // Connections end, and those that are made from here on are taken and never answered; until it speaks again.
-  void fall_silent() { is_silent_ = true; }
-  void speak_again() { is_silent_ = false; }
+  // How many there were.
+  int connections() const { return count_; }
   // What clients have said, in all, and how often.
   std::size_t bytes() const { return bytes_; }
   std::size_t requests() const { return requests_; }
@@ -73,6 +84,7 @@ class SocketProxy {
     for (;;) {
       const int client = ::accept(listener_, nullptr, nullptr);
       if (client < 0) return;
+      ++count_;
       connections_.emplace_back([this, client] { pass_on(client); });
     }
   }
@@ -84,12 +96,11 @@ class SocketProxy {
     }
     return true;
   }
-  // The server ends a connection whose client has gone when it has done what was asked.
-  void await_end(int server) {
-    ::shutdown(server, SHUT_WR);
-    std::array<char, 4096> buffer{};
-    while (::read(server, buffer.data(), buffer.size()) > 0) {
-    }
+  bool is_the_one(std::string_view said) {
+    const std::lock_guard lock(mutex_);
+    if (text_.empty() || said.find(text_) == std::string_view::npos) return false;
+    text_.clear();
+    return true;
   }
   void note_request(std::size_t bytes) {
     bytes_ += bytes;
@@ -101,34 +112,36 @@ class SocketProxy {
     }
     if (act != nullptr) act();
   }
-  void stay_silent(int client) {
-    while (!is_over_) {
-      pollfd from{.fd = client, .events = POLLRDHUP};
-      if (::poll(&from, 1, 50) > 0) break;
+  // The server ends a connection whose client has gone when it has done what was asked.
+  void await_end(int server) {
+    ::shutdown(server, SHUT_WR);
+    std::array<char, 4096> buffer{};
+    while (::read(server, buffer.data(), buffer.size()) > 0) {
     }
-    ::close(client);
   }
   void pass_on(int client) {
-    if (is_silent_) return stay_silent(client);
     const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const sockaddr_un address = address_of(server_);
     bool goes_on = ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     std::array<char, 64 * 1024> buffer{};
-    while (goes_on && !is_over_) {
+    for (bool was_silent = false; goes_on && !is_over_ && (!was_silent || is_silent_); was_silent = is_silent_) {
       std::array<pollfd, 2> both{pollfd{.fd = client, .events = POLLIN}, pollfd{.fd = server, .events = POLLIN}};
+      if (is_silent_) both[0].fd = both[1].fd = -1;
       if (::poll(both.data(), both.size(), 50) <= 0) continue;
       for (std::size_t i = 0; i < both.size() && goes_on; ++i) {
         if (both[i].revents == 0) continue;
         const ssize_t count = ::read(both[i].fd, buffer.data(), buffer.size());
         if (i == 0 && count > 0) note_request(static_cast<std::size_t>(count));
         if (count <= 0 || is_silent_) {
-          goes_on = false;
+          goes_on = count > 0;
         } else if (i == 0 && lose_request_.exchange(false)) {
           goes_on = false;
         } else {
-          const bool loses = i == 0 && lose_answer_.exchange(false);
-          goes_on = send_all(both[1 - i].fd, {buffer.data(), static_cast<std::size_t>(count)}) && !loses;
+          const std::string_view said(buffer.data(), static_cast<std::size_t>(count));
+          const bool loses = i == 0 && (lose_answer_.exchange(false) || is_the_one(said));
+          goes_on = send_all(both[1 - i].fd, said) && !loses;
           if (loses) await_end(server);
+          if (i == 1 && is_silent_soon_.exchange(false)) is_silent_ = true;
         }
       }
     }
@@ -139,9 +152,12 @@ class SocketProxy {
   const TemporaryFolder folder_;
   const std::string server_, socket_;
   const int listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  std::atomic<bool> is_over_ = false, is_silent_ = false, lose_answer_ = false, lose_request_ = false;
+  std::atomic<bool> is_over_ = false, lose_answer_ = false, lose_request_ = false;
+  std::atomic<bool> is_silent_ = false, is_silent_soon_ = false;
+  std::atomic<int> count_ = 0;
   std::atomic<std::size_t> bytes_ = 0, requests_ = 0;
   std::mutex mutex_;
+  std::string text_;
   std::size_t requests_left_ = 0;
   std::function<void()> act_;
   std::thread accepting_;
