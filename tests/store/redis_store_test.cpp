@@ -82,9 +82,9 @@ TEST_F(RedisStoreTest, AnOwnerThatHasDiedIsFollowedWhenItsLeaseIsOver) {
 // After a failover the server has forgotten who has opened the store.
 TEST_F(RedisStoreTest, AnOwnerThatTheServerHasForgottenIsNotTakenForTheNextOne) {
   open()->close();
-  server_->ask("COPY", prefix_ + "meta", "before");
+  server_->ask("COPY", prefix_ + "meta", prefix_ + "before");
   auto first = open();
-  server_->ask("COPY", "before", prefix_ + "meta", "REPLACE");
+  server_->ask("COPY", prefix_ + "before", prefix_ + "meta", "REPLACE");
   auto second = open();
   const auto late = put(*first);
   ASSERT_FALSE(late);
@@ -94,9 +94,9 @@ TEST_F(RedisStoreTest, AnOwnerThatTheServerHasForgottenIsNotTakenForTheNextOne) 
 
 TEST_F(RedisStoreTest, ABatchOfOneThatTheServerHasForgottenIsNotTakenForAnothers) {
   open()->close();
-  server_->ask("COPY", prefix_ + "meta", "before");
+  server_->ask("COPY", prefix_ + "meta", prefix_ + "before");
   auto first = open(StoreAccess::share);
-  server_->ask("COPY", "before", prefix_ + "meta", "REPLACE");
+  server_->ask("COPY", prefix_ + "before", prefix_ + "meta", "REPLACE");
   auto second = open(StoreAccess::share);
   EXPECT_EQ(put(*first).value(), 1u);
   EXPECT_EQ(put(*second).value(), 2u);

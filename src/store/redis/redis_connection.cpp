@@ -95,7 +95,7 @@ RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wan
         if (!wait_.pause(why, std::exchange(pause_, std::min(pause_ * 2, kLongestPauseForOthers))))
           throw DatabaseFailed{error(Errc::busy, why)};
         break;
-      case Trouble::stays: throw DatabaseFailed{error(Errc::io, cause)};
+      case Trouble::stays: wait_.answered(); throw DatabaseFailed{error(Errc::io, cause)};
       case Trouble::scripts_gone:
         context_.reset();
         if (std::exchange(has_new_scripts, true) && !pause(cause)) throw DatabaseFailed{error(Errc::network, cause)};
