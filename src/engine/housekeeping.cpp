@@ -41,6 +41,8 @@ Coro<Result<bool>> Housekeeper::look_after_house() {
   // One who holds the store for long is waited for; the others' changes are there afterwards too.
   if (auto taken = co_await take_changes(); !taken) {
     spdlog::error("{}", taken.error().message);
+    // What the store has not answered in time is looked for again.
+    if (!store_.failure()) co_return true;
     owned_.stop_all(taken.error());
     co_return false;
   }

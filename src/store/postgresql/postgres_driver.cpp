@@ -59,6 +59,9 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   Result<void> in_place() const override { return {}; }
   void stop_waiting() override { work_.hurry(); }
   bool ends_all(const Error&) const noexcept override { return work_.is_lost(); }
+  bool passes(const Error& error) const noexcept override {
+    return !work_.is_lost() && (error.code == Errc::network || error.code == Errc::disk_full);
+  }
   std::optional<Duration> renew_interval() const noexcept override {
     return work_.owns() ? std::optional<Duration>(std::chrono::seconds{3}) : std::nullopt;
   }
@@ -168,7 +171,8 @@ Result<std::unique_ptr<DriverInThread>> open_postgres_driver(const std::string& 
 bool has_postgres_owner(const std::string& where) {
   const auto place = parse_postgres_place(where);
   if (!place) return false;
-  PostgresSession session(place->connection, place->store_timeout);
+  ServerWait wait("", place->store_timeout);
+  PostgresSession session(place->connection, PostgresLink::Server::any, wait);
   if (!session.connect()) return false;
   try {
     session.send("SELECT count(*) FROM " + quoted_identifier(place->schema) +
