@@ -9,7 +9,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -43,6 +45,17 @@ class SocketProxy {
   // The connection ends before what the client says next reaches the server.
   void lose_next_request() { lose_request_ = true; }
   bool has_lost() const { return !lose_answer_ && !lose_request_; }
+  // As lose_next_answer(), of the next request that has `text` in it.
+  void lose_answer_to(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    text_ = text;
+  }
+  // Nothing is passed on any more; connections are made, and stay.
+  void fall_silent() { is_silent_ = true; }
+  // The same behind the answer to the next request.
+  void fall_silent_after_next_answer() { is_silent_soon_ = true; }
+  // How many there were.
+  int connections() const { return count_; }
 
  private:
   static sockaddr_un address_of(const std::string& path) {
@@ -55,6 +68,7 @@ class SocketProxy {
     for (;;) {
       const int client = ::accept(listener_, nullptr, nullptr);
       if (client < 0) return;
+      ++count_;
       connections_.emplace_back([this, client] { pass_on(client); });
     }
   }
@@ -64,6 +78,12 @@ class SocketProxy {
       if (sent <= 0) return false;
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
+    return true;
+  }
+  bool is_the_one(std::string_view said) {
+    const std::lock_guard lock(mutex_);
+    if (text_.empty() || said.find(text_) == std::string_view::npos) return false;
+    text_.clear();
     return true;
   }
   // The server ends a connection whose client has gone when it has done what was asked.
@@ -80,6 +100,7 @@ class SocketProxy {
     std::array<char, 64 * 1024> buffer{};
     while (goes_on && !is_over_) {
       std::array<pollfd, 2> both{pollfd{.fd = client, .events = POLLIN}, pollfd{.fd = server, .events = POLLIN}};
+      if (is_silent_) both[0].fd = both[1].fd = -1;
       if (::poll(both.data(), both.size(), 50) <= 0) continue;
       for (std::size_t i = 0; i < both.size() && goes_on; ++i) {
         if (both[i].revents == 0) continue;
@@ -89,9 +110,11 @@ class SocketProxy {
         } else if (i == 0 && lose_request_.exchange(false)) {
           goes_on = false;
         } else {
-          const bool loses = i == 0 && lose_answer_.exchange(false);
-          goes_on = send_all(both[1 - i].fd, {buffer.data(), static_cast<std::size_t>(count)}) && !loses;
+          const std::string_view said(buffer.data(), static_cast<std::size_t>(count));
+          const bool loses = i == 0 && (lose_answer_.exchange(false) || is_the_one(said));
+          goes_on = send_all(both[1 - i].fd, said) && !loses;
           if (loses) await_end(server);
+          if (i == 1 && is_silent_soon_.exchange(false)) is_silent_ = true;
         }
       }
     }
@@ -103,6 +126,10 @@ class SocketProxy {
   const std::string server_, socket_;
   const int listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::atomic<bool> is_over_ = false, lose_answer_ = false, lose_request_ = false;
+  std::atomic<bool> is_silent_ = false, is_silent_soon_ = false;
+  std::atomic<int> count_ = 0;
+  std::mutex mutex_;
+  std::string text_;
   std::thread accepting_;
   std::vector<std::thread> connections_;
 };

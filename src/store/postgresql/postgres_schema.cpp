@@ -22,7 +22,7 @@ CREATE TABLE partitions (
   partition      bigint PRIMARY KEY,
   node           text,              -- who owns it; NULL: nobody
   pid            bigint,            -- of the owner's connection
-  epoch          bigint NOT NULL DEFAULT 0,
+  epoch          bigint NOT NULL DEFAULT 0,  -- the owner's number, drawn at random
   since          timestamptz,
   until          timestamptz,       -- the owner's lease; renewed while it lives
   version        bigint NOT NULL DEFAULT 0,  -- one more with each transaction that writes
