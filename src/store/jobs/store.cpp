@@ -1,6 +1,7 @@
 #include "argiope/store/store.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -36,6 +37,23 @@ auto each(const Ids& ids, Look look) {
   found.reserve(ids.size());
   for (const auto& id : ids) found.push_back(look(id));
   return found;
+}
+
+// Jobs that others have left become jobs like others.
+void put_left(StoreDriver& driver, ChangedElsewhere& changed) {
+  std::vector<LeftJob> left = driver.owner.take_left();
+  if (left.empty()) return;
+  std::vector<PutRequest> requests;
+  requests.reserve(left.size());
+  for (LeftJob& one : left) requests.push_back({.job = std::move(one.job)});
+  for (const auto& reply : Rules(driver).put(requests, left.back().at, Refusal::alone)) {
+    if (reply) {
+      changed.jobs.push_back(reply->id);
+    } else {
+      spdlog::error("a job that was put by SQL is refused: {}", reply.error().message);
+    }
+  }
+  changed.more = left.size() == OwnerRows::kMostLeft;
 }
 
 // --- where calls go --------------------------------------------------------------------------------------------------
@@ -369,7 +387,11 @@ Coro<Result<std::vector<OldLease>>> Store::old_leases() {
 }
 
 Coro<Result<ChangedElsewhere>> Store::changed_elsewhere() {
-  const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
+  const auto changes = [](StoreDriver& driver) {
+    ChangedElsewhere changed = driver.owner.changed_elsewhere();
+    put_left(driver, changed);
+    return changed;
+  };
   if (place_->access != StoreAccess::own || place_->in_thread == nullptr) return ask(place_, kReads, changes);
   // The changes that it tells are deleted, so it writes, but only where others have left something.
   return ask(place_, for_engine({.kind = CallKind::write}), changes,

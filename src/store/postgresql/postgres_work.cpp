@@ -266,6 +266,7 @@ void PostgresWork::begin(bool to_write) {
   later_.clear();
   touched_.clear();
   if (is_lost_) failed(Errc::refused, why_lost_);
+  if (owns()) (void)others_wrote();
   connect();
   if (to_write && doubtful_) {
     if (was_committed()) lose("what was told to have failed has been written after all; start again");
@@ -285,10 +286,11 @@ void PostgresWork::begin(bool to_write) {
 
 void PostgresWork::start(bool locks) {
   started_ = is_head_due_ = true;
-  session_.send(locks      ? "BEGIN ISOLATION LEVEL READ COMMITTED"
-                : writing_ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
-                           : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  session_.send(locks ? std::string(kHead) + " FOR UPDATE" : kHead);
+  const std::string begin = locks      ? "BEGIN ISOLATION LEVEL READ COMMITTED"
+                            : writing_ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
+                                       : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+  send(begin, PostgresValues());
+  send(locks ? std::string(kHead) + " FOR UPDATE" : kHead, PostgresValues());
 }
 
 void PostgresWork::check_head(const PostgresRows& row) {

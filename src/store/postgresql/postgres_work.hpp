@@ -115,7 +115,9 @@ class PostgresWork {
   PostgresHead& head() noexcept { return head_; }
   const std::shared_ptr<std::atomic<std::uint64_t>>& most_token() const noexcept { return most_token_; }
   void give_token(std::uint64_t token) noexcept;
+  // What has been notified is heard, but not once the transaction may have begun: what it sees may be older.
   bool others_wrote();
+  bool has_news() const noexcept { return news_; }
   void note_news_taken() noexcept { news_ = false; }
   // The owner is to hear of it.
   void touch(bool is_schedule, std::uint64_t id);
