@@ -38,7 +38,7 @@ class Housekeeper final : public Desk {
  private:
   Coro<void> keep_house();
   Coro<Result<bool>> look_after_house();
-  Coro<Result<void>> take_changes();
+  Coro<Result<bool>> take_changes();
   Coro<Result<void>> prune();
 
   QueueDesk& queue_desk_;

@@ -39,8 +39,12 @@ Coro<void> Housekeeper::keep_house() {
 Coro<Result<bool>> Housekeeper::look_after_house() {
   look_at_calendar();
   // One who holds the store for long is waited for; the others' changes are there afterwards too.
-  if (auto taken = co_await take_changes(); !taken) {
+  Result<bool> taken = true;
+  while (taken && *taken) taken = co_await take_changes();
+  if (!taken) {
     spdlog::error("{}", taken.error().message);
+    // What the store has not answered in time is looked for again.
+    if (!store_.failure()) co_return true;
     owned_.stop_all(taken.error());
     co_return false;
   }
@@ -61,12 +65,13 @@ void Housekeeper::look_at_calendar() {
   if (const auto hear = calendar_jumped_) hear(*jump);
 }
 
-Coro<Result<void>> Housekeeper::take_changes() {
+// Whether there are more.
+Coro<Result<bool>> Housekeeper::take_changes() {
   auto changed = co_await or_return(store_(&Store::changed_elsewhere));
   if (!changed.schedules.empty()) {
     if (const auto hear = schedules_changed_) hear(changed.schedules);
   }
-  if (changed.jobs.empty()) co_return Result<void>{};
+  if (changed.jobs.empty()) co_return changed.more;
   co_await or_return(queue_desk_.load_new());  // first: the jobs may be in new ones
   std::vector<JobId>& jobs = changed.jobs;
   std::erase(jobs, JobId{0});
@@ -87,7 +92,8 @@ Coro<Result<void>> Housekeeper::take_changes() {
     }
   }
   co_await or_return(settle_desk_.hear_of_cancellations(std::move(running)));
-  co_return co_await queue_desk_.recount();
+  co_await or_return(queue_desk_.recount());
+  co_return changed.more;
 }
 
 Coro<Result<void>> Housekeeper::prune() {

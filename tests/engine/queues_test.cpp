@@ -171,5 +171,21 @@ TEST_F(QueuesTest, ALookForChangesThatThrowsEndsNoneThatFollows) {
   }));
 }
 
+TEST_F(QueuesTest, AServerThatIsAwayForLongEndsNoLookForChanges) {
+  SlowStore slow(store_);
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    engine_ = co_await open_engine(slow, {});
+    slow.looks_unanswered = 3;
+    EXPECT_TRUE(co_await engine_->book().configure("q", {.keep_done = 1s}));
+    const JobId id = co_await put(job("q"));
+    EXPECT_TRUE(co_await settle((co_await one("q")).token));
+    co_await sleep(5min);
+    EXPECT_EQ(slow.looks_unanswered, 0u);
+    EXPECT_EQ((co_await engine_->book().get(id)).error().code, Errc::not_found) << "it was pruned";
+    EXPECT_TRUE(co_await engine_->close());
+    engine_.reset();
+  }));
+}
+
 }  // namespace
 }  // namespace argiope

@@ -120,6 +120,28 @@ TEST_F(PostgresStoreTest, WritesNothingOnceAnotherHasTakenItOver) {
   EXPECT_TRUE(has_owner(where_)) << "the first has not given back what is not its own";
 }
 
+// A failover to a standby that did not have it takes the takeover away, with its epoch.
+TEST_F(PostgresStoreTest, WritesNothingWhenAnotherHasTakenItOverFromALostTakeover) {
+  auto first = open();
+  server_->query("update " + schema_ + ".partitions set node = null, epoch = 0, version = 0");
+  auto second = open();
+  ASSERT_NE(second, nullptr);
+  EXPECT_FALSE(put(*first));
+  EXPECT_TRUE(put(*second));
+}
+
+TEST_F(PostgresStoreTest, RenewsTheLeaseOfAnOwnerThatOnlyReads) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  const std::string seconds = "select extract(epoch from until - now()) > 5 from " + schema_ + ".partitions";
+  for (int i = 0; i < 2; ++i) {
+    server_->query("update " + schema_ + ".partitions set until = now() + interval '4 s'");
+    do {
+      ASSERT_TRUE(ask(store->changed_elsewhere()));
+    } while (server_->query(seconds) != "t");
+  }
+}
+
 TEST_F(PostgresStoreTest, IsSharedWithItsOwner) {
   auto owner = open();
   auto other = open(StoreAccess::share);
@@ -217,6 +239,19 @@ TEST_F(PostgresStoreTest, DoesWithoutRequests) {
   EXPECT_TRUE(ask(store->load_schedules({})));
 }
 
+// A server takes 1 GB at a time: one statement, or one parameter of it.
+TEST_F(PostgresStoreTest, TakesBatchesThatAreLargerThanOneStatementMayBe) {
+  const std::size_t bytes = std::size_t{std::getenv("ARGIOPE_FULL") == nullptr ? 40u : 400u} << 20;
+  auto store = open();
+  std::vector<PutRequest> requests(3);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].job = {.queue = "q", .payload = std::string(bytes, static_cast<char>('a' + i))};
+  }
+  const auto added = ask(store->put(std::move(requests), kNow));
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_EQ(server_->query("select sum(octet_length(payload)) from " + schema_ + ".jobs"), std::to_string(3 * bytes));
+}
+
 // --- trouble ---------------------------------------------------------------------------------------------------------
 
 TEST_F(PostgresStoreTest, GoesOnWhenItsConnectionIsCut) {
@@ -275,6 +310,116 @@ TEST_F(PostgresStoreTest, AnswersWhenItHasWaitedLongEnough) {
   EXPECT_EQ(put(*store).value(), 2u);
 }
 
+TEST_F(PostgresStoreTest, WaitsForASilentServerNoLongerThanItMay) {
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  auto store = open_at(PostgresServer::store_at(proxy.folder(), schema_) + "&store_timeout=1");
+  ASSERT_TRUE(put(*store));
+  const int connections = proxy.connections();
+  proxy.fall_silent();
+  for (int i = 0; i < 2; ++i) {
+    const auto refused = put(*store);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::network);
+  }
+  EXPECT_LE(proxy.connections(), connections + 2) << "each wait has taken all of the time";
+}
+
+TEST_F(PostgresStoreTest, ClosesAlthoughTheServerIsSilent) {
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  auto opened =
+      open_store(PostgresServer::store_at(proxy.folder(), schema_) + "&store_timeout=86400", {.busy_limit = 1ms});
+  ASSERT_TRUE(opened);
+  const std::shared_ptr<Store> store = std::move(*opened);
+  proxy.fall_silent();
+  const auto refused = loop_.run_until_complete([](Store& its) -> Coro<Result<void>> {
+    auto& loop = EventLoop::current();
+    auto remembering = loop.create_task(its.remember("x", 1));
+    co_await sleep(0s);
+    EXPECT_TRUE(its.close());
+    co_return co_await remembering;
+  }(*store));
+  EXPECT_EQ(refused.error().code, Errc::network);
+}
+
+TEST_F(PostgresStoreTest, AClientThatFallsSilentInATransactionKeepsOthersForSecondsOnly) {
+  auto owner = open();
+  ASSERT_TRUE(put(*owner));
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  auto other = open_at(PostgresServer::store_at(proxy.folder(), schema_) + "&store_timeout=1", StoreAccess::share);
+  proxy.fall_silent_after_next_answer();  // its transaction has begun, and has locked the row
+  EXPECT_FALSE(put(*other));
+  EXPECT_EQ(put(*owner).value(), 2u);
+}
+
+// As after a failover to a standby that did not have them.
+TEST_F(PostgresStoreTest, AnOwnerWritesNothingMoreWhenTheServerHasLostWhatItAcknowledged) {
+  for (const char* lost : {"delete from writers", "update partitions set version = version - 1"}) {
+    auto store = open();
+    ASSERT_TRUE(put(*store));
+    ASSERT_TRUE(put(*store));
+    server_->query("set search_path to " + schema_ + "; " + lost);
+    cut_connections();
+    const auto refused = put(*store);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, HasSubstr("has lost transactions"));
+    EXPECT_TRUE(store->failure());
+    EXPECT_FALSE(store->close());
+  }
+  EXPECT_TRUE(put(*open())) << "the next one goes on with what is there";
+}
+
+TEST_F(PostgresStoreTest, KeepsItsOldLeasesWhenTheyCannotBeReadAgainAtOnce) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  ASSERT_TRUE(lease(*store, 1, 1));
+  ASSERT_TRUE(store->close());
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  store = open_at(PostgresServer::store_at(proxy.folder(), schema_));
+  ASSERT_EQ(ask(store->old_leases())->size(), 1u);
+  proxy.lose_answer_to("FROM leases l JOIN");
+  cut_connections();
+  ASSERT_TRUE(put(*store));
+  EXPECT_EQ(ask(store->old_leases())->size(), 1u);
+}
+
+TEST_F(PostgresStoreTest, WaitsForASilentHostNoLongerThanForItsConnection) {
+  SocketProxy silent(server_->path(), "/.s.PGSQL.5432");
+  silent.fall_silent();
+  auto store = open_at("postgresql:///postgres?host=" + silent.folder() + "," + server_->path() +
+                       "&user=argiope&connect_timeout=2&schema=" + schema_);
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(put(*store));
+  EXPECT_GE(silent.connections(), 1);
+}
+
+TEST_F(PostgresStoreTest, WritesOnTheHostThatLetsIt) {
+  PostgresServer standby(PostgresServer::installed_programs());
+  ASSERT_TRUE(standby.is_up());
+  standby.query("alter role argiope set default_transaction_read_only = on");
+  auto store = open_at("postgresql:///postgres?host=" + standby.path() + "," + server_->path() +
+                       "&user=argiope&schema=" + schema_);
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(put(*store));
+  EXPECT_EQ(count("jobs"), "1");
+}
+
+TEST_F(PostgresStoreTest, PatientCallsWaitForTheServerAndOthersFail) {
+  auto store = open_at(where_ + "&store_timeout=1");
+  const JobId id = put(*store).value();
+  server_->stop();
+  loop_.run_until_complete([](Store& its, JobId job, PostgresServer& server) -> Coro<void> {
+    auto& loop = EventLoop::current();
+    auto leasing = loop.create_task(its.lease({{job, 1, kNow + 60s, "w"}}));
+    std::vector<PutRequest> requests(1);
+    requests[0].job.queue = "q";
+    EXPECT_EQ((co_await its.put(std::move(requests), kNow)).error().code, Errc::network);
+    EXPECT_FALSE(leasing.done());
+    server.start();
+    const auto leased = co_await leasing;
+    EXPECT_TRUE(leased && leased->at(0));
+  }(*store, id, *server_));
+}
+
 TEST_F(PostgresStoreTest, SaysWhatTheServerHasAgainstIt) {
   const std::string folder = "host=" + server_->path();
   const Error nobody = refusal("postgresql://nobody:s%65cret@/postgres?" + folder + "&password=secret");
@@ -306,12 +451,31 @@ TEST_F(PostgresStoreTest, WaitsWhileTheServerIsReadOnly) {
 
 TEST(StoreUrlTest, IsShownWithoutItsPassword) {
   EXPECT_EQ(shown_store("postgresql://me:se:cr@et@h1,h2:5433/db?schema=s&password=secret&sslmode=require"),
-            "postgresql://me@h1,h2:5433/db?schema=s&sslmode=require");
+            "postgresql://h1,h2:5433/db?schema=s&sslmode=require");
   EXPECT_EQ(shown_store("postgres://h/db?%70assword=x"), "postgres://h/db");
   EXPECT_EQ(shown_store("sqlite:a@b:c"), "sqlite:a@b:c");
+  EXPECT_EQ(shown_store("postgres://u:secret@h:5433/db?password=a&b=secret&&schema=s"),
+            "postgres://u@h:5433/db?schema=s");
   EXPECT_FALSE(why_no_store("postgresql://me@h/db?schema=s&store_timeout=5s"));
   EXPECT_TRUE(why_no_store("postgresql://me@h/db?store_timeout=soon"));
   EXPECT_TRUE(why_no_store("mysql://h/db"));
+}
+
+// Where a password has @, /, ? or : as they are, nobody knows where it ends.
+TEST(StoreUrlTest, ThatMayBeReadInTwoWaysIsRefusedAndShowsNoPassword) {
+  for (const std::string user : {"u:sec?ret@", "u:sec@ret@", "u:sec/ret@", "u:se@c/r@et@", "u:sec?a=ret@"}) {
+    const std::string where = "postgresql://" + user + "h/db?schema=s";
+    EXPECT_EQ(shown_store(where), "postgresql://h/db?schema=s");
+    const auto why = why_no_store(where);
+    ASSERT_TRUE(why) << where;
+    EXPECT_THAT(*why, HasSubstr("%40"));
+    EXPECT_THAT(*why, Not(HasSubstr("sec")));
+    EXPECT_THAT(*why, Not(HasSubstr("ret")));
+    EXPECT_FALSE(has_owner(where));
+  }
+  EXPECT_THAT(shown_store("postgresql://h/db?password=sec@ret"), Not(HasSubstr("sec")));
+  EXPECT_EQ(shown_store("postgresql://u:a:b#c@h/db"), "postgresql://u@h/db");
+  EXPECT_FALSE(why_no_store("postgresql://u:a:b%40%2F%3Fc@h/db"));
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -187,6 +189,12 @@ std::vector<SequenceCall> draw(std::uint64_t seed) {
   return calls;
 }
 
+// Where stores are made and removed.
+struct StoreServer {
+  std::function<std::string()> new_store;  // its URL
+  std::function<void(const std::string&)> drop_store;
+};
+
 class Pair {
  public:
   // Of a file that is as `empty` at first, or of a server.
@@ -195,13 +203,15 @@ class Pair {
     fs::copy_file(empty, file_, fs::copy_options::overwrite_existing);
     open();
   }
-  Pair(EventLoop& loop, const TemporaryFolder& folder, const std::function<std::string()>& new_store)
-      : loop_(loop), folder_(folder), url_(new_store()) {
+  Pair(EventLoop& loop, const TemporaryFolder& folder, const StoreServer& server)
+      : loop_(loop), folder_(folder), server_(&server), url_(server.new_store()) {
     open();
   }
   ~Pair() {
     if (store_ != nullptr) (void)store_->close();
     if (!file_.empty()) fs::remove(file_);
+    store_.reset();
+    if (server_ != nullptr) server_->drop_store(url_);
   }
 
   // What differed; empty when nothing did.
@@ -694,6 +704,7 @@ class Pair {
   EventLoop& loop_;
   const TemporaryFolder& folder_;
   std::string file_;
+  const StoreServer* const server_ = nullptr;
   const std::string url_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Store> memory_ = std::move(*open_store("memory:"));
@@ -711,7 +722,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
 
   std::string differs(const std::vector<SequenceCall>& calls, std::vector<std::string>* log = nullptr) {
     try {
-      if (new_store_ != nullptr) return Pair(loop_, folder_, new_store_).run(calls, log);
+      if (server_) return Pair(loop_, folder_, *server_).run(calls, log);
       return Pair(loop_, folder_, empty_).run(calls, log);
     } catch (const std::exception& error) {
       return error.what();
@@ -738,7 +749,12 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
     const std::uint64_t from = from_environment("ARGIOPE_FIRST_SEED", 0);
     for (std::uint64_t seed = from + GetParam(); seed < from + sequences; seed += kShares) {
       const auto calls = draw(seed);
-      if (differs(calls).empty()) continue;
+      if (const std::string what = differs(calls); what.empty()) {
+        continue;
+      } else {
+        fmt::print("seed {} differs, and is being shrunk: {}\n", seed, what);
+        std::fflush(stdout);
+      }
       const auto fewest = shrunk(calls);
       std::vector<std::string> log;
       const std::string what = differs(fewest, &log);
@@ -750,7 +766,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
   static constexpr std::uint64_t kShares = 4;
   TemporaryFolder folder_;
   const std::string empty_ = folder_.file("empty.db");
-  std::function<std::string()> new_store_;  // of a server; null: files are compared
+  std::optional<StoreServer> server_;  // none: files are compared
 };
 
 #if defined(__has_feature)
@@ -772,14 +788,15 @@ TEST_P(StoreSequences, TheFileAgreesWithTheReference) { compare(from_environment
 TEST_P(StoreSequences, PostgresAgreesWithTheReference) {
   PostgresServer* const server = PostgresServer::shared();
   if (server == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
-  new_store_ = [server] { return server->new_store(); };
+  server_ = {[server] { return server->new_store(); },
+             [server](const std::string& where) { server->drop_store(where); }};
   compare(from_environment("ARGIOPE_POSTGRES_SEQUENCES", kPostgresSequences));
 }
 
 TEST_P(StoreSequences, RedisAgreesWithTheReference) {
   RedisServer* const server = RedisServer::shared();
   if (server == nullptr) GTEST_SKIP() << RedisServer::kNotThere;
-  new_store_ = [server] { return server->new_store(); };
+  server_ = {[server] { return server->new_store(); }, [server](const std::string&) { server->ask("FLUSHALL"); }};
   compare(from_environment("ARGIOPE_REDIS_SEQUENCES", kRedisSequences));
 }
 

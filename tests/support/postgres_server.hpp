@@ -58,6 +58,9 @@ class PostgresServer {
   std::string connection() const { return "host=" + path_ + " user=argiope dbname=postgres"; }
   // Of a store in a schema that nobody has used yet.
   std::string new_store() { return store("t" + std::to_string(++schemas_)); }
+  void drop_store(const std::string& where) const {
+    query("drop schema " + where.substr(where.rfind('=') + 1) + " cascade");
+  }
   std::string store(const std::string& schema) const { return store_at(path_, schema); }
   static std::string store_at(const std::string& folder, const std::string& schema) {
     return "postgresql:///postgres?host=" + folder + "&user=argiope&schema=" + schema;

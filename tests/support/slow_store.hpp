@@ -24,6 +24,7 @@ class SlowStore final : public Store {
   std::uint64_t times_counted = 0;
   std::uint64_t times_got = 0;
   std::uint64_t looks_that_throw = 0;  // for what others have changed
+  std::uint64_t looks_unanswered = 0;  // the same: those that the server does not answer in time
   std::uint64_t times_schedules_put = 0;
   std::uint64_t leased_at_put = 0;  // how many leases were asked for with their puts
 
@@ -138,6 +139,10 @@ class SlowStore final : public Store {
       --looks_that_throw;
       throw std::runtime_error("there is no memory");
     }
+    if (looks_unanswered > 0) {
+      --looks_unanswered;
+      return unanswered();
+    }
     return write(&Store::changed_elsewhere);
   }
   Coro<Result<void>> remember(std::string name, std::int64_t value) override {
@@ -151,6 +156,9 @@ class SlowStore final : public Store {
 
  private:
   // Static, and told all they need: a call under way outlives the store.
+  static Coro<Result<ChangedElsewhere>> unanswered() {
+    co_return fail(Errc::network, "the server did not answer in time");
+  }
   template <class T>
   static Coro<Result<T>> late(Coro<Result<T>> answer, Duration by) {
     Result<T> reply = co_await std::move(answer);

@@ -91,6 +91,7 @@ struct OldLease {
 struct ChangedElsewhere {
   std::vector<JobId> jobs;            // put or changed; 0: a queue that they have made or configured
   std::vector<ScheduleId> schedules;  // put, fired or erased, or one of whose runs they have ended
+  bool more = false;                  // there is more than was told: to be asked again at once
   friend bool operator==(const ChangedElsewhere&, const ChangedElsewhere&) = default;
 };
 

@@ -25,7 +25,7 @@ constexpr std::size_t kCopyPieceBytes = 256 * 1024;
 class TableConnection {
  public:
   TableConnection(std::string connection, std::string table, Duration limit)
-      : link_(std::move(connection), limit), table_(std::move(table)) {}
+      : limit_(limit), link_(std::move(connection), PostgresLink::Server::any, wait_), table_(std::move(table)) {}
 
   Result<void> insert(const std::string& lines, const std::string& password) {
     if (link_.has_given_up()) return trouble("given up");
@@ -63,7 +63,7 @@ class TableConnection {
   }
 
   Result<void> prepare() {
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(link_.limit()).count();
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
     if (auto done = run(fmt::format("set statement_timeout = {}", std::max<std::int64_t>(1, ms))); !done) return done;
     const auto is_there = table_is_there();
     if (!is_there) return std::unexpected(is_there.error());
@@ -111,6 +111,8 @@ class TableConnection {
     return done;
   }
 
+  const Duration limit_;
+  ServerWait wait_{"", limit_};
   PostgresLink link_;
   const std::string table_;
 };

@@ -45,6 +45,11 @@ bool ServerWait::pause(std::string_view why, Duration pause) {
   return true;
 }
 
+bool ServerWait::has_given_up() const {
+  const std::lock_guard lock(mutex_);
+  return given_up_;
+}
+
 void ServerWait::answered() {
   in_trouble_ = false;
   if (std::exchange(told_, false)) spdlog::warn("{}: it answers again", name_);

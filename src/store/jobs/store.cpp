@@ -1,6 +1,7 @@
 #include "argiope/store/store.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -38,6 +39,23 @@ auto each(const Ids& ids, Look look) {
   return found;
 }
 
+// Jobs that others have left become jobs like others.
+void put_left(StoreDriver& driver, ChangedElsewhere& changed) {
+  std::vector<LeftJob> left = driver.owner.take_left();
+  if (left.empty()) return;
+  std::vector<PutRequest> requests;
+  requests.reserve(left.size());
+  for (LeftJob& one : left) requests.push_back({.job = std::move(one.job)});
+  for (const auto& reply : Rules(driver).put(requests, left.back().at, Refusal::alone)) {
+    if (reply) {
+      changed.jobs.push_back(reply->id);
+    } else {
+      spdlog::error("a job that was put by SQL is refused: {}", reply.error().message);
+    }
+  }
+  changed.more = left.size() == OwnerRows::kMostLeft;
+}
+
 // --- where calls go --------------------------------------------------------------------------------------------------
 
 template <class Act>
@@ -72,9 +90,16 @@ struct Asked {
   CallKind kind = CallKind::read;
   StoreAccess by = StoreAccess::read;
   std::size_t size = 1;
+  bool is_engines = false;
 };
 constexpr Asked kReads{};
 Asked writes(StoreAccess by, std::size_t size = 1) { return {CallKind::write, by, size}; }
+// What an engine asks for itself, whose memory goes on from its answer: an owner's waits for a server as long as it
+// takes.
+Asked for_engine(Asked asked) {
+  asked.is_engines = true;
+  return asked;
+}
 
 std::optional<Error> refusal_of(const Asked& asked, const StorePlace& place) {
   if (asked.by == StoreAccess::read || place.access == StoreAccess::own) return std::nullopt;
@@ -98,7 +123,8 @@ Coro<AnswerOf<Act>> ask(PlaceRef place, Asked asked, Act act, std::function<bool
     return done_or_refused(act, driver->driver());
   };
   co_return co_await place->calls->submit<std::invoke_result_t<Act&, StoreDriver&>>(
-      asked.kind, asked.size, std::move(in_thread), job_rules::closed, std::move(writes));
+      asked.kind, asked.size, std::move(in_thread), job_rules::closed, std::move(writes),
+      asked.is_engines && place->access == StoreAccess::own);
 }
 
 }  // namespace
@@ -165,7 +191,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Store::put(std::vector<PutRequest> r
 
 Coro<Result<std::vector<std::optional<JobRecord>>>> Store::lease(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [leases = std::move(leases)](StoreDriver& driver) { return Rules(driver).lease(leases); });
 }
 
@@ -180,18 +206,18 @@ Coro<Result<PutAndLeaseReply>> Store::put_and_lease(std::vector<PutRequest> requ
 
 Coro<Result<void>> Store::renew(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [leases = std::move(leases)](StoreDriver& driver) { driver.leases.renew(leases); });
 }
 
 Coro<Result<void>> Store::write_output(JobId id, std::uint64_t token, std::string output) {
-  return ask(place_, writes(StoreAccess::own),
+  return ask(place_, for_engine(writes(StoreAccess::own)),
              [=, output = std::move(output)](StoreDriver& driver) { Rules(driver).write_output(id, token, output); });
 }
 
 Coro<Result<std::vector<SettleReply>>> Store::settle(std::vector<Settlement> settlements) {
   const std::size_t size = settlements.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [settlements = std::move(settlements)](StoreDriver& driver) { return Rules(driver).settle(settlements); });
 }
 
@@ -215,7 +241,7 @@ Coro<Result<std::size_t>> Store::prune_requests(WallTime before, std::size_t mos
 
 Coro<Result<void>> Store::shelve(std::vector<JobId> ids, Shelf shelf) {
   const std::size_t size = ids.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [ids = std::move(ids), shelf](StoreDriver& driver) { Rules(driver).shelve(ids, shelf); });
 }
 
@@ -244,11 +270,11 @@ Coro<Result<std::size_t>> Store::erase_schedules(std::vector<ScheduleId> ids) {
 
 Coro<Result<std::vector<StoredSchedule>>> Store::schedules(ScheduleFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return ask(place_, kReads, [filter](StoreDriver& driver) { return driver.schedules.list(filter); });
+  return ask(place_, for_engine(kReads), [filter](StoreDriver& driver) { return driver.schedules.list(filter); });
 }
 
 Coro<Result<std::vector<std::optional<StoredSchedule>>>> Store::load_schedules(std::vector<ScheduleId> ids) {
-  return ask(place_, kReads, [ids = std::move(ids)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [ids = std::move(ids)](StoreDriver& driver) {
     return each(ids, [&](ScheduleId id) { return driver.schedules.get(id); });
   });
 }
@@ -258,7 +284,7 @@ Coro<Result<std::optional<StoredSchedule>>> Store::find_schedule(std::string nam
 }
 
 Coro<Result<std::vector<std::optional<ScheduleView>>>> Store::look_at_schedules(std::vector<ScheduleLook> looks) {
-  return ask(place_, kReads, [looks = std::move(looks)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [looks = std::move(looks)](StoreDriver& driver) {
     return each(looks, [&](const ScheduleLook& look) { return driver.schedules.look(look); });
   });
 }
@@ -277,14 +303,14 @@ Coro<Result<std::optional<ScheduleOutput>>> Store::schedule_output(ScheduleId id
 
 Coro<Result<std::vector<Result<FireReply>>>> Store::fire(std::vector<FireRequest> requests, WallTime now) {
   const std::size_t size = requests.size();
-  return ask(place_, writes(StoreAccess::share, size),
+  return ask(place_, for_engine(writes(StoreAccess::share, size)),
              [requests = std::move(requests), now](StoreDriver& driver) { return Rules(driver).fire(requests, now); });
 }
 
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<WaitingJob>>> Store::read_shelf(QueueId queue, ShelfRead wanted, std::string key) {
-  return ask(place_, kReads, [=, key = std::move(key)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [=, key = std::move(key)](StoreDriver& driver) {
     const QueueId of = known(driver, queue);
     switch (wanted.shelf) {
       case Shelf::ready: return driver.looks.load_ranked(of, nullptr, wanted.after, wanted.limit);
@@ -298,13 +324,14 @@ Coro<Result<std::vector<WaitingJob>>> Store::read_shelf(QueueId queue, ShelfRead
 
 Coro<Result<std::vector<std::string>>> Store::keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                              std::size_t limit) {
-  return ask(place_, kReads, [=, after = std::move(after)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [=, after = std::move(after)](StoreDriver& driver) {
     return driver.looks.keys_set_aside(known(driver, queue), after, limit);
   });
 }
 
 Coro<Result<std::vector<std::optional<WaitingJob>>>> Store::find_waiting(std::vector<JobId> ids) {
-  return ask(place_, kReads, [ids = std::move(ids)](StoreDriver& driver) { return Rules(driver).find_waiting(ids); });
+  return ask(place_, for_engine(kReads),
+             [ids = std::move(ids)](StoreDriver& driver) { return Rules(driver).find_waiting(ids); });
 }
 
 // --- to look at ------------------------------------------------------------------------------------------------------
@@ -362,15 +389,19 @@ Coro<Result<std::vector<OldLease>>> Store::old_leases() {
 }
 
 Coro<Result<ChangedElsewhere>> Store::changed_elsewhere() {
-  const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
+  const auto changes = [](StoreDriver& driver) {
+    ChangedElsewhere changed = driver.owner.changed_elsewhere();
+    put_left(driver, changed);
+    return changed;
+  };
   if (place_->access != StoreAccess::own || place_->in_thread == nullptr) return ask(place_, kReads, changes);
   // The changes that it tells are deleted, so it writes, but only where others have left something.
-  return ask(place_, {.kind = CallKind::write}, changes,
+  return ask(place_, for_engine({.kind = CallKind::write}), changes,
              [driver = place_->in_thread] { return driver->others_changed_jobs(); });
 }
 
 Coro<Result<void>> Store::remember(std::string name, std::int64_t value) {
-  return ask(place_, writes(StoreAccess::own), [name = std::move(name), value](StoreDriver& driver) {
+  return ask(place_, for_engine(writes(StoreAccess::own)), [name = std::move(name), value](StoreDriver& driver) {
     if (auto fits = job_rules::check_name("name", name); !fits) throw RequestRefused{fits.error()};
     driver.owner.remember(name, value);
   });

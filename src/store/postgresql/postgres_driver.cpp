@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "jobs/internal/job_rules.hpp"
 #include "store/postgresql/postgres_jobs.hpp"
 #include "store/postgresql/postgres_keys.hpp"
 #include "store/postgresql/postgres_leases.hpp"
@@ -59,6 +60,9 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   Result<void> in_place() const override { return {}; }
   void stop_waiting() override { work_.hurry(); }
   bool ends_all(const Error&) const noexcept override { return work_.is_lost(); }
+  bool passes(const Error& error) const noexcept override {
+    return !work_.is_lost() && (error.code == Errc::network || error.code == Errc::disk_full);
+  }
   std::optional<Duration> renew_interval() const noexcept override {
     return work_.owns() ? std::optional<Duration>(std::chrono::seconds{3}) : std::nullopt;
   }
@@ -104,7 +108,7 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   std::vector<OldLease> old_leases() override { return work_.owns() ? leases_.old() : std::vector<OldLease>{}; }
   ChangedElsewhere changed_elsewhere() override {
     ChangedElsewhere changed;
-    if (!work_.owns() || !work_.writes() || !work_.others_wrote()) return changed;
+    if (!work_.owns() || !work_.writes() || !work_.has_news()) return changed;
     const PostgresRows rows =
         work_.look("SELECT DISTINCT is_schedule, id FROM touched WHERE partition = 0 ORDER BY id");
     for (int i = 0; i < rows.size(); ++i) {
@@ -113,8 +117,34 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
     }
     // Of this version: who writes behind it makes this transaction outdated.
     if (rows.size() > 0) work_.later("DELETE FROM touched WHERE partition = 0", PostgresValues());
-    work_.note_news_taken();
     return changed;
+  }
+  std::vector<LeftJob> take_left() override {
+    std::vector<LeftJob> left;
+    if (!work_.owns() || !work_.writes() || !work_.has_news()) return left;
+    const PostgresRows rows = work_.look(
+        "SELECT n, at, queue, payload, name, key, unique_name, function, priority, due_at, max_attempts FROM inbox "
+        "WHERE partition = 0 ORDER BY n LIMIT $1",
+        PostgresValues(kMostLeft));
+    PostgresColumn taken;
+    for (int i = 0; i < rows.size(); ++i) {
+      const auto text = [&](int column) { return std::string(rows.text(i, column)); };
+      taken.add(rows.number(i, 0));
+      left.push_back({.job = {.name = text(4),
+                              .queue = text(2),
+                              .key = text(5),
+                              .unique = text(6),
+                              .priority = static_cast<std::int32_t>(rows.number(i, 8)),
+                              .due_at = job_rules::from_ms(rows.number(i, 9)),
+                              .function = text(7),
+                              .payload = text(3),
+                              .max_attempts = static_cast<std::uint32_t>(rows.number(i, 10))},
+                      .at = job_rules::from_ms(rows.number(i, 1))});
+    }
+    if (!taken.empty())
+      work_.later("DELETE FROM inbox WHERE partition = 0 AND n = ANY($1::bigint[])", PostgresValues(taken));
+    if (left.size() < kMostLeft) work_.note_news_taken();
+    return left;
   }
   void remember(const std::string& name, std::int64_t value) override {
     work_.later(
@@ -168,7 +198,8 @@ Result<std::unique_ptr<DriverInThread>> open_postgres_driver(const std::string& 
 bool has_postgres_owner(const std::string& where) {
   const auto place = parse_postgres_place(where);
   if (!place) return false;
-  PostgresSession session(place->connection, place->store_timeout);
+  ServerWait wait("", place->store_timeout);
+  PostgresSession session(place->connection, PostgresLink::Server::any, wait);
   if (!session.connect()) return false;
   try {
     session.send("SELECT count(*) FROM " + quoted_identifier(place->schema) +

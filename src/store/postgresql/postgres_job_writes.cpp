@@ -11,6 +11,13 @@ namespace argiope {
 
 using namespace job_rules;
 
+namespace {
+
+// A server takes 1 GB at a time, and no array is larger. What is larger by itself goes alone.
+constexpr std::size_t kMostWrittenBytes = std::size_t{64} << 20;
+
+}  // namespace
+
 // Rows go before others take their names.
 void PostgresJobs::write() {
   write_gone();
@@ -84,9 +91,25 @@ void PostgresJobs::write_changed() {
 }
 
 void PostgresJobs::write_new() {
-  std::array<PostgresColumn, 26> columns;
+  using Columns = std::array<PostgresColumn, 26>;
+  static const std::string kInsert = [] {
+    std::string arrays;
+    for (int i = 1; i <= 26; ++i)
+      arrays += fmt::format("{}${}::{}", i == 1 ? "" : ", ", i, i >= 16 && i <= 22 ? "bytea[]" : "bigint[]");
+    return "INSERT INTO jobs SELECT 0, n.* FROM unnest(" + arrays + ") AS n";
+  }();
+  Columns columns;
+  std::size_t bytes = 0;
+  const auto write_all = [&] {
+    if (!columns[0].empty()) work_.write(kInsert, PostgresValues(columns));
+    columns = {};
+    bytes = 0;
+  };
   for (const auto& [id, job] : jobs_.all()) {
     if (!job.is_there || !job.is_new) continue;
+    const std::size_t more = job.payload.size() + (job.result ? job.result->size() : 0);
+    if (bytes + more > kMostWrittenBytes) write_all();
+    bytes += more;
     std::size_t at = 0;
     const auto add = [&](const auto&... values) { (columns[at++].add(values), ...); };
     const JobRow& row = job.row;
@@ -97,26 +120,37 @@ void PostgresJobs::write_new() {
         std::string_view(job.result ? *job.result : std::string_view()), std::string_view(job.payload));
     add(row.schedule, row.run, row.tally, job.lease_ms);
   }
-  if (columns[0].empty()) return;
-  static const std::string kInsert = [] {
-    std::string arrays;
-    for (int i = 1; i <= 26; ++i)
-      arrays += fmt::format("{}${}::{}", i == 1 ? "" : ", ", i, i >= 16 && i <= 22 ? "bytea[]" : "bigint[]");
-    return "INSERT INTO jobs SELECT 0, n.* FROM unnest(" + arrays + ") AS n";
-  }();
-  work_.write(kInsert, PostgresValues(columns));
+  write_all();
 }
 
 void PostgresJobs::write_texts() {
   PostgresColumn ids, results, work_ids, functions, payloads, times;
+  const auto write_results = [&] {
+    if (ids.empty()) return;
+    work_.write(
+        "UPDATE jobs j SET result = n.r FROM unnest($1::bigint[], $2::bytea[]) AS n(id, r) WHERE j.partition = 0 AND "
+        "j.job_id = n.id",
+        PostgresValues(ids, results));
+    ids = results = {};
+  };
+  const auto write_work = [&] {
+    if (work_ids.empty()) return;
+    work_.write(
+        "UPDATE jobs j SET function = n.f, payload = n.p, lease_time = n.t FROM unnest($1::bigint[], $2::bytea[], "
+        "$3::bytea[], $4::bigint[]) AS n(id, f, p, t) WHERE j.partition = 0 AND j.job_id = n.id",
+        PostgresValues(work_ids, functions, payloads, times));
+    work_ids = functions = payloads = times = {};
+  };
   PostgresColumn jobs, numbers, ends, outcomes, errors, workers, with_attempts;
   for (const auto& [id, job] : jobs_.all()) {
     if (!job.is_there) continue;
     if (job.result && !job.is_new) {
+      if (results.bytes() + job.result->size() > kMostWrittenBytes) write_results();
       ids.add(id);
       results.add(*job.result);
     }
     if (job.has_work && !job.is_new) {
+      if (payloads.bytes() + job.payload.size() > kMostWrittenBytes) write_work();
       work_ids.add(id);
       functions.add(job.function);
       payloads.add(job.payload);
@@ -132,20 +166,8 @@ void PostgresJobs::write_texts() {
     }
     if (!job.attempts.empty()) with_attempts.add(id);
   }
-  if (!ids.empty()) {
-    work_.write(
-        "UPDATE jobs j SET result = n.r FROM unnest($1::bigint[], $2::bytea[]) AS n(id, r) WHERE j.partition = 0 AND "
-        "j.job_id "
-        "= n.id",
-        PostgresValues(ids, results));
-  }
-  if (!work_ids.empty()) {
-    work_.write(
-        "UPDATE jobs j SET function = n.f, payload = n.p, lease_time = n.t FROM unnest($1::bigint[], $2::bytea[], "
-        "$3::bytea[], "
-        "$4::bigint[]) AS n(id, f, p, t) WHERE j.partition = 0 AND j.job_id = n.id",
-        PostgresValues(work_ids, functions, payloads, times));
-  }
+  write_results();
+  write_work();
   if (jobs.empty()) return;
   work_.write(
       "INSERT INTO attempts (partition, job_id, number, ended_at, outcome, error, worker) SELECT 0, a, b, c, d, e, f "

@@ -39,7 +39,6 @@ std::vector<OldLease> PostgresLeases::old() const {
 
 // Old ones stay old: nobody but the owner renews them.
 void PostgresLeases::load() {
-  const auto before = std::exchange(leases_, {});
   changes_.clear();
   written_.clear();
   if (!work_.owns()) return;
@@ -48,6 +47,7 @@ void PostgresLeases::load() {
         "USING (partition, job_id) WHERE partition = 0",
         PostgresValues()}});
   const PostgresRows& rows = answers.at(0);
+  const auto before = std::exchange(leases_, {});
   for (int i = 0; i < rows.size(); ++i) {
     const auto id = static_cast<JobId>(rows.number(i, 0));
     const auto known = before.find(id);

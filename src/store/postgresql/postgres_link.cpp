@@ -6,17 +6,83 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
+#include <vector>
 
 namespace argiope {
 namespace {
 
-constexpr int kTickMs = 100;
+using Options = std::map<std::string, std::string>;
 
-std::int64_t in_ms(Duration limit) { return std::chrono::duration_cast<std::chrono::milliseconds>(limit).count(); }
+// What the connection's own text may say otherwise.
+const Options kOwn = {{"tcp_user_timeout", "30000"},
+                      {"keepalives_idle", "10"},
+                      {"keepalives_interval", "5"},
+                      {"keepalives_count", "3"},
+                      {"fallback_application_name", "argiope"}};
+const std::string kEncoding = "UTF8";
+constexpr Duration kUsualConnectTime = std::chrono::seconds{5};
+constexpr int kLeastConnectSeconds = 2;  // as libpq has it
+
+// As the connection's text says, or else the environment.
+Options options_of(const std::string& connection) {
+  Options options;
+  const PostgresOptions own = parse_postgres_options(connection);
+  const PostgresOptions usual(PQconndefaults());
+  for (const auto* from : {own.get(), usual.get()}) {
+    for (; from != nullptr && from->keyword != nullptr; ++from) {
+      if (from->val != nullptr) options.try_emplace(from->keyword, from->val);
+    }
+  }
+  return options;
+}
+
+std::vector<std::string> parts_of(const Options& options, const std::string& name) {
+  std::vector<std::string> parts;
+  const auto found = options.find(name);
+  if (found == options.end()) return parts;
+  for (std::size_t from = 0; from <= found->second.size();) {
+    const std::size_t to = std::min(found->second.find(',', from), found->second.size());
+    parts.push_back(found->second.substr(from, to - from));
+    from = to + 1;
+  }
+  return parts;
+}
+
+// What to say of each. Which of them is asked first libpq decides where a standby is preferred.
+std::vector<Options> hosts_of(const Options& options) {
+  const auto names = parts_of(options, "host"), addresses = parts_of(options, "hostaddr"),
+             ports = parts_of(options, "port");
+  const std::size_t count = std::max(names.size(), addresses.size());
+  const auto attributes = options.find("target_session_attrs");
+  const bool is_libpqs = attributes != options.end() && attributes->second == "prefer-standby";
+  if (count < 2 || is_libpqs || (ports.size() != count && ports.size() > 1)) return {Options{}};
+  std::vector<Options> hosts(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i < names.size()) hosts[i]["host"] = names[i];
+    if (i < addresses.size()) hosts[i]["hostaddr"] = addresses[i];
+    if (!ports.empty()) hosts[i]["port"] = ports[ports.size() == 1 ? 0 : i];
+  }
+  return hosts;
+}
+
+Duration time_for_each(const Options& options) {
+  const auto found = options.find("connect_timeout");
+  const int seconds = found == options.end() ? 0 : std::atoi(found->second.c_str());
+  return seconds > 0 ? Duration{std::chrono::seconds{std::max(seconds, kLeastConnectSeconds)}} : kUsualConnectTime;
+}
 
 }  // namespace
+
+PostgresOptions parse_postgres_options(const std::string& connection) {
+  char* said = nullptr;
+  PostgresOptions parsed(PQconninfoParse(connection.c_str(), &said));
+  if (said != nullptr) PQfreemem(said);
+  return parsed;
+}
 
 std::string postgres_words(const char* said) {
   std::string words;
@@ -29,63 +95,86 @@ std::string postgres_words(const char* said) {
   return words.empty() ? "the connection was lost" : words;
 }
 
-Result<void> PostgresLink::connect(const std::string& password) {
-  const std::string limit_ms = fmt::to_string(in_ms(limit_));
-  // A server that is gone is noticed in time. Of names that come twice the last counts: the connection's own text may
-  // say otherwise.
-  const char* const names[] = {"tcp_user_timeout",
-                               "keepalives_idle",
-                               "keepalives_interval",
-                               "keepalives_count",
-                               "fallback_application_name",
-                               "dbname",
-                               "client_encoding",
-                               password.empty() ? nullptr : "password",
-                               nullptr};
-  const char* const values[] = {limit_ms.c_str(), "30",   "10", "3", "argiope", connection_.c_str(), "UTF8",
-                                password.c_str(), nullptr};
-  postgres_ = PQconnectStartParams(names, values, 1);
+// A server that is gone is noticed in time. Of names that come twice the last counts: the connection's own text may say
+// otherwise, but not to which of its hosts this is.
+Result<void> PostgresLink::connect_to(const Options& host, const Alarm* sooner) {
+  std::vector<const char*> names, values;
+  const auto say = [&](const char* name, const std::string& value) {
+    names.push_back(name);
+    values.push_back(value.c_str());
+  };
+  for (const auto& [name, value] : kOwn) say(name.c_str(), value);
+  say("dbname", connection_);
+  say("client_encoding", kEncoding);
+  for (const auto& [name, value] : host) say(name.c_str(), value);
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  postgres_ = PQconnectStartParams(names.data(), values.data(), 1);
   if (postgres_ == nullptr) return fail(Errc::internal, "no memory for a connection");
   PQsetNoticeProcessor(
       postgres_, [](void*, const char*) {}, nullptr);
-  auto done = await_connection();
+  auto done = await_connection(sooner);
   if (!done) return disconnect(), done;
   const std::lock_guard lock(mutex_);
   socket_ = ::fcntl(PQsocket(postgres_), F_DUPFD_CLOEXEC, 0);
   return {};
 }
 
-// PQconnectStart() has no time limit of its own.
-Result<void> PostgresLink::await_connection() {
-  auto left_ms = in_ms(limit_);
+Result<void> PostgresLink::connect(const std::string& password) {
+  wait_.begin();
+  const Options said = options_of(connection_);
+  Options more;
+  if (!password.empty()) more["password"] = password;
+  const auto attributes = said.find("target_session_attrs");
+  if (attributes == said.end() || attributes->second == "any") {
+    if (wanted_ == Server::writable) more["target_session_attrs"] = "read-write";
+  }
+  const std::vector<Options> hosts = hosts_of(said);
+  const bool is_bounded = hosts.size() > 1 || said.contains("connect_timeout");
+  Alarm sooner;
+  std::string why;
+  for (const Options& host : hosts) {
+    Options all = more;
+    all.insert(host.begin(), host.end());
+    sooner.set(time_for_each(said));
+    auto done = connect_to(all, is_bounded ? &sooner : nullptr);
+    if (done) return done;
+    if (why.find(done.error().message) == std::string::npos) why += (why.empty() ? "" : "; ") + done.error().message;
+  }
+  return fail(Errc::network, why);
+}
+
+// PQconnectPoll() has no time limit of its own.
+Result<void> PostgresLink::await_connection(const Alarm* sooner) {
   auto state = PQstatus(postgres_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
   while (state != PGRES_POLLING_OK) {
     if (state == PGRES_POLLING_FAILED) return fail(Errc::network, postgres_words(PQerrorMessage(postgres_)));
     if (has_given_up_) return fail(Errc::network, "given up");
-    if (left_ms <= 0) return fail(Errc::network, "no connection in time");
-    pollfd waits{.fd = PQsocket(postgres_),
-                 .events = static_cast<short>(state == PGRES_POLLING_READING ? POLLIN : POLLOUT)};
-    const int found = ::poll(&waits, 1, kTickMs);
-    if (found == 0) left_ms -= kTickMs;
-    if (found > 0) state = PQconnectPoll(postgres_);
+    const short events = state == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    if (!wait_.await(PQsocket(postgres_), events, sooner)) return fail(Errc::network, "no connection in time");
+    state = PQconnectPoll(postgres_);
   }
   return {};
 }
 
 bool PostgresLink::await_input() {
-  for (auto left_ms = in_ms(limit_); left_ms > 0;) {
+  const int unsent = PQflush(postgres_);
+  if (unsent < 0 || has_given_up_) return false;
+  const short events = unsent > 0 ? POLLIN | POLLOUT : POLLIN;
+  return wait_.await(PQsocket(postgres_), events) && PQconsumeInput(postgres_) == 1;
+}
+
+bool PostgresLink::send_all() {
+  for (;;) {
     const int unsent = PQflush(postgres_);
-    if (unsent < 0 || has_given_up_) return false;
-    pollfd waits{.fd = PQsocket(postgres_), .events = static_cast<short>(unsent > 0 ? POLLIN | POLLOUT : POLLIN)};
-    const int found = ::poll(&waits, 1, kTickMs);
-    if (found == 0) left_ms -= kTickMs;
-    if (found > 0 && (waits.revents & ~POLLOUT) != 0) return PQconsumeInput(postgres_) == 1;
+    if (unsent <= 0) return unsent == 0;
+    if (!await_input()) return false;
   }
-  return false;
 }
 
 void PostgresLink::give_up() noexcept {
   has_given_up_ = true;
+  wait_.hurry(Duration{});
   const std::lock_guard lock(mutex_);
   if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
 }

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/internal/printable.hpp"
 #include "store/postgresql/internal/postgres_link.hpp"
@@ -31,6 +32,19 @@ std::string percent_decoded(std::string_view text) {
   return decoded;
 }
 
+// All that libpq knows but for what it hides itself, and our own.
+const std::set<std::string, std::less<>>& shown_parameters() {
+  static const std::set<std::string, std::less<>> kShown = [] {
+    std::set<std::string, std::less<>> names = {"schema", "store_timeout"};
+    const PostgresOptions known(PQconndefaults());
+    for (const auto* one = known.get(); one != nullptr && one->keyword != nullptr; ++one) {
+      if (std::string_view(one->dispchar) != "*") names.insert(one->keyword);
+    }
+    return names;
+  }();
+  return kShown;
+}
+
 std::optional<Duration> parse_seconds(std::string_view text) {
   int seconds = 0;
   if (text.ends_with('s')) text.remove_suffix(1);
@@ -52,26 +66,33 @@ std::string quoted_identifier(std::string_view name) {
   return quoted + '"';
 }
 
+// Where a raw @ ends the user's part for libpq and for people alike.
+bool has_one_reading(std::string_view where) {
+  const std::string_view rest = where.substr(where.find("://") + 3);
+  const std::size_t at = rest.find('@');
+  return at == std::string_view::npos || (at < rest.find_first_of("/?") && rest.find('@', at + 1) == std::string::npos);
+}
+
+// Of a URL that may be read in two ways nothing is shown that may be a password's: all before the last @ goes.
 std::string without_password(std::string_view where) {
   const std::size_t begin = where.find("://") + 3;
   const std::size_t query = std::min(where.find('?', begin), where.size());
-  // The last @ that comes before a path that it could be part of: a password may hold one, though it should not.
-  const std::size_t at = where.substr(0, query).rfind('@');
+  const std::size_t at = where.rfind('@');
   std::string shown(where.substr(0, begin));
-  if (at != std::string_view::npos && at >= begin) {
+  if (at != std::string_view::npos && !has_one_reading(where)) return shown.append(where.substr(at + 1));
+  std::string_view place = where.substr(begin, query - begin);
+  if (at != std::string_view::npos) {
     const std::string_view user = where.substr(begin, at - begin);
     shown += user.substr(0, user.find(':'));
-    shown += where.substr(at, query - at);
-  } else {
-    shown += where.substr(begin, query - begin);
+    place = where.substr(at, query - at);
   }
+  shown += place;
+  char separator = '?';
   for (std::size_t from = query; from < where.size();) {
     const std::size_t to = std::min(where.find('&', from + 1), where.size());
     const std::string_view one = where.substr(from + 1, to - from - 1);
-    const std::string name = percent_decoded(one.substr(0, one.find('=')));
-    if (name != "password" && name != "sslpassword") {
-      shown += shown.find('?') == std::string::npos ? '?' : '&';
-      shown += one;
+    if (shown_parameters().contains(percent_decoded(one.substr(0, one.find('='))))) {
+      (shown += std::exchange(separator, '&')) += one;
     }
     from = to;
   }
@@ -84,6 +105,7 @@ Result<PostgresPlace> parse_postgres_place(std::string_view where) {
   const auto wrong = [&](std::string_view why) {
     return fail(Errc::invalid_input, fmt::format("store {}: {}", in_quotes(place.shown), why));
   };
+  if (!has_one_reading(where)) return wrong("in a password @ is written %40, / %2F, ? %3F, and so in parameters");
   const std::size_t query = std::min(where.find('?'), where.size());
   place.connection = where.substr(0, query);
   char separator = '?';
@@ -105,14 +127,7 @@ Result<PostgresPlace> parse_postgres_place(std::string_view where) {
     }
     from = to;
   }
-  struct Free {
-    void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
-  };
-  char* said = nullptr;
-  const std::unique_ptr<PQconninfoOption, Free> parsed(PQconninfoParse(place.connection.c_str(), &said));
-  // Its words may repeat the whole URL.
-  if (said != nullptr) PQfreemem(said);
-  if (parsed == nullptr)
+  if (parse_postgres_options(place.connection) == nullptr)
     return wrong("no URL of PostgreSQL: postgresql://USER@HOST:PORT/DATABASE?schema=NAME, %-escaped where need be");
   return place;
 }

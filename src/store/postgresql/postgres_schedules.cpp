@@ -117,6 +117,7 @@ std::vector<PutScheduleReply> PostgresSchedules::put(const std::vector<PutSchedu
     replies.push_back(put_one(schedule, old == there.end() ? std::nullopt : std::optional(old->second)));
     if (replies.back().id != 0) there[schedule.name] = {replies.back().id, replies.back().version};
   }
+  work_.flush();  // what is brought is read from the tables
   return replies;
 }
 
@@ -155,6 +156,7 @@ bool PostgresSchedules::erase(ScheduleId id) {
   }
   clear();
   work_.touch(true, id);
+  work_.flush();
   return true;
 }
 

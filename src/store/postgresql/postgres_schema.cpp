@@ -22,7 +22,7 @@ CREATE TABLE partitions (
   partition      bigint PRIMARY KEY,
   node           text,              -- who owns it; NULL: nobody
   pid            bigint,            -- of the owner's connection
-  epoch          bigint NOT NULL DEFAULT 0,
+  epoch          bigint NOT NULL DEFAULT 0,  -- the owner's number, drawn at random
   since          timestamptz,
   until          timestamptz,       -- the owner's lease; renewed while it lives
   version        bigint NOT NULL DEFAULT 0,  -- one more with each transaction that writes
@@ -124,6 +124,12 @@ CREATE TABLE touched (               -- changed by others than the owner
   partition bigint, n bigint GENERATED ALWAYS AS IDENTITY, is_schedule bigint NOT NULL, id bigint NOT NULL,
   PRIMARY KEY (partition, n)
 );
+CREATE TABLE inbox (                 -- put by SQL; the owner makes jobs of them
+  partition bigint NOT NULL DEFAULT 0, n bigint GENERATED ALWAYS AS IDENTITY, at bigint NOT NULL, queue bytea NOT NULL,
+  payload bytea NOT NULL, name bytea NOT NULL, key bytea NOT NULL, unique_name bytea NOT NULL, function bytea NOT NULL,
+  priority bigint NOT NULL, due_at bigint NOT NULL, max_attempts bigint NOT NULL,
+  PRIMARY KEY (partition, n)
+);
 -- Begins the writes of a transaction that was made from version `known`; an owner is one only in its own epoch.
 CREATE FUNCTION argiope_begin(known bigint, made bigint, my_epoch bigint, writer_id bigint, ids bigint[]) RETURNS bigint
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -146,6 +152,52 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 CREATE FUNCTION argiope_time(ms bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE AS
   'SELECT CASE WHEN ms <> 0 THEN to_timestamp(ms / 1000.0) END';
+-- Puts in the transaction of who calls it, who needs no right to the tables. Gives how many there are.
+CREATE FUNCTION argiope_put_many(queue text, payloads bytea[], name text DEFAULT '', key text DEFAULT '',
+    unique_name text DEFAULT '', function text DEFAULT '', priority integer DEFAULT 0, due_at timestamptz DEFAULT NULL,
+    delay interval DEFAULT NULL, max_attempts integer DEFAULT 0) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  names bytea[] := ARRAY[convert_to(queue, 'UTF8'), convert_to(name, 'UTF8'), convert_to(key, 'UTF8'),
+      convert_to(unique_name, 'UTF8'), convert_to(function, 'UTF8')];
+  due timestamptz := CASE WHEN delay IS NOT NULL THEN clock_timestamp() + delay ELSE due_at END;
+BEGIN
+  IF queue = '' OR queue IS NULL THEN RAISE EXCEPTION 'a queue needs a name' USING ERRCODE = '22023'; END IF;
+  IF array_position(names, NULL) IS NOT NULL OR priority IS NULL OR max_attempts IS NULL OR payloads IS NULL
+      OR array_position(payloads, NULL) IS NOT NULL THEN
+    RAISE EXCEPTION 'a job has no NULL but for due_at and delay' USING ERRCODE = '22004';
+  END IF;
+  IF (SELECT max(octet_length(n)) FROM unnest(names) AS n) > 512 THEN
+    RAISE EXCEPTION 'names have at most 512 bytes' USING ERRCODE = '22023';
+  END IF;
+  IF max_attempts < 0 THEN RAISE EXCEPTION 'max_attempts: 0 or more' USING ERRCODE = '22023'; END IF;
+  IF cardinality(payloads) > 1 AND (name <> '' OR unique_name <> '') THEN
+    RAISE EXCEPTION 'several jobs cannot have one name' USING ERRCODE = '22023';
+  END IF;
+  INSERT INTO inbox (at, queue, payload, name, key, unique_name, function, priority, due_at, max_attempts)
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, names[1], p.payload, names[2], names[3], names[4], names[5],
+        argiope_put_many.priority, coalesce((extract(epoch FROM due) * 1000)::bigint, 0), argiope_put_many.max_attempts
+      FROM unnest(payloads) WITH ORDINALITY AS p(payload, place) ORDER BY place;
+  PERFORM pg_notify('argiope_' || current_schema()::regnamespace::oid, '');
+  RETURN cardinality(payloads);
+END $$;
+CREATE FUNCTION argiope_put_many(queue text, payloads text[], name text DEFAULT '', key text DEFAULT '',
+    unique_name text DEFAULT '', function text DEFAULT '', priority integer DEFAULT 0, due_at timestamptz DEFAULT NULL,
+    delay interval DEFAULT NULL, max_attempts integer DEFAULT 0) RETURNS bigint
+LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+  SELECT argiope_put_many($1, ARRAY(SELECT convert_to(p, 'UTF8') FROM unnest($2) WITH ORDINALITY AS t(p, place) ORDER BY place),
+      $3, $4, $5, $6, $7, $8, $9, $10)
+$$;
+CREATE FUNCTION argiope_put(queue text, payload text, name text DEFAULT '', key text DEFAULT '',
+    unique_name text DEFAULT '', function text DEFAULT '', priority integer DEFAULT 0, due_at timestamptz DEFAULT NULL,
+    delay interval DEFAULT NULL, max_attempts integer DEFAULT 0) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT AS
+  $$ SELECT argiope_put_many($1, ARRAY[convert_to($2, 'UTF8')], $3, $4, $5, $6, $7, $8, $9, $10) $$;
+CREATE FUNCTION argiope_put(queue text, payload bytea, name text DEFAULT '', key text DEFAULT '',
+    unique_name text DEFAULT '', function text DEFAULT '', priority integer DEFAULT 0, due_at timestamptz DEFAULT NULL,
+    delay interval DEFAULT NULL, max_attempts integer DEFAULT 0) RETURNS void
+LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT AS
+  $$ SELECT argiope_put_many($1, ARRAY[$2], $3, $4, $5, $6, $7, $8, $9, $10) $$;
 CREATE VIEW job_list AS
   SELECT j.job_id, argiope_text(q.name) AS queue,
          CASE WHEN l.token IS NOT NULL THEN 'running' WHEN j.state < 2 THEN 'ready' WHEN j.state < 4 THEN 'delayed'

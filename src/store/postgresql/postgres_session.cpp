@@ -9,6 +9,7 @@ namespace argiope {
 namespace {
 
 constexpr std::uint32_t kBigint = 20, kBytea = 17;
+constexpr std::size_t kMuchBytes = 1024 * 1024;
 
 template <class Number>
 void append_big_endian(std::string& to, Number number) {
@@ -43,6 +44,12 @@ std::string PostgresColumn::array() const {
   return array + values_;
 }
 
+std::size_t PostgresValues::bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const std::string& value : values_) bytes += value.size();
+  return bytes;
+}
+
 void PostgresValues::add_number(std::int64_t number) { append_big_endian(values_.emplace_back(), number); }
 
 std::int64_t PostgresRows::number(int row, int column) const {
@@ -62,9 +69,8 @@ Result<void> PostgresSession::connect() {
 void PostgresSession::disconnect() noexcept { link_.disconnect(); }
 
 void PostgresSession::lost() {
-  PostgresLost lost{link_.has_given_up()                      ? "given up"
-                    : PQstatus(link_.get()) == CONNECTION_BAD ? postgres_words(PQerrorMessage(link_.get()))
-                                                              : std::string("the server did not answer in time")};
+  PostgresLost lost{PQstatus(link_.get()) == CONNECTION_BAD ? postgres_words(PQerrorMessage(link_.get()))
+                                                            : std::string("the server did not answer in time")};
   disconnect();
   throw lost;
 }
@@ -90,6 +96,10 @@ void PostgresSession::send(const std::string& statement, const PostgresValues& v
                           formats.data(), 1) != 1)
     lost();
   sent_.push_back(false);
+  // libpq holds at most 2 GB.
+  if (values.bytes() < kMuchBytes) return;
+  link_.begin_wait();
+  if (!link_.send_all()) lost();
 }
 
 PostgresResult PostgresSession::next() {
@@ -103,6 +113,7 @@ std::vector<PostgresRows> PostgresSession::sync() {
   if (link_.get() == nullptr) throw PostgresLost{"not connected"};
   if (sent_.empty()) return {};
   if (PQpipelineSync(link_.get()) != 1) lost();
+  link_.begin_wait();
   std::vector<PostgresRows> answers;
   std::optional<PostgresRefused> refused;
   const auto note_refused = [&](const PostgresResult& answer) {
@@ -148,6 +159,7 @@ void PostgresSession::run(const std::string& statements) {
   if (postgres == nullptr) throw PostgresLost{"not connected"};
   if (PQpipelineStatus(postgres) != PQ_PIPELINE_OFF && PQexitPipelineMode(postgres) != 1) lost();
   if (PQsendQuery(postgres, statements.c_str()) != 1) lost();
+  link_.begin_wait();
   std::optional<PostgresRefused> refused;
   while (const PostgresResult answer = next()) {
     if (PQresultStatus(answer.get()) != PGRES_FATAL_ERROR) continue;

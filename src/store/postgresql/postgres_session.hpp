@@ -35,6 +35,7 @@ class PostgresColumn {
     add_number(static_cast<std::int64_t>(number));
   }
   bool empty() const noexcept { return count_ == 0; }
+  std::size_t bytes() const noexcept { return values_.size(); }
   std::string array() const;
 
  private:
@@ -52,6 +53,7 @@ class PostgresValues {
     (add(values), ...);
   }
   const std::vector<std::string>& all() const noexcept { return values_; }
+  std::size_t bytes() const noexcept;
 
  private:
   void add(std::string_view bytes) { values_.emplace_back(bytes); }
@@ -87,13 +89,14 @@ class PostgresRows {
 // Threads: as PostgresLink.
 class PostgresSession {
  public:
-  PostgresSession(std::string connection, Duration limit) : link_(std::move(connection), limit) {}
+  // `wait`: lives longer.
+  PostgresSession(std::string connection, PostgresLink::Server wanted, ServerWait& wait)
+      : link_(std::move(connection), wanted, wait) {}
 
   // Errors: as PostgresLink's.
   Result<void> connect();
   bool is_connected() const noexcept { return link_.get() != nullptr; }
   void disconnect() noexcept;
-  void give_up() noexcept { link_.give_up(); }
 
   // To be answered with the next sync(). A statement that comes often is prepared once.
   void send(const std::string& statement, const PostgresValues& values = PostgresValues());

@@ -24,6 +24,7 @@ constexpr const char* kHead =
     "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint FROM partitions WHERE partition "
     "= 0";
 constexpr const char* kOutdated = "AR001";
+constexpr const char* kReadOnly = "25006";
 
 std::string this_node() {
   std::array<char, 256> host{};
@@ -33,7 +34,7 @@ std::string this_node() {
 
 // What passes by itself: the server starts, ends or is in recovery, has no room or no connection left, was too slow.
 bool may_pass(const std::string& code) {
-  return code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == "25006" ||
+  return code.starts_with("08") || code.starts_with("53") || code.starts_with("57") || code == kReadOnly ||
          code == "55P03";
 }
 
@@ -44,7 +45,10 @@ PostgresWork::PostgresWork(PostgresPlace place, const StoreOptions& options, Hoo
       options_(options),
       hooks_(std::move(hooks)),
       name_("store " + place_.shown),
-      session_(place_.connection, place_.store_timeout) {}
+      wait_(name_, place_.store_timeout),
+      session_(place_.connection,
+               options.access == StoreAccess::read ? PostgresLink::Server::any : PostgresLink::Server::writable,
+               wait_) {}
 
 PostgresWork::~PostgresWork() {
   if (epoch_ == 0 || is_lost_ || !session_.is_connected()) return;
@@ -96,12 +100,15 @@ Result<void> PostgresWork::connect_first() {
   return fail(Errc::unsupported, fmt::format("{}: PostgreSQL {}; 13 or later is needed", name_, version / 10000));
 }
 
-// Statements that look for few rows among many are planned as such, whether or not the tables have been analysed.
+// A process that is gone, or stopped, in the middle of a transaction does not keep others waiting for long. Statements
+// that look for few rows among many are planned as such, whether or not the tables have been analysed.
 void PostgresWork::set_up() {
   const auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(place_.store_timeout).count();
   session_.run(fmt::format(
       "SET search_path TO {}; SET statement_timeout = {}; SET lock_timeout = {}; "
-      "SET idle_in_transaction_session_timeout = '60s'; SET enable_seqscan = off; SET enable_bitmapscan = off; "
+      "SET idle_in_transaction_session_timeout = '10s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; "
+      "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 30000; SET enable_seqscan = off; SET enable_bitmapscan = "
+      "off; "
       "SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = "
       "force_generic_plan{}",
       quoted_identifier(place_.schema), timeout_ms, timeout_ms,
@@ -138,10 +145,12 @@ Result<void> PostgresWork::bring_up_to_date() {
 // One whose connection is gone and whose lease nobody renews is waited for until the lease is over.
 Result<void> PostgresWork::take_over() {
   std::string first_until;
-  for (Duration waited{};; waited += kPause) {
+  Alarm long_enough, rest;
+  long_enough.set(kLongestWaitForOwner);
+  for (;;) {
     session_.run("BEGIN");
     session_.send(
-        "SELECT epoch, (node IS NOT NULL AND until > clock_timestamp())::int::bigint, convert_to(coalesce(node, ''), "
+        "SELECT (node IS NOT NULL AND until > clock_timestamp())::int::bigint, convert_to(coalesce(node, ''), "
         "'UTF8'), "
         "convert_to(to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', 'UTF8'), "
         "convert_to(coalesce(until::text, ''), 'UTF8'), "
@@ -150,20 +159,20 @@ Result<void> PostgresWork::take_over() {
         "FOR UPDATE");
     const Answers answers = session_.sync();
     const PostgresRows& found = answers.at(0);
-    const bool is_held = found.number(0, 1) != 0;
+    const bool is_held = found.number(0, 0) != 0;
     if (!is_held) {
-      epoch_ = found.number(0, 0) + 1;
+      epoch_ = writer_;
       break;
     }
-    const std::string until(found.text(0, 4));
+    const std::string until(found.text(0, 3));
     if (first_until.empty()) first_until = until;
     session_.run("ROLLBACK");
-    if (found.number(0, 5) != 0 || until != first_until || waited >= kLongestWaitForOwner) {
-      return fail(Errc::busy, fmt::format("{}: {} owns it, since {}; stop that one first", name_, found.text(0, 2),
-                                          found.text(0, 3)));
+    if (found.number(0, 4) != 0 || until != first_until || long_enough.has_gone_off()) {
+      return fail(Errc::busy, fmt::format("{}: {} owns it, since {}; stop that one first", name_, found.text(0, 1),
+                                          found.text(0, 2)));
     }
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, kPause);
+    rest.set(kPause);
+    (void)wait_.await(-1, 0, &rest);
   }
   session_.send(
       "UPDATE partitions SET node = convert_from($1, 'UTF8'), pid = pg_backend_pid(), epoch = $2, since = "
@@ -171,7 +180,7 @@ Result<void> PostgresWork::take_over() {
       "until = clock_timestamp() + interval '10 s', version = version + 1 WHERE partition = 0",
       PostgresValues(this_node(), epoch_));
   session_.send("DELETE FROM touched WHERE partition = 0");
-  session_.send("DELETE FROM writers WHERE partition = 0 AND at < clock_timestamp() - interval '1 day'");
+  session_.send("DELETE FROM writers WHERE partition = 0 AND at < clock_timestamp() - interval '30 days'");
   session_.send("COMMIT");
   (void)session_.sync();
   return {};
@@ -179,34 +188,19 @@ Result<void> PostgresWork::take_over() {
 
 // --- trouble ---------------------------------------------------------------------------------------------------------
 
-void PostgresWork::hurry() noexcept {
-  std::lock_guard lock(mutex_);
-  hurried_ = true;
-  wake_.notify_all();
-}
+void PostgresWork::hurry() noexcept { wait_.hurry(std::min(options_.busy_limit, place_.store_timeout)); }
 
 void PostgresWork::wait_for_server(std::string_view why, Errc code) {
-  std::unique_lock lock(mutex_);
-  const Duration limit = hurried_ ? std::min(options_.busy_limit, place_.store_timeout) : place_.store_timeout;
-  if (waited_ >= limit) {
-    waited_ = {};
-    failed(code, why);
-  }
-  if (waited_ == Duration{}) {
-    spdlog::warn("{}: {}; calls wait for it, up to {:.0f} s", name_, why, to_seconds(place_.store_timeout));
-  }
-  wake_.wait_for(lock, kPause, [&, was = hurried_] { return hurried_ != was; });
-  waited_ += kPause;
-}
-
-void PostgresWork::note_well() {
-  if (waited_ > Duration{}) spdlog::warn("{}: it answers again, after {:.1f} s", name_, to_seconds(waited_));
-  waited_ = {};
+  if (wait_.pause(why, kPause)) return;
+  // An owner cannot go on from what may or may not have been written: it waits until it knows.
+  if (owns() && doubtful_ && !wait_.has_given_up()) return;
+  failed(code, why);
 }
 
 void PostgresWork::lose(std::string why) {
   is_lost_ = true;
-  failed(Errc::refused, why);
+  why_lost_ = std::move(why);
+  failed(Errc::refused, why_lost_);
 }
 
 void PostgresWork::refused(const PostgresRefused& refused) {
@@ -218,26 +212,16 @@ void PostgresWork::refused(const PostgresRefused& refused) {
   }
   const bool outdated = refused.code == kOutdated || refused.code == "40001" || refused.code == "40P01";
   if (!outdated && !may_pass(refused.code)) failed(Errc::io, fmt::format("{} ({})", refused.why, refused.code));
+  // Another of the hosts may be the one that writes.
+  if (refused.code == kReadOnly) session_.disconnect();
   if (!outdated) wait_for_server(refused.why, refused.code == "53100" ? Errc::disk_full : Errc::network);
   throw TransactionOutdated{};
 }
 
 void PostgresWork::connect() {
   while (!session_.is_connected()) {
-    version_ = -1;
-    news_ = true;
     try {
-      if (auto done = session_.connect(); !done) {
-        wait_for_server(done.error().message);
-        continue;
-      }
-      set_up();
-      if (owns()) session_.run("LISTEN " + channel_);
-      if (owns()) {
-        session_.send("UPDATE partitions SET pid = pg_backend_pid() WHERE partition = 0 AND epoch = $1",
-                      PostgresValues(epoch_));
-        (void)session_.sync();
-      }
+      if (auto done = attach(); !done) wait_for_server(done.error().message);
     } catch (const PostgresLost& lost) {
       wait_for_server(lost.why);
     } catch (const PostgresRefused& refused) {
@@ -247,6 +231,33 @@ void PostgresWork::connect() {
   }
 }
 
+// Once. What is kept in memory is read anew.
+Result<void> PostgresWork::attach() {
+  version_ = -1;
+  news_ = true;
+  if (auto done = session_.connect(); !done) return done;
+  set_up();
+  if (owns()) session_.run("LISTEN " + channel_);
+  if (access() != StoreAccess::read) check_history();
+  return {};
+}
+
+// A standby that was promoted, or a server that was restored, may not have all that was acknowledged before.
+void PostgresWork::check_history() {
+  if (owns()) {
+    session_.send("UPDATE partitions SET pid = pg_backend_pid() WHERE partition = 0 AND epoch = $1",
+                  PostgresValues(epoch_));
+  }
+  session_.send("SELECT coalesce((SELECT version FROM writers WHERE partition = 0 AND writer = $1), 0)",
+                PostgresValues(writer_));
+  const auto found = session_.sync().back().number(0, 0);
+  if (found >= last_written_) return;
+  constexpr const char* kWhy = "the server has lost transactions that it had acknowledged, as after a failover";
+  if (owns()) lose(fmt::format("{}; start again, to go on with what is there", kWhy));
+  spdlog::warn("{}: {}", name_, kWhy);
+  last_written_ = found;
+}
+
 // --- transactions ----------------------------------------------------------------------------------------------------
 
 void PostgresWork::begin(bool to_write) {
@@ -254,6 +265,8 @@ void PostgresWork::begin(bool to_write) {
   started_ = is_head_due_ = has_begun_writes_ = false;
   later_.clear();
   touched_.clear();
+  if (is_lost_) failed(Errc::refused, why_lost_);
+  if (owns()) (void)others_wrote();
   connect();
   if (to_write && doubtful_) {
     if (was_committed()) lose("what was told to have failed has been written after all; start again");
@@ -273,10 +286,11 @@ void PostgresWork::begin(bool to_write) {
 
 void PostgresWork::start(bool locks) {
   started_ = is_head_due_ = true;
-  session_.send(locks      ? "BEGIN ISOLATION LEVEL READ COMMITTED"
-                : writing_ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
-                           : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
-  session_.send(locks ? std::string(kHead) + " FOR UPDATE" : kHead);
+  const std::string begin = locks      ? "BEGIN ISOLATION LEVEL READ COMMITTED"
+                            : writing_ ? "BEGIN ISOLATION LEVEL REPEATABLE READ"
+                                       : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+  send(begin, PostgresValues());
+  send(locks ? std::string(kHead) + " FOR UPDATE" : kHead, PostgresValues());
 }
 
 void PostgresWork::check_head(const PostgresRows& row) {
@@ -284,6 +298,10 @@ void PostgresWork::check_head(const PostgresRows& row) {
   if (owns() && row.number(0, 1) != epoch_) {
     lose("another process has taken it over, while this one was away longer than its lease; nothing more is written");
   }
+  if (owns() && row.number(0, 0) < most_version_) {
+    lose("the server has lost transactions of others, as after a failover; start again, to go on with what is there");
+  }
+  most_version_ = row.number(0, 0);
   if (!is_optimistic_) return read_head(row);
   if (row.number(0, 0) != version_) throw TransactionOutdated{};
 }
@@ -292,7 +310,6 @@ void PostgresWork::read_head(const PostgresRows& row) {
   const auto number = [&](int column) { return static_cast<std::uint64_t>(row.number(0, column)); };
   const std::uint64_t token_before = head_.counters.last_token;
   head_ = {.version = row.number(0, 0),
-           .epoch = row.number(0, 1),
            .counters = {.last_id = number(2), .last_chosen_id = number(3), .last_token = number(4)},
            .last_schedule = number(5),
            .last_request = number(6),
@@ -423,10 +440,12 @@ void PostgresWork::commit() {
   if (has_begun_writes_) {
     // Others may have written behind it where the connection was made anew.
     head_.version = version_ = next_version_;
+    most_version_ = std::max(most_version_, version_);
+    last_written_ = version_;
   }
   stored_head_ = head_;
   is_open_ = started_ = false;
-  note_well();
+  wait_.answered();
 }
 
 // Whether the transaction whose answer never came was committed. If not, it never will be: the version is counted up.
@@ -489,17 +508,10 @@ bool PostgresWork::others_wrote() {
 void PostgresWork::renew() noexcept {
   if (!owns() || is_lost_) return;
   try {
-    if (!session_.is_connected()) {
-      if (!session_.connect()) return;
-      set_up();
-      session_.run("LISTEN " + channel_);
-      version_ = -1;
-      news_ = true;
-    }
+    if (!session_.is_connected() && !attach()) return;
     session_.send(
         "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 "
-        "AND "
-        "epoch = $1 RETURNING version",
+        "AND epoch = $1 RETURNING version",
         PostgresValues(epoch_));
     const Answers answers = session_.sync();
     if (answers.at(0).size() == 1 && answers.at(0).number(0, 0) == version_) return;
@@ -509,6 +521,8 @@ void PostgresWork::renew() noexcept {
     spdlog::warn("{}: {}", name_, lost.why);
   } catch (const PostgresRefused& refused) {
     spdlog::warn("{}: {}", name_, refused.why);
+  } catch (const DatabaseFailed& failed) {
+    spdlog::error("{}", failed.error.message);
   }
 }
 

@@ -8,12 +8,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +19,7 @@
 
 #include "argiope/store/store.hpp"
 #include "jobs/internal/job_row.hpp"
+#include "store/jobs/internal/server_wait.hpp"
 #include "store/postgresql/internal/postgres_place.hpp"
 #include "store/postgresql/postgres_session.hpp"
 
@@ -71,7 +70,6 @@ class PostgresOverlay {
 // What there is once.
 struct PostgresHead {
   std::int64_t version = -1;
-  std::int64_t epoch = 0;
   JobCounters counters;
   std::uint64_t last_schedule = 0;
   std::uint64_t last_request = 0;
@@ -107,7 +105,7 @@ class PostgresWork {
   // From any thread. What is waited for ends soon.
   void hurry() noexcept;
   bool is_lost() const noexcept { return is_lost_; }
-  // Renews the owner's lease.
+  // The owner's lease.
   void renew() noexcept;
 
   const std::string& name() const noexcept { return name_; }
@@ -117,7 +115,9 @@ class PostgresWork {
   PostgresHead& head() noexcept { return head_; }
   const std::shared_ptr<std::atomic<std::uint64_t>>& most_token() const noexcept { return most_token_; }
   void give_token(std::uint64_t token) noexcept;
+  // What has been notified is heard, but not once the transaction may have begun: what it sees may be older.
   bool others_wrote();
+  bool has_news() const noexcept { return news_; }
   void note_news_taken() noexcept { news_ = false; }
   // The owner is to hear of it.
   void touch(bool is_schedule, std::uint64_t id);
@@ -140,6 +140,8 @@ class PostgresWork {
   Result<void> take_over();
   void set_up();
   void connect();
+  Result<void> attach();
+  void check_history();
   void start(bool locks);
   void read_head(const PostgresRows& row);
   void check_head(const PostgresRows& row);
@@ -150,21 +152,23 @@ class PostgresWork {
   void wait_for_server(std::string_view why, Errc code = Errc::network);
   [[noreturn]] void refused(const PostgresRefused& refused);
   [[noreturn]] void lose(std::string why);
-  void note_well();
 
   const PostgresPlace place_;
   const StoreOptions options_;
   const Hooks hooks_;
   const std::string name_;
+  ServerWait wait_;
   PostgresSession session_;
   std::string channel_;
-  std::int64_t writer_ = 0;
-  std::int64_t epoch_ = 0;
+  std::int64_t writer_ = 0;  // drawn at random: no other has it, whatever a failover has lost
+  std::int64_t epoch_ = 0;   // of an owner: the same
 
   PostgresHead head_, marked_head_;
   PostgresHead stored_head_, written_head_;
   std::int64_t version_ = -1;  // what is kept in memory is of this one
   std::int64_t next_version_ = 0;
+  std::int64_t most_version_ = 0;         // that was seen
+  std::int64_t last_written_ = 0;         // the last version that was acknowledged to this writer
   std::optional<std::int64_t> doubtful_;  // whether that was committed is not known
   bool is_open_ = false, writing_ = false;
   bool started_ = false;      // the server knows of the transaction
@@ -172,16 +176,12 @@ class PostgresWork {
   bool has_begun_writes_ = false;
   bool is_optimistic_ = false;  // others may write meanwhile
   bool is_lost_ = false;
+  std::string why_lost_;
   bool news_ = true;
   std::vector<Statement> later_;
   std::size_t marked_later_ = 0;
   std::vector<std::pair<bool, std::uint64_t>> touched_;
   const std::shared_ptr<std::atomic<std::uint64_t>> most_token_ = std::make_shared<std::atomic<std::uint64_t>>(0);
-
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool hurried_ = false;
-  Duration waited_{};
 };
 
 }  // namespace argiope

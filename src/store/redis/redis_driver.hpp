@@ -41,6 +41,7 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   void stop_waiting() override { connection_.hurry(options_.busy_limit); }
   SqliteLog* log() noexcept override { return nullptr; }
   bool ends_all(const Error& error) const noexcept override;
+  bool passes(const Error& error) const noexcept override { return !rows_.is_over() && error.code == Errc::network; }
   std::optional<Duration> renew_interval() const noexcept override;
   void renew() noexcept override;
 

@@ -91,10 +91,14 @@ void GroupCommit::work() {
       while (to < taken.size() && (to == from || size + taken[to]->size() <= rules_.most_in_transaction)) {
         size += taken[to++]->size();
       }
-      const bool wrote = run(std::span(taken).subspan(from, to - from));
-      finish({Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
-                    std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
-              size, wrote});
+      const std::span<std::unique_ptr<Call>> batch = std::span(taken).subspan(from, to - from);
+      const bool wrote = run(batch);
+      Calls were_run(std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
+      if (std::ranges::any_of(were_run, [](const auto& call) { return call->is_put_off_; })) {
+        were_run = take_put_off(std::move(were_run), std::span(taken).subspan(to));
+        to = taken.size();
+      }
+      finish({std::move(were_run), size, wrote});
       if (wrote && transactions_->log()->is_long()) move_log();
       if (renew_at_ && renew_at_->has_gone_off()) renew();
       from = to;
@@ -187,6 +191,7 @@ void GroupCommit::run_reads_alone(std::span<const std::unique_ptr<Call>> batch, 
 // fails: what was written in the transaction is gone then, and what would be written after it would be committed
 // statement by statement.
 void GroupCommit::run_one(Call& call, bool writes) {
+  call.is_put_off_ = false;
   if (writes && call.kind() != Call::Kind::read) return call.run();
   try {
     call.run();
@@ -196,15 +201,34 @@ void GroupCommit::run_one(Call& call, bool writes) {
       transactions_->roll_back();
       transactions_->begin(false);
     }
-    call.fail(error.error);
+    fail_or_put_off(call, error.error);
   }
+}
+
+void GroupCommit::fail_or_put_off(Call& call, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  call.is_put_off_ = call.is_patient_ && !stopping_ && !failure_ && transactions_->passes(error);
+  if (!call.is_put_off_) return call.fail(error);
+  put_off_for_ = error;
+}
+
+GroupCommit::Calls GroupCommit::take_put_off(Calls run, std::span<std::unique_ptr<Call>> rest) {
+  for (const auto& call : rest) fail_or_put_off(*call, *put_off_for_);
+  Calls answered, again;
+  for (auto& call : run) (call->is_put_off_ ? again : answered).push_back(std::move(call));
+  for (auto& call : rest) (call->is_put_off_ ? again : answered).push_back(std::move(call));
+  const std::lock_guard lock(mutex_);
+  for (const auto& call : again) waiting_ += call->size();
+  calls_.insert(calls_.begin(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
+  awake_ = true;
+  return answered;
 }
 
 void GroupCommit::give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes) {
   transactions_->roll_back();
   // Another process that keeps the file locked has damaged nothing, and nothing has been written.
   if (writes && (transactions_->ends_all(error) || rules_.busy_is_failure)) fail(error);
-  for (const auto& call : batch) call->fail(error);
+  for (const auto& call : batch) fail_or_put_off(*call, error);
 }
 
 // --- what is committed, and not yet on the disk ----------------------------------------------------------------------

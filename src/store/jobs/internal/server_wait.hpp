@@ -33,6 +33,8 @@ class ServerWait {
   // What was waited for has not come, or was refused for the moment: waits a while. False: the time is over, `why` is
   // the call's error.
   bool pause(std::string_view why, Duration pause);
+  // Whether a time is over after hurry(): nothing is waited for any more.
+  bool has_given_up() const;
   // The server has answered all that was asked.
   void answered();
   // What waits now, and all that will, has no more than `limit`. 0: it is given up, nothing is waited for any more.
@@ -42,7 +44,7 @@ class ServerWait {
   const std::string name_;
   bool in_trouble_ = false, told_ = false;
   Alarm alarm_;
-  std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of what follows
   Duration limit_;
   bool hurried_ = false, given_up_ = false;
 };

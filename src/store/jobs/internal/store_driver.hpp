@@ -34,12 +34,22 @@ class JobLooks {
   virtual std::vector<QueueCounts> counts() = 0;
 };
 
+// A job that was left in the database by other means than ours, to be put by the owner.
+struct LeftJob {
+  NewJob job;
+  WallTime at;  // when it was left
+};
+
 // The rows that an owner finds, and those it keeps for the next one.
 class OwnerRows {
  public:
   virtual ~OwnerRows() = default;
   virtual std::vector<OldLease> old_leases() = 0;
   virtual ChangedElsewhere changed_elsewhere() = 0;
+  // Behind changed_elsewhere(): the first of those that were left, which are gone with the transaction. No more than
+  // kMostLeft of them: there are perhaps others.
+  static constexpr std::size_t kMostLeft = 1'000;
+  virtual std::vector<LeftJob> take_left() { return {}; }
   virtual void remember(const std::string& name, std::int64_t value) = 0;
   virtual std::optional<std::int64_t> recall(const std::string& name) = 0;
 };

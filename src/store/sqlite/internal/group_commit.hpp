@@ -60,6 +60,8 @@ class Transactions {
   virtual SqliteLog* log() noexcept { return nullptr; }
   // Whether nothing can be written any more after a transaction that has failed so.
   virtual bool ends_all(const Error& error) const noexcept { return error.code != Errc::busy; }
+  // Whether patient calls that failed so are to be run again: it is the server's trouble, and begin() waits for its end.
+  virtual bool passes(const Error&) const noexcept { return false; }
   // The interval at which renew() is called, between transactions, whether or not calls come. nullopt: never. Constant.
   virtual std::optional<Duration> renew_interval() const noexcept { return std::nullopt; }
   virtual void renew() noexcept {}
@@ -73,7 +75,10 @@ class GroupCommit {
    public:
     enum class Kind : std::uint8_t { read, write };
     // `size`: how many rows it is about, more or less.
-    Call(Kind kind, std::size_t size) noexcept : kind_(kind), size_(size) {}
+    // A patient one is kept and run again, in its place, after what passes (Transactions::passes()), but not once this
+    // is being stopped.
+    Call(Kind kind, std::size_t size, bool is_patient = false) noexcept
+        : kind_(kind), size_(size), is_patient_(is_patient) {}
     virtual ~Call() = default;
     Call(const Call&) = delete;
     // In a transaction, and again in another where that one was outdated. Throws DatabaseFailed and
@@ -87,8 +92,11 @@ class GroupCommit {
     std::size_t size() const noexcept { return size_; }
 
    private:
+    friend class GroupCommit;
     const Kind kind_;
     const std::size_t size_;
+    const bool is_patient_;
+    bool is_put_off_ = false;
   };
   using Calls = std::vector<std::unique_ptr<Call>>;
   // Takes back what has been run or failed. From either thread, one at a time; must not wait for this GroupCommit.
@@ -140,6 +148,10 @@ class GroupCommit {
   void run_reads_alone(std::span<const std::unique_ptr<Call>> batch, const Error& failure);
   void run_one(Call& call, bool writes);
   void give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes);
+  void fail_or_put_off(Call& call, const Error& error);
+  // Where some of `run` were put off: they wait again, and those of `rest` that are patient, which were taken with them.
+  // What is to be answered.
+  Calls take_put_off(Calls run, std::span<std::unique_ptr<Call>> rest);
   void finish(Finished finished);
   void sync();
   void stop_syncing();
@@ -151,6 +163,7 @@ class GroupCommit {
   const Answer answer_;
   std::unique_ptr<Transactions> transactions_;
   std::optional<Error> sync_failed_;
+  std::optional<Error> put_off_for_;
   std::optional<Alarm> renew_at_;
 
   mutable std::mutex mutex_;
