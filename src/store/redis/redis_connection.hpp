@@ -68,7 +68,8 @@ class RedisReplies {
 };
 
 // How long it waits: until be_patient() for one answer, of a server that is there; then, whatever it waits for, as long
-// as the address says (ServerWait), but for the system's look-up of a host's name. The log tells once of such a wait, and of its end.
+// as the address says (ServerWait), but for the system's look-up of a host's name. The log tells once of such a wait,
+// and of its end.
 // Threads: hurry() from any, the rest one at a time.
 class RedisConnection {
  public:

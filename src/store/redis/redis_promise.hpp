@@ -14,8 +14,8 @@ struct RedisPromise {
   std::string warning;     // what may lose jobs besides; empty: nothing
 };
 
-// Errors: unsupported for a version below 7.0; refused for a server that keeps nothing, or deletes what it likes when its
-// memory is full, unless the address says that this is good enough. Throws DatabaseFailed.
+// Errors: unsupported for a version below 7.0; refused for a server that keeps nothing, or deletes what it likes when
+// its memory is full, unless the address says that this is good enough. Throws DatabaseFailed.
 Result<RedisPromise> promise_of(RedisConnection& connection);
 
 }  // namespace argiope
