@@ -16,7 +16,8 @@ namespace {
 
 constexpr Duration kTryInterval = std::chrono::milliseconds{50}, kLongestTryInterval = std::chrono::seconds{1};
 
-// An owner that is just ending, or one who looks whether there is one, is waited for; a server that goes meanwhile, too.
+// An owner that is just ending, or one who looks whether there is one, is waited for; and so is a server that goes
+// meanwhile.
 Coro<Result<std::unique_ptr<Store>>> open_owned(std::string where, Duration limit) {
   EventLoop& loop = EventLoop::current();
   const TimePoint until = saturating_add(loop.time(), limit);
