@@ -407,6 +407,7 @@ TEST_F(PostgresStoreTest, AnOwnerWritesNothingMoreWhenTheServerHasLostWhatItAckn
     EXPECT_THAT(refused.error().message, HasSubstr("has lost transactions"));
     EXPECT_TRUE(store->failure());
     EXPECT_FALSE(store->close());
+    server_->query("update " + schema_ + ".partitions set node = null");  // its lease is over
   }
   EXPECT_TRUE(put(*open())) << "the next one goes on with what is there";
 }
