@@ -162,6 +162,49 @@ TEST_F(PostgresStoreTest, IsSharedWithItsOwner) {
   EXPECT_TRUE(settle(*owner, 2, 1));
 }
 
+TEST_F(PostgresStoreTest, JobsPutBySqlComeWithTheTransactionThatPutThem) {
+  auto store = open();
+  const std::string put_sql = "select " + schema_ + ".argiope_put('q', 'hello', name => 'n', priority => 3)";
+  server_->query("begin; " + put_sql + "; rollback");
+  server_->query("begin; " + put_sql + "; commit");
+  std::vector<JobId> heard;
+  while (heard.empty()) heard = ask(store->changed_elsewhere())->jobs;
+  EXPECT_EQ(heard, std::vector<JobId>{1});
+  const JobRecord job = ask(store->get(1))->value();
+  EXPECT_EQ(job.payload, "hello");
+  EXPECT_EQ(job.queue, "q");
+  EXPECT_EQ(job.name, "n");
+  EXPECT_EQ(job.priority, 3);
+  EXPECT_EQ(count("inbox"), "0");
+  ASSERT_TRUE(lease(*store, 1, 1));
+  EXPECT_TRUE(settle(*store, 1, 1));
+}
+
+TEST_F(PostgresStoreTest, JobsPutBySqlWaitForAnOwnerAndComeInTheirOrder) {
+  ASSERT_TRUE(open()->close());
+  EXPECT_EQ(server_->query("select " + schema_ +
+                           ".argiope_put_many('q', array(select i::text from generate_series(1, " + "1500) i))"),
+            "1500");
+  auto store = open();
+  const auto first = ask(store->changed_elsewhere());
+  EXPECT_EQ(first->jobs.size(), 1000u);
+  EXPECT_TRUE(first->more);
+  const auto second = ask(store->changed_elsewhere());
+  EXPECT_EQ(second->jobs.size(), 500u);
+  EXPECT_FALSE(second->more);
+  EXPECT_EQ(ask(store->get(1500))->value().payload, "1500");
+}
+
+TEST_F(PostgresStoreTest, RefusesJobsOfSqlThatNoPutWouldTake) {
+  ASSERT_TRUE(open()->close());
+  const std::string put_sql = "select " + schema_ + ".argiope_put";
+  EXPECT_THAT(server_->query(put_sql + "('', 'p')"), HasSubstr("a queue needs a name"));
+  EXPECT_THAT(server_->query(put_sql + "('q', null)"), HasSubstr("NULL"));
+  EXPECT_THAT(server_->query(put_sql + "(repeat('q', 513), 'p')"), HasSubstr("512 bytes"));
+  EXPECT_THAT(server_->query(put_sql + "_many('q', array['a', 'b'], name => 'n')"), HasSubstr("one name"));
+  EXPECT_EQ(count("inbox"), "0");
+}
+
 TEST_F(PostgresStoreTest, IsReadByOthers) {
   EXPECT_EQ(refusal(where_, StoreAccess::read).code, Errc::not_found);
   auto owner = open();
@@ -364,6 +407,7 @@ TEST_F(PostgresStoreTest, AnOwnerWritesNothingMoreWhenTheServerHasLostWhatItAckn
     EXPECT_THAT(refused.error().message, HasSubstr("has lost transactions"));
     EXPECT_TRUE(store->failure());
     EXPECT_FALSE(store->close());
+    server_->query("update " + schema_ + ".partitions set node = null");  // its lease is over
   }
   EXPECT_TRUE(put(*open())) << "the next one goes on with what is there";
 }

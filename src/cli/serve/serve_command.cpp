@@ -40,6 +40,7 @@ struct ServeArguments {
   std::string tls_key;
   bool insecure = false;
   bool check = false;
+  bool standby = false;
   bool quiet = false;
   bool allow_private = false;
   std::string pages;
@@ -64,6 +65,7 @@ void add_options(CLI::App& command, ServeArguments& serve) {
   command.add_option("--tls-certificate", serve.tls_certificate, "Speak HTTPS with the certificate, and those that vouch for it, in this PEM file")->type_name("FILE");
   command.add_option("--tls-key", serve.tls_key, "Its private key, in PEM")->type_name("FILE");
   command.add_flag("--insecure", serve.insecure, "Listen beyond this machine without TLS: something that speaks it stands before it");
+  command.add_flag("--standby", serve.standby, "Wait for as long as another process owns the store, and take over when it has ended or its lease is over");
   command.add_flag("--check", serve.check, "Read the configuration, say what is wrong with it, and end");
   command.add_option("--log", serve.log, "How the log is written")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command.add_flag("--quiet", serve.quiet, "Log errors only");
@@ -130,6 +132,7 @@ class ServeCommand {
     const DaemonRunOptions options{.read_again = [this] { return read(false); },
                                    .notes = notes(*settings),
                                    .inherited_speak = {},
+                                   .stands_by = arguments_.standby,
                                    .allow_private = arguments_.allow_private,
                                    .user_agent = arguments_.user_agent,
                                    .ca_file = arguments_.ca_file};

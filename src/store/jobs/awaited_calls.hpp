@@ -27,8 +27,8 @@ class AwaitedCalls : public std::enable_shared_from_this<AwaitedCalls> {
       : commit_(std::move(transactions), {.most_in_transaction = kMostInTransaction}, deliver) {}
 
   // `act()` gives a Result<T>; it runs in a transaction and throws nothing but DatabaseFailed. `writes`: as
-  // GroupCommit::Call::writes(); null: true. `is_patient`: as GroupCommit::Call's. Errors: those of `act`, DatabaseFailed's; `stopped`, at once, after
-  // stop(). Cancelling the wait does not undo the call.
+  // GroupCommit::Call::writes(); null: true. `is_patient`: as GroupCommit::Call's. Errors: those of `act`,
+  // DatabaseFailed's; `stopped`, at once, after stop(). Cancelling the wait does not undo the call.
   template <class T, class Act>
   Future<Result<T>> submit(Kind kind, std::size_t size, Act act, Error (*stopped)(),
                            std::function<bool()> writes = nullptr, bool is_patient = false) {

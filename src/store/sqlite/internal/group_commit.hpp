@@ -60,7 +60,7 @@ class Transactions {
   virtual SqliteLog* log() noexcept { return nullptr; }
   // Whether nothing can be written any more after a transaction that has failed so.
   virtual bool ends_all(const Error& error) const noexcept { return error.code != Errc::busy; }
-  // Whether patient calls that failed so are to be run again: it is the server's trouble, and begin() waits for its end.
+  // Whether patient calls that failed so are to be run again: it is the server's trouble, for whose end begin() waits.
   virtual bool passes(const Error&) const noexcept { return false; }
   // The interval at which renew() is called, between transactions, whether or not calls come. nullopt: never. Constant.
   virtual std::optional<Duration> renew_interval() const noexcept { return std::nullopt; }
@@ -149,8 +149,8 @@ class GroupCommit {
   void run_one(Call& call, bool writes);
   void give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes);
   void fail_or_put_off(Call& call, const Error& error);
-  // Where some of `run` were put off: they wait again, and those of `rest` that are patient, which were taken with them.
-  // What is to be answered.
+  // Where some of `run` were put off: they wait again, and so do the patient ones of `rest`, which were taken with
+  // them. What is to be answered.
   Calls take_put_off(Calls run, std::span<std::unique_ptr<Call>> rest);
   void finish(Finished finished);
   void sync();
