@@ -63,6 +63,7 @@ TEST_F(RedisStoreTest, AnOwnerThatHasLostItWritesNothingMore) {
   EXPECT_EQ(late.error().code, Errc::io);
   EXPECT_THAT(late.error().message, HasSubstr("another process has become its owner"));
   EXPECT_TRUE(first->failure());
+  EXPECT_FALSE(ask(first->changed_elsewhere()));
   EXPECT_EQ(kept(), 1u);
   EXPECT_EQ(put(*second).value(), 2u);
   EXPECT_FALSE(first->close());

@@ -157,7 +157,8 @@ void RedisDriver::take_back() {
 
 std::vector<OldLease> RedisDriver::old_leases() { return owns() ? jobs_.old_leases() : std::vector<OldLease>{}; }
 
-bool RedisDriver::others_changed_jobs() { return rows_.exists(RedisTable::touched); }
+// One who has lost the store is to hear of it by the transaction that follows, also where it writes nothing else.
+bool RedisDriver::others_changed_jobs() { return rows_.is_over() || rows_.exists(RedisTable::touched); }
 
 ChangedElsewhere RedisDriver::changed_elsewhere() {
   ChangedElsewhere changed;
