@@ -156,13 +156,13 @@ bool RedisRows::begin(bool to_write) {
     return false;
   } else {
     RedisCommands commands;
-    commands.add("HMGET", key(RedisTable::meta), "version", "until");
+    commands.add("HMGET", key(RedisTable::meta), "version", "until", "epoch");
     commands.add("TIME");
     const RedisReplies replies = connection_.ask(commands);
     const RedisValue meta = replies[0];
     if (!meta[0].is_null()) version = meta[0].text();
     // Commits renew the lease by themselves.
-    if (owns() && !is_over_ && left_of(meta[1], replies[1]) < kLeastLeaseMs) renew();
+    if (owns() && (meta[2].text() != epoch_ || left_of(meta[1], replies[1]) < kLeastLeaseMs)) renew();
   }
   if (!version) end(kKeysAreGone);
   const bool is_new = !is_known_ || *version != version_;
