@@ -91,6 +91,10 @@ TEST_F(PostgresStoreTest, KeepsAllForTheNextOpening) {
   EXPECT_EQ(put(*store).value(), 3u);
 }
 
+TEST_F(PostgresStoreTest, TellsWhatTheServerPromises) {
+  EXPECT_THAT(open()->durability(), HasSubstr("fsync off, synchronous_commit on: "));
+}
+
 TEST_F(PostgresStoreTest, HasOneOwner) {
   EXPECT_FALSE(has_owner(where_));
   auto owner = open();

@@ -38,6 +38,7 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   StoreDriver& driver() noexcept override { return driver_; }
   StoreAccess access() const noexcept override { return work_.access(); }
   const std::string& name() const noexcept override { return work_.name(); }
+  const std::string& durability() const noexcept override { return work_.durability(); }
   std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept override { return work_.most_token(); }
   bool others_changed_jobs() override { return work_.others_wrote(); }
 

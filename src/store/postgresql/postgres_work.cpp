@@ -23,6 +23,14 @@ constexpr const char* kHead =
     "SELECT version, epoch, last_id, last_chosen_id, last_token, last_schedule, last_request, "
     "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint FROM partitions WHERE partition "
     "= 0";
+constexpr const char* kDurability =
+    "SELECT convert_to('fsync ' || f || ', synchronous_commit ' || c || ': ' || CASE WHEN f = 'off' THEN 'what is lost "
+    "with the machine is unknown' WHEN c = 'off' THEN 'the end of the server loses the last moments' WHEN c = 'local' "
+    "OR s = '' THEN 'each commit is on the server''s disk; a failover to a standby may lose what that has not "
+    "received' "
+    "ELSE 'each commit is with the server and with a synchronous standby' END, 'UTF8') FROM (SELECT "
+    "current_setting('fsync') f, current_setting('synchronous_commit') c, current_setting('synchronous_standby_names') "
+    "s) settings";
 constexpr const char* kOutdated = "AR001";
 constexpr const char* kReadOnly = "25006";
 
@@ -74,12 +82,15 @@ Result<void> PostgresWork::open() {
     session_.send(
         "SELECT ('x' || left(replace(gen_random_uuid()::text, '-', ''), 15))::bit(60)::bigint, "
         "(SELECT convert_to('argiope_' || oid::text, 'UTF8') FROM pg_namespace WHERE nspname = current_schema())");
+    session_.send(kDurability);
     const Answers answers = session_.sync();
     writer_ = answers.at(0).number(0, 0);
     channel_ = answers.at(0).text(0, 1);
+    durability_ = answers.at(1).text(0, 0);
     if (!owns()) return {};
     if (auto done = take_over(); !done) return done;
     session_.run("LISTEN " + channel_);
+    spdlog::info("{}: {}", name_, durability_);
     return {};
   } catch (const PostgresLost& lost) {
     return fail(Errc::network, fmt::format("{}: {}", name_, lost.why));

@@ -109,6 +109,7 @@ class PostgresWork {
   void renew() noexcept;
 
   const std::string& name() const noexcept { return name_; }
+  const std::string& durability() const noexcept { return durability_; }
   StoreAccess access() const noexcept { return options_.access; }
   bool owns() const noexcept { return access() == StoreAccess::own; }
   bool writes() const noexcept { return writing_; }
@@ -159,7 +160,7 @@ class PostgresWork {
   const std::string name_;
   ServerWait wait_;
   PostgresSession session_;
-  std::string channel_;
+  std::string channel_, durability_;
   std::int64_t writer_ = 0;  // drawn at random: no other has it, whatever a failover has lost
   std::int64_t epoch_ = 0;   // of an owner: the same
 
