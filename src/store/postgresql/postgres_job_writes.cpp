@@ -13,8 +13,9 @@ using namespace job_rules;
 
 namespace {
 
-// A server takes 1 GB at a time, and no array is larger. What is larger by itself goes alone.
-constexpr std::size_t kMostWrittenBytes = std::size_t{64} << 20;
+// A server takes 1 GB at a time, and no array is larger; and libpq moves all that is still to be sent each time that it
+// has sent some. What is larger by itself goes alone.
+constexpr std::size_t kMostWrittenBytes = std::size_t{8} << 20;
 
 }  // namespace
 
