@@ -2,6 +2,7 @@
 // the others is in store_conformance_test.cpp and store_schedules_test.cpp.
 #include <gmock/gmock.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -71,7 +72,7 @@ class PostgresStoreTest : public OnVirtualLoop {
     return server_->query("select count(*) from " + schema_ + "." + table);
   }
   void cut_connections() {
-    server_->query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'argiope'");
+    server_->query("select pg_terminate_backend(pid, 60000) from pg_stat_activity where application_name = 'argiope'");
   }
 
   PostgresServer* const server_ = PostgresServer::shared();
@@ -370,10 +371,36 @@ TEST_F(PostgresStoreTest, WaitsForASilentServerNoLongerThanItMay) {
   ASSERT_TRUE(put(*store));
   const int connections = proxy.connections();
   proxy.fall_silent();
-  const auto refused = put(*store);
+  const auto refused = ask(store->get(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::network);
   EXPECT_LE(proxy.connections(), connections + 1) << "one wait has taken all of the time";
+}
+
+TEST_F(PostgresStoreTest, ACommitInDoubtIsWaitedForAndThoseBehindItAreAnsweredInTime) {
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  auto store = open_hasty(PostgresServer::store_at(proxy.folder(), schema_));
+  ASSERT_TRUE(put(*store));
+  std::promise<void> is_under_way;
+  proxy.before_request(1, [&] {
+    proxy.fall_silent();
+    is_under_way.set_value();
+  });
+  const auto added = loop_.run_until_complete([&]() -> Coro<Result<std::vector<Result<PutReply>>>> {
+    std::vector<PutRequest> requests(1);
+    requests[0].job.queue = "q";
+    auto putting = loop_.create_task(store->put(std::move(requests), kNow));
+    co_await sleep(1ms);
+    is_under_way.get_future().wait();
+    const auto behind = co_await store->get(1);
+    EXPECT_EQ(behind ? Errc{} : behind.error().code, Errc::network);
+    EXPECT_FALSE(putting.done());
+    proxy.speak_again();
+    co_return co_await putting;
+  }());
+  ASSERT_TRUE(added) << added.error().message;
+  EXPECT_EQ(added->at(0)->id, 2u);
+  EXPECT_EQ(count("jobs"), "2");
 }
 
 TEST_F(PostgresStoreTest, ClosesAlthoughTheServerIsSilent) {

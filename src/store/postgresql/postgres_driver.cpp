@@ -60,6 +60,7 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   bool in_transaction() const noexcept override { return work_.is_open(); }
   Result<void> in_place() const override { return {}; }
   void stop_waiting() override { work_.hurry(); }
+  void when_overdue(std::function<void(const Error&)> tell) override { work_.when_overdue(std::move(tell)); }
   bool ends_all(const Error&) const noexcept override { return work_.is_lost(); }
   bool passes(const Error& error) const noexcept override {
     return !work_.is_lost() && (error.code == Errc::network || error.code == Errc::disk_full);

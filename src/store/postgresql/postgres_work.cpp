@@ -204,8 +204,8 @@ void PostgresWork::hurry() noexcept { wait_.hurry(std::min(options_.busy_limit, 
 void PostgresWork::wait_for_server(std::string_view why, Errc code) {
   if (wait_.pause(why, kPause)) return;
   // An owner cannot go on from what may or may not have been written: it waits until it knows.
-  if (owns() && doubtful_ && !wait_.has_given_up()) return;
-  failed(code, why);
+  if (!owns() || !doubtful_ || wait_.has_given_up()) failed(code, why);
+  if (overdue_) overdue_({code, fmt::format("{}: {}", name_, why)});
 }
 
 void PostgresWork::lose(std::string why) {

@@ -102,6 +102,7 @@ class PostgresWork {
   bool is_open() const noexcept { return is_open_; }
   void mark();
   void take_back();
+  void when_overdue(std::function<void(const Error&)> tell) { overdue_ = std::move(tell); }
   // From any thread. What is waited for ends soon.
   void hurry() noexcept;
   bool is_lost() const noexcept { return is_lost_; }
@@ -157,6 +158,7 @@ class PostgresWork {
   const PostgresPlace place_;
   const StoreOptions options_;
   const Hooks hooks_;
+  std::function<void(const Error&)> overdue_;
   const std::string name_;
   ServerWait wait_;
   PostgresSession session_;

@@ -15,6 +15,7 @@ bool is_read(const std::unique_ptr<GroupCommit::Call>& call) noexcept {
 
 GroupCommit::GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer)
     : rules_(rules), answer_(std::move(answer)), transactions_(std::move(transactions)) {
+  transactions_->when_overdue([this](const Error& error) { fail_waiting(error); });
   if (const auto interval = transactions_->renew_interval()) renew_at_.emplace().set(*interval);
   if (syncs_apart()) syncer_ = std::thread([this] { sync(); });
   try {
@@ -203,6 +204,20 @@ void GroupCommit::run_one(Call& call, bool writes) {
     }
     fail_or_put_off(call, error.error);
   }
+}
+
+// But for patient ones.
+void GroupCommit::fail_waiting(const Error& error) {
+  Calls failed, left;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& call : calls_) (call->is_patient_ ? left : failed).push_back(std::move(call));
+    calls_ = std::move(left);
+    for (const auto& call : failed) waiting_ -= call->size();
+  }
+  if (failed.empty()) return;
+  for (const auto& call : failed) call->fail(error);
+  answer_(std::move(failed));
 }
 
 void GroupCommit::fail_or_put_off(Call& call, const Error& error) {

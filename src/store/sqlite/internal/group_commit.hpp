@@ -62,6 +62,10 @@ class Transactions {
   virtual bool ends_all(const Error& error) const noexcept { return error.code != Errc::busy; }
   // Whether patient calls that failed so are to be run again: it is the server's trouble, for whose end begin() waits.
   virtual bool passes(const Error&) const noexcept { return false; }
+  // Set before the first begin(). Called by the thread that works for it, in the midst of begin() or commit(), where the
+  // present calls go on waiting for the server, as an owner does that must know what has become of a commit, but those
+  // behind them have waited long enough.
+  virtual void when_overdue(std::function<void(const Error&)>) {}
   // The interval at which renew() is called, between transactions, whether or not calls come. nullopt: never. Constant.
   virtual std::optional<Duration> renew_interval() const noexcept { return std::nullopt; }
   virtual void renew() noexcept {}
@@ -148,6 +152,7 @@ class GroupCommit {
   void run_reads_alone(std::span<const std::unique_ptr<Call>> batch, const Error& failure);
   void run_one(Call& call, bool writes);
   void give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes);
+  void fail_waiting(const Error& error);
   void fail_or_put_off(Call& call, const Error& error);
   // Where some of `run` were put off: they wait again, and so do the patient ones of `rest`, which were taken with
   // them. What is to be answered.
