@@ -79,7 +79,7 @@ std::string without_password(std::string_view where) {
   const std::size_t query = std::min(where.find('?', begin), where.size());
   const std::size_t at = where.rfind('@');
   std::string shown(where.substr(0, begin));
-  if (at != std::string_view::npos && !has_one_reading(where)) return shown.append(where.substr(at + 1));
+  if (!has_one_reading(where)) return without_password(shown.append(where.substr(at + 1)));
   std::string_view place = where.substr(begin, query - begin);
   if (at != std::string_view::npos) {
     const std::string_view user = where.substr(begin, at - begin);
