@@ -285,7 +285,7 @@ TEST_F(RedisStoreTest, SaysThatTheServerHasLostWhatItHadAcknowledged) {
 
 TEST_F(RedisStoreTest, WaitsForAServerWithoutMemoryAndThenAnswersThatNothingWasDone) {
   use_own_server();
-  where_ += "&store_timeout=0.1";
+  where_ += "&store_timeout=5";
   auto store = open();
   ASSERT_TRUE(put(*store));
   server_->ask("CONFIG", "SET", "maxmemory", "1");

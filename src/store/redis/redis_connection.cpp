@@ -81,10 +81,12 @@ RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wan
   may_be_done_ = false;
   pause_ = kFirstPause;
   bool has_new_scripts = false;
+  std::string cause;
   wait_.begin();
   for (;;) {
     RedisReplies replies;
-    std::string cause;
+    // The end of the time may cut a try off: then what was wrong before it is told.
+    const std::string before = std::exchange(cause, {});
     switch (try_once(commands, replies, cause)) {
       case Trouble::none:
         over();
@@ -101,7 +103,7 @@ RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wan
         if (std::exchange(has_new_scripts, true) && !pause(cause)) throw DatabaseFailed{error(Errc::network, cause)};
         break;
       case Trouble::passes:
-        if (!pause(cause)) throw DatabaseFailed{error(Errc::network, cause)};
+        if (!pause(cause)) throw DatabaseFailed{error(Errc::network, before.empty() ? cause : before)};
     }
   }
 }

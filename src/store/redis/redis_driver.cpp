@@ -83,7 +83,6 @@ void RedisDriver::begin(bool to_write) {
 
 // Others have written: all that is kept from one transaction to the next.
 void RedisDriver::refresh() {
-  const std::uint64_t token_before = now_.jobs.last_token;
   now_ = {};
   for (const auto& [name, value] : rows_.all(RedisTable::meta)) {
     const auto number = [&] { return redis_keys::number_in(value); };
@@ -94,9 +93,9 @@ void RedisDriver::refresh() {
     if (name == "last_request") now_.last_request = number();
   }
   stored_ = now_;
-  // A token is never given twice, whatever has become of its lease.
-  if (owns()) now_.jobs.last_token = std::max(now_.jobs.last_token, token_before);
   note_token();
+  // A token is never given twice, whatever has become of its lease.
+  if (owns()) now_.jobs.last_token = *most_token_;
   queues_.load();
 }
 
@@ -113,13 +112,14 @@ void RedisDriver::commit() {
   set("last_token", now_.jobs.last_token, stored_.jobs.last_token);
   set("last_schedule", now_.last_schedule, stored_.last_schedule);
   set("last_request", now_.last_request, stored_.last_request);
-  note_token();
   rows_.commit();
+  note_token();
   stored_ = now_;
 }
 
+// The calls of one that was outdated are run again, under the same tokens.
 void RedisDriver::roll_back() noexcept {
-  note_token();
+  if (!rows_.is_outdated()) note_token();
   rows_.roll_back();
 }
 
