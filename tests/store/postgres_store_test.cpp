@@ -217,6 +217,24 @@ TEST_F(PostgresStoreTest, RefusesJobsOfSqlThatNoPutWouldTake) {
   EXPECT_EQ(count("inbox"), "0");
 }
 
+// The functions run with the rights of the tables' owner, so nothing of their caller's may come before its tables.
+TEST_F(PostgresStoreTest, WhoPutsBySqlGetsNoRightOfTheTablesOwner) {
+  ASSERT_TRUE(open()->close());
+  const std::string app = "app_" + schema_;
+  server_->query("create role " + app + "; grant usage on schema " + schema_ + " to " + app);
+  const std::string said = server_->query(
+      "set role " + app +
+      "; create temp table ran_as (who text); grant all on ran_as to public; create temp table inbox (partition bigint "
+      "default 0, n bigint, at bigint, queue bytea, payload bytea, name bytea, key bytea, unique_name bytea, function "
+      "bytea, priority bigint, due_at bigint, max_attempts bigint); grant all on inbox to public; create function "
+      "pg_temp.note() returns trigger language plpgsql as 'begin insert into pg_temp.ran_as values (current_user); "
+      "return new; end'; create trigger note before insert on inbox for each row execute function pg_temp.note(); "
+      "select " +
+      schema_ + ".argiope_put('q', 'p'); select 'ran ' || count(*) from ran_as");
+  EXPECT_THAT(said, HasSubstr("ran 0"));
+  EXPECT_EQ(count("inbox"), "1");
+}
+
 TEST_F(PostgresStoreTest, IsReadByOthers) {
   EXPECT_EQ(refusal(where_, StoreAccess::read).code, Errc::not_found);
   auto owner = open();
@@ -246,6 +264,9 @@ TEST_F(PostgresStoreTest, MayLieInAnySchema) {
   auto store = open_at(odd);
   ASSERT_NE(store, nullptr);
   EXPECT_TRUE(put(*store));
+  const std::string odd_sql = "\\\"a\\\"\\\"; drop schema \xC3\xA4'b\\\"";  // as the shell and SQL quote it
+  EXPECT_EQ(server_->query("select " + odd_sql + ".argiope_put('q', 'p')"), "");
+  EXPECT_EQ(server_->query("select count(*) from " + odd_sql + ".inbox"), "1");
   EXPECT_EQ(refusal(server_->store("")).code, Errc::invalid_input);
   EXPECT_EQ(refusal(server_->store(std::string(64, 's'))).code, Errc::invalid_input);
 }

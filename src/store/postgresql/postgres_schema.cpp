@@ -178,7 +178,7 @@ BEGIN
     SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, names[1], p.payload, names[2], names[3], names[4], names[5],
         argiope_put_many.priority, coalesce((extract(epoch FROM due) * 1000)::bigint, 0), argiope_put_many.max_attempts
       FROM unnest(payloads) WITH ORDINALITY AS p(payload, place) ORDER BY place;
-  PERFORM pg_notify('argiope_' || current_schema()::regnamespace::oid, '');
+  PERFORM pg_notify('argiope_' || (SELECT oid FROM pg_namespace WHERE nspname = current_schema()), '');
   RETURN cardinality(payloads);
 END $$;
 CREATE FUNCTION argiope_put_many(queue text, payloads text[], name text DEFAULT '', key text DEFAULT '',
@@ -223,9 +223,11 @@ constexpr const char* kPostgresMigrations[] = {kFirst};
 
 std::int64_t newest_postgres_version() { return std::ssize(kPostgresMigrations); }
 
+// Functions take over the search path. It says pg_temp, for where it does not that is looked into first, and a caller's
+// temporary table would stand before the store's own.
 std::string postgres_migration(const std::string& schema, std::int64_t version) {
   std::string statements = fmt::format(
-      "BEGIN; SELECT pg_advisory_xact_lock({}); CREATE SCHEMA IF NOT EXISTS {}; SET LOCAL search_path TO {};",
+      "BEGIN; SELECT pg_advisory_xact_lock({}); CREATE SCHEMA IF NOT EXISTS {}; SET LOCAL search_path TO {}, pg_temp;",
       kMigrationLock, quoted_identifier(schema), quoted_identifier(schema));
   for (std::int64_t from = version; from < newest_postgres_version(); ++from) statements += kPostgresMigrations[from];
   statements +=
