@@ -45,6 +45,7 @@ class Housekeeper final : public Desk {
   SettleDesk& settle_desk_;
   Task<void> task_;
   TimePoint prune_at_{};
+  ChangedElsewhere changed_;  // told by the store, which tells nothing twice: kept until all of it has been taken
   std::function<void(const std::vector<ScheduleId>&)> schedules_changed_;
   std::function<void(Duration)> calendar_jumped_;
 };

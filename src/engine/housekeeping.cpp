@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
@@ -41,6 +42,9 @@ Coro<Result<bool>> Housekeeper::look_after_house() {
   // One who holds the store for long is waited for; the others' changes are there afterwards too.
   Result<bool> taken = true;
   while (taken && *taken) taken = co_await take_changes();
+  if (taken && queue_desk_.must_recount()) {
+    if (auto counted = co_await queue_desk_.recount(); !counted) taken = std::unexpected(std::move(counted.error()));
+  }
   if (!taken) {
     spdlog::error("{}", taken.error().message);
     // What the store has not answered in time is looked for again.
@@ -67,13 +71,15 @@ void Housekeeper::look_at_calendar() {
 
 // Whether there are more.
 Coro<Result<bool>> Housekeeper::take_changes() {
-  auto changed = co_await or_return(store_(&Store::changed_elsewhere));
-  if (!changed.schedules.empty()) {
-    if (const auto hear = schedules_changed_) hear(changed.schedules);
+  if (changed_.jobs.empty()) {
+    changed_ = co_await or_return(store_(&Store::changed_elsewhere));
+    if (!changed_.schedules.empty()) {
+      if (const auto hear = schedules_changed_) hear(changed_.schedules);
+    }
   }
-  if (changed.jobs.empty()) co_return changed.more;
+  if (changed_.jobs.empty()) co_return changed_.more;
   co_await or_return(queue_desk_.load_new());  // first: the jobs may be in new ones
-  std::vector<JobId>& jobs = changed.jobs;
+  std::vector<JobId> jobs = changed_.jobs;
   std::erase(jobs, JobId{0});
   auto waiting = co_await or_return(store_(&Store::find_waiting, jobs));
   const TimePoint now = loop_.time();
@@ -93,7 +99,7 @@ Coro<Result<bool>> Housekeeper::take_changes() {
   }
   co_await or_return(settle_desk_.hear_of_cancellations(std::move(running)));
   co_await or_return(queue_desk_.recount());
-  co_return changed.more;
+  co_return std::exchange(changed_, {}).more;
 }
 
 Coro<Result<void>> Housekeeper::prune() {
