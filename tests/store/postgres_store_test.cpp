@@ -521,6 +521,31 @@ TEST_F(PostgresStoreTest, PatientCallsWaitForTheServerAndOthersFail) {
   }(*store, id, *server_));
 }
 
+// Whatever of it the server has not answered, or has not done.
+TEST_F(PostgresStoreTest, ALeaseThatIsDoneAgainHasItsToken) {
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  auto store = open_hasty(PostgresServer::store_at(proxy.folder(), schema_));
+  for (JobId id = 1; id <= 4; ++id) ASSERT_EQ(put(*store).value(), id);
+  // The first request reads the job, the second commits the lease, or reads another job.
+  proxy.before_request(2, [&] { proxy.lose_next_request(); });
+  EXPECT_TRUE(lease(*store, 1, 1)) << "its commit was lost";
+  proxy.before_request(2, [&] { server_->query("update " + schema_ + ".partitions set version = version + 1"); });
+  EXPECT_TRUE(lease(*store, 2, 2)) << "it was made from an outdated version";
+  proxy.before_request(2, [&] { proxy.fall_silent(); });
+  loop_.run_until_complete([](Store& its, SocketProxy& between) -> Coro<void> {
+    auto& loop = EventLoop::current();
+    std::vector<Task<Result<std::vector<std::optional<JobRecord>>>>> leasing;
+    for (const JobId id : {3, 4}) leasing.push_back(loop.create_task(its.lease({{id, id, kNow + 60s, "w"}})));
+    co_await sleep(0s);
+    EXPECT_FALSE(co_await its.get(1)) << "the server is silent";
+    between.speak_again();
+    for (auto& one : leasing) {
+      const auto leased = co_await one;
+      EXPECT_TRUE(leased && leased->at(0)) << (leased ? "" : leased.error().message);
+    }
+  }(*store, proxy));
+}
+
 TEST_F(PostgresStoreTest, SaysWhatTheServerHasAgainstIt) {
   const std::string folder = "host=" + server_->path();
   const Error nobody = refusal("postgresql://nobody:s%65cret@/postgres?" + folder + "&password=secret");

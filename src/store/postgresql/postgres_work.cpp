@@ -319,14 +319,11 @@ void PostgresWork::check_head(const PostgresRows& row) {
 
 void PostgresWork::read_head(const PostgresRows& row) {
   const auto number = [&](int column) { return static_cast<std::uint64_t>(row.number(0, column)); };
-  const std::uint64_t token_before = head_.counters.last_token;
   head_ = {.version = row.number(0, 0),
            .counters = {.last_id = number(2), .last_chosen_id = number(3), .last_token = number(4)},
            .last_schedule = number(5),
            .last_request = number(6),
            .is_owned = number(7) != 0};
-  // Some may have been refused that were never written.
-  if (owns()) head_.counters.last_token = std::max(head_.counters.last_token, token_before);
   give_token(head_.counters.last_token);
 }
 
@@ -493,6 +490,7 @@ void PostgresWork::roll_back() noexcept {
     session_.disconnect();
   }
   version_ = -1;
+  head_ = stored_head_;  // its calls may be run again, under the same tokens
   is_open_ = started_ = false;
   later_.clear();
   touched_.clear();
