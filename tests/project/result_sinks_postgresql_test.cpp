@@ -154,14 +154,14 @@ TEST_F(TableSinksTest, WaitNoLongerThanTheirTimeLimit) {
   deliver_all();
   definition.sinks[0].time_limit = 1s;
   store.add(2, 2);
-  server->lock_results();
+  server->hold("lock table results");
   with_sinks([&]() -> Coro<void> {
     co_await sleep(10ms);
     // A busy machine may not come as far as to the lock in that time: then when it is tried again.
     for (int i = 0; i < 1'000 && !trouble().contains("statement timeout"); ++i) co_await sleep(1s);
     EXPECT_THAT(trouble(), HasSubstr("statement timeout"));
     EXPECT_FALSE(sinks->has_all());
-    server->release_results();
+    server->release();
     while (!sinks->has_all()) co_await sleep(1s);
   });
   EXPECT_EQ(server->query("select count(*) from results"), "2");
@@ -171,7 +171,7 @@ TEST_F(TableSinksTest, AreStoppedWhileTheServerIsSlow) {
   store.add(1, 1);
   deliver_all();
   store.add(2, 2);
-  server->lock_results();
+  server->hold("lock table results");
   const auto before = std::chrono::steady_clock::now();
   {
     // In real time, since virtual time waits for the thread.
@@ -186,7 +186,7 @@ TEST_F(TableSinksTest, AreStoppedWhileTheServerIsSlow) {
               }));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - before, 5min) << "it waits for the lock";
-  server->release_results();
+  server->release();
 }
 
 }  // namespace

@@ -132,6 +132,48 @@ TEST_F(PostgresStoreTest, WritesNothingOnceAnotherHasTakenItOver) {
   EXPECT_TRUE(has_owner(where_)) << "the first has not given back what is not its own";
 }
 
+// Whoever stands by tries again after that.
+TEST_F(PostgresStoreTest, WhatPassesByItselfRefusesNoTakeoverForGood) {
+  ASSERT_TRUE(open()->close());
+  server_->hold("select from " + schema_ + ".partitions for update");
+  EXPECT_EQ(refusal(where_ + "&store_timeout=5").code, Errc::network);
+  server_->release();
+  EXPECT_NE(open(), nullptr);
+}
+
+TEST_F(PostgresStoreTest, ATakeoverForgetsWhateverWasNotedForTheOwnerBefore) {
+  ASSERT_TRUE(open()->close());
+  server_->query("set search_path to " + schema_ +
+                 "; insert into touched (partition, is_schedule, id) select 0, 0, i from generate_series(1, 120000) i; "
+                 "insert into writers select 0, i, 1, now() - interval '1 year' from generate_series(1, 60000) i");
+  auto store = open();
+  EXPECT_EQ(count("touched"), "0");
+  EXPECT_EQ(count("writers"), "0");
+  EXPECT_TRUE(put(*store));
+}
+
+TEST_F(PostgresStoreTest, WhoSharesItLeavesNothingOfItsOwnBehind) {
+  for (int i = 0; i < 3; ++i) {
+    auto other = open(StoreAccess::share);
+    ASSERT_TRUE(put(*other));
+    ASSERT_TRUE(other->close());
+  }
+  EXPECT_EQ(count("writers"), "0");
+}
+
+TEST_F(PostgresStoreTest, NeedsNoRightButToASchemaOfItsUser) {
+  const std::string user = "user_" + schema_;
+  const std::string of_user = "postgresql:///postgres?host=" + server_->path() + "&user=" + user + "&schema=" + schema_;
+  server_->query("create role " + user + " login");
+  EXPECT_THAT(refusal(of_user).message, HasSubstr("permission denied for database"));
+  server_->query("create schema " + schema_);
+  const Error no_right = refusal(of_user);
+  EXPECT_EQ(no_right.code, Errc::refused);
+  EXPECT_THAT(no_right.message, HasSubstr("grant usage on schema"));
+  server_->query("alter schema " + schema_ + " owner to " + user);
+  EXPECT_TRUE(put(*open_at(of_user)));
+}
+
 // A failover to a standby that did not have it takes the takeover away, with its epoch.
 TEST_F(PostgresStoreTest, WritesNothingWhenAnotherHasTakenItOverFromALostTakeover) {
   auto first = open();
@@ -422,6 +464,22 @@ TEST_F(PostgresStoreTest, ACommitInDoubtIsWaitedForAndThoseBehindItAreAnsweredIn
   ASSERT_TRUE(added) << added.error().message;
   EXPECT_EQ(added->at(0)->id, 2u);
   EXPECT_EQ(count("jobs"), "2");
+}
+
+TEST_F(PostgresStoreTest, WhoSharesItGoesOnWhenWhatWasToldToHaveFailedWasWritten) {
+  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
+  auto other = open_hasty(PostgresServer::store_at(proxy.folder(), schema_), StoreAccess::share);
+  ASSERT_TRUE(put(*other));
+  const std::size_t before = proxy.requests();
+  ASSERT_TRUE(put(*other));
+  proxy.before_request(proxy.requests() - before, [&] {  // its commit
+    proxy.lose_next_answer();
+    proxy.before_request(1, [&] { proxy.fall_silent(); });
+  });
+  EXPECT_FALSE(put(*other));
+  proxy.speak_again();
+  EXPECT_EQ(count("jobs"), "3");
+  EXPECT_EQ(put(*other).value(), 4u);
 }
 
 TEST_F(PostgresStoreTest, ClosesAlthoughTheServerIsSilent) {

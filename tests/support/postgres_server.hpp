@@ -78,16 +78,15 @@ class PostgresServer {
     if (said.ends_with('\n')) said.pop_back();
     return said;
   }
-  // Has another hold the table until it is released.
-  void lock_results() const {
-    (void)!std::system((programs_ + "/psql -X -q '" + connection() +
-                        "' -c \"begin; lock table results; select pg_sleep(600)\" >/dev/null 2>&1 &")
+  // Has another hold what the statement locks until it is released.
+  void hold(const std::string& statement) const {
+    (void)!std::system((programs_ + "/psql -X -q '" + connection() + "' -c \"begin; " + statement +
+                        "; select pg_sleep(600)\" >/dev/null 2>&1 &")
                            .c_str());
-    while (query("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = "
-                 "'results'::regclass") == "0") {
+    while (query("select count(*) from pg_stat_activity where wait_event = 'PgSleep'") == "0") {
     }
   }
-  void release_results() const {
+  void release() const {
     query(
         "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep%' and pid <> "
         "pg_backend_pid()");

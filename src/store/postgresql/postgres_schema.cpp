@@ -225,10 +225,11 @@ std::int64_t newest_postgres_version() { return std::ssize(kPostgresMigrations);
 
 // Functions take over the search path. It says pg_temp, for where it does not that is looked into first, and a caller's
 // temporary table would stand before the store's own.
-std::string postgres_migration(const std::string& schema, std::int64_t version) {
+std::string postgres_migration(const std::string& schema, bool has_schema, std::int64_t version) {
   std::string statements = fmt::format(
-      "BEGIN; SELECT pg_advisory_xact_lock({}); CREATE SCHEMA IF NOT EXISTS {}; SET LOCAL search_path TO {}, pg_temp;",
-      kMigrationLock, quoted_identifier(schema), quoted_identifier(schema));
+      "BEGIN; SELECT pg_advisory_xact_lock({}); {}SET LOCAL search_path TO {}, pg_temp;", kMigrationLock,
+      has_schema ? std::string() : fmt::format("CREATE SCHEMA IF NOT EXISTS {};", quoted_identifier(schema)),
+      quoted_identifier(schema));
   for (std::int64_t from = version; from < newest_postgres_version(); ++from) statements += kPostgresMigrations[from];
   statements +=
       fmt::format("INSERT INTO meta VALUES ('version', {0}) ON CONFLICT (name) DO UPDATE SET value = {0}; COMMIT",

@@ -23,6 +23,10 @@ constexpr const char* kHead =
     "SELECT version, epoch, last_id, last_chosen_id, last_token, last_schedule, last_request, "
     "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint FROM partitions WHERE partition "
     "= 0";
+constexpr const char* kRenew =
+    "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 AND "
+    "epoch = $1 RETURNING version";
+constexpr std::int64_t kForgottenAtOnce = 50'000;
 constexpr const char* kDurability =
     "SELECT convert_to('fsync ' || f || ', synchronous_commit ' || c || ': ' || CASE WHEN f = 'off' THEN 'what is lost "
     "with the machine is unknown' WHEN c = 'off' THEN 'the end of the server loses the last moments' WHEN c = 'local' "
@@ -46,6 +50,13 @@ bool may_pass(const std::string& code) {
          code == "55P03";
 }
 
+// What another transaction has come before: it is done again.
+bool is_outdated(const std::string& code) { return code == kOutdated || code == "40001" || code == "40P01"; }
+
+Errc code_of(const PostgresRefused& refused) {
+  return may_pass(refused.code) || is_outdated(refused.code) ? Errc::network : Errc::refused;
+}
+
 }  // namespace
 
 PostgresWork::PostgresWork(PostgresPlace place, const StoreOptions& options, Hooks hooks)
@@ -59,10 +70,14 @@ PostgresWork::PostgresWork(PostgresPlace place, const StoreOptions& options, Hoo
                wait_) {}
 
 PostgresWork::~PostgresWork() {
-  if (epoch_ == 0 || is_lost_ || !session_.is_connected()) return;
+  const bool has_written = epoch_ != 0 || last_written_ != 0;
+  if (!has_written || is_lost_ || !session_.is_connected()) return;
   try {
-    session_.send("UPDATE partitions SET node = NULL, until = NULL WHERE partition = 0 AND epoch = $1",
-                  PostgresValues(epoch_));
+    if (epoch_ != 0) {
+      session_.send("UPDATE partitions SET node = NULL, until = NULL WHERE partition = 0 AND epoch = $1",
+                    PostgresValues(epoch_));
+    }
+    session_.send("DELETE FROM writers WHERE partition = 0 AND writer = $1", PostgresValues(writer_));
     (void)session_.sync();
   } catch (const PostgresLost&) {
   } catch (const PostgresRefused&) {
@@ -95,7 +110,7 @@ Result<void> PostgresWork::open() {
   } catch (const PostgresLost& lost) {
     return fail(Errc::network, fmt::format("{}: {}", name_, lost.why));
   } catch (const PostgresRefused& refused) {
-    return fail(Errc::refused, fmt::format("{}: {}", name_, refused.why));
+    return fail(code_of(refused), fmt::format("{}: {}", name_, refused.why));
   }
 }
 
@@ -117,6 +132,7 @@ void PostgresWork::set_up() {
   const auto timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(place_.store_timeout).count();
   session_.run(fmt::format(
       "SET search_path TO {}; SET statement_timeout = {}; SET lock_timeout = {}; "
+      "SET default_transaction_isolation = 'read committed'; "
       "SET idle_in_transaction_session_timeout = '10s'; SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; "
       "SET tcp_keepalives_count = 3; SET tcp_user_timeout = 30000; SET enable_seqscan = off; SET enable_bitmapscan = "
       "off; "
@@ -129,11 +145,22 @@ void PostgresWork::set_up() {
 Result<void> PostgresWork::bring_up_to_date() {
   for (bool tried = false;; tried = true) {
     std::int64_t version = 0;
+    bool has_schema = true;
     try {
       session_.send("SELECT value FROM meta WHERE name = 'version'");
       version = session_.sync().at(0).number(0, 0);
     } catch (const PostgresRefused& refused) {
       if (refused.code != "42P01") throw;  // undefined_table
+      session_.send(
+          "SELECT count(*), count(*) FILTER (WHERE has_schema_privilege(oid, 'USAGE')) FROM pg_namespace WHERE nspname "
+          "= convert_from($1, 'UTF8')",
+          PostgresValues(place_.schema));
+      const Answers answers = session_.sync();
+      has_schema = answers.at(0).number(0, 0) != 0;
+      if (has_schema && answers.at(0).number(0, 1) == 0) {
+        return fail(Errc::refused, fmt::format("{}: its user has no right to schema {}: grant usage on schema {} to it",
+                                               name_, place_.schema, quoted_identifier(place_.schema)));
+      }
     }
     if (version == newest_postgres_version()) return {};
     if (version > newest_postgres_version())
@@ -144,40 +171,42 @@ Result<void> PostgresWork::bring_up_to_date() {
                  : fail(Errc::older_version, fmt::format("{}: made by an older argiope", name_));
     }
     try {
-      session_.run(postgres_migration(place_.schema, version));
+      session_.run(postgres_migration(place_.schema, has_schema, version));
     } catch (const PostgresRefused& refused) {
       if (session_.is_in_failed_transaction()) session_.run("ROLLBACK");
       // Another has made it meanwhile.
-      if (tried) return fail(Errc::refused, fmt::format("{}: its tables cannot be made: {}", name_, refused.why));
+      if (tried) return fail(code_of(refused), fmt::format("{}: its tables cannot be made: {}", name_, refused.why));
     }
   }
 }
 
-// One whose connection is gone and whose lease nobody renews is waited for until the lease is over.
+// One whose connection is gone and whose lease nobody renews is waited for until the lease is over. The owner's
+// transactions need the row, so nobody who waits locks it.
 Result<void> PostgresWork::take_over() {
   std::string first_until;
   Alarm long_enough, rest;
   long_enough.set(kLongestWaitForOwner);
-  for (;;) {
-    session_.run("BEGIN");
+  for (bool locks = false;;) {
+    if (locks) session_.run("BEGIN");
     session_.send(
-        "SELECT (node IS NOT NULL AND until > clock_timestamp())::int::bigint, convert_to(coalesce(node, ''), "
-        "'UTF8'), "
-        "convert_to(to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', 'UTF8'), "
-        "convert_to(coalesce(until::text, ''), 'UTF8'), "
-        "EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = p.pid)::int::bigint FROM partitions p WHERE partition = "
-        "0 "
-        "FOR UPDATE");
+        std::string(
+            "SELECT (node IS NOT NULL AND until > clock_timestamp())::int::bigint, convert_to(coalesce(node, ''), "
+            "'UTF8'), "
+            "convert_to(to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', 'UTF8'), "
+            "convert_to(coalesce(until::text, ''), 'UTF8'), "
+            "EXISTS (SELECT FROM pg_stat_activity a WHERE a.pid = p.pid)::int::bigint FROM partitions p WHERE "
+            "partition = "
+            "0") +
+        (locks ? " FOR UPDATE" : ""));
     const Answers answers = session_.sync();
     const PostgresRows& found = answers.at(0);
     const bool is_held = found.number(0, 0) != 0;
-    if (!is_held) {
-      epoch_ = writer_;
-      break;
-    }
+    if (!is_held && locks) break;
+    locks = !is_held;
+    if (locks) continue;
     const std::string until(found.text(0, 3));
     if (first_until.empty()) first_until = until;
-    session_.run("ROLLBACK");
+    if (session_.is_in_transaction()) session_.run("ROLLBACK");
     if (found.number(0, 4) != 0 || until != first_until || long_enough.has_gone_off()) {
       return fail(Errc::busy, fmt::format("{}: {} owns it, since {}; stop that one first", name_, found.text(0, 1),
                                           found.text(0, 2)));
@@ -185,16 +214,35 @@ Result<void> PostgresWork::take_over() {
     rest.set(kPause);
     (void)wait_.await(-1, 0, &rest);
   }
+  epoch_ = writer_;
   session_.send(
       "UPDATE partitions SET node = convert_from($1, 'UTF8'), pid = pg_backend_pid(), epoch = $2, since = "
       "clock_timestamp(), "
       "until = clock_timestamp() + interval '10 s', version = version + 1 WHERE partition = 0",
       PostgresValues(this_node(), epoch_));
-  session_.send("DELETE FROM touched WHERE partition = 0");
-  session_.send("DELETE FROM writers WHERE partition = 0 AND at < clock_timestamp() - interval '30 days'");
+  session_.send("SELECT coalesce(max(n), 0) FROM touched WHERE partition = 0");
   session_.send("COMMIT");
-  (void)session_.sync();
+  forget_until(session_.sync().at(1).number(0, 0));
   return {};
+}
+
+// What others have noted for the owner before: it reads all anew. There may be much of it, so it goes bit by bit, and
+// the lease is kept meanwhile.
+void PostgresWork::forget_until(std::int64_t touched) {
+  for (bool more = true; more;) {
+    session_.send(kRenew, PostgresValues(epoch_));
+    session_.send(
+        "WITH gone AS (DELETE FROM touched WHERE partition = 0 AND n IN (SELECT n FROM touched WHERE partition = 0 AND "
+        "n <= $1 ORDER BY n LIMIT $2) RETURNING 1) SELECT count(*) FROM gone",
+        PostgresValues(touched, kForgottenAtOnce));
+    session_.send(
+        "WITH gone AS (DELETE FROM writers WHERE partition = 0 AND writer IN (SELECT writer FROM writers WHERE "
+        "partition = 0 AND at < clock_timestamp() - interval '30 days' LIMIT $1) RETURNING 1) SELECT count(*) FROM "
+        "gone",
+        PostgresValues(kForgottenAtOnce));
+    const Answers answers = session_.sync();
+    more = answers.at(1).number(0, 0) == kForgottenAtOnce || answers.at(2).number(0, 0) == kForgottenAtOnce;
+  }
 }
 
 // --- trouble ---------------------------------------------------------------------------------------------------------
@@ -221,7 +269,7 @@ void PostgresWork::refused(const PostgresRefused& refused) {
            "a pooler in transaction mode is in front of the server, which gives each transaction another connection; "
            "connect to the server itself, or by a pooler in session mode");
   }
-  const bool outdated = refused.code == kOutdated || refused.code == "40001" || refused.code == "40P01";
+  const bool outdated = is_outdated(refused.code);
   if (!outdated && !may_pass(refused.code)) failed(Errc::io, fmt::format("{} ({})", refused.why, refused.code));
   // Another of the hosts may be the one that writes.
   if (refused.code == kReadOnly) session_.disconnect();
@@ -280,7 +328,11 @@ void PostgresWork::begin(bool to_write) {
   if (owns()) (void)others_wrote();
   connect();
   if (to_write && doubtful_) {
-    if (was_committed()) lose("what was told to have failed has been written after all; start again");
+    if (was_committed()) {
+      constexpr const char* kWhy = "what was told to have failed has been written after all";
+      if (owns()) lose(fmt::format("{}; start again", kWhy));
+      spdlog::warn("{}: {}", name_, kWhy);
+    }
     doubtful_.reset();
   }
   is_open_ = true;
@@ -518,10 +570,7 @@ void PostgresWork::renew() noexcept {
   if (!owns() || is_lost_) return;
   try {
     if (!session_.is_connected() && !attach()) return;
-    session_.send(
-        "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 "
-        "AND epoch = $1 RETURNING version",
-        PostgresValues(epoch_));
+    session_.send(kRenew, PostgresValues(epoch_));
     const Answers answers = session_.sync();
     if (answers.at(0).size() == 1 && answers.at(0).number(0, 0) == version_) return;
     news_ = true;

@@ -140,6 +140,7 @@ class PostgresWork {
   Result<void> connect_first();
   Result<void> bring_up_to_date();
   Result<void> take_over();
+  void forget_until(std::int64_t touched);
   void set_up();
   void connect();
   Result<void> attach();
