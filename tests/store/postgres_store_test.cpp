@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "argiope/store/store.hpp"
+#include "jobs/internal/stored_time.hpp"
 #include "store/internal/store_url.hpp"
 #include "store/socket_proxy.hpp"
 #include "support/loop_fixture.hpp"
@@ -249,8 +250,35 @@ TEST_F(PostgresStoreTest, JobsPutBySqlWaitForAnOwnerAndComeInTheirOrder) {
   EXPECT_EQ(ask(store->get(1500))->value().payload, "1500");
 }
 
+// Whatever somebody has done to the owner's calendar.
+TEST_F(PostgresStoreTest, JobsPutBySqlAreDueByTheOwnersClock) {
+  auto store = open();
+  ASSERT_TRUE(ask(store->remember(kCalendarOffset, Duration{-1h}.count())));
+  const std::string put_sql = "select " + schema_ + ".argiope_put('q', ''";
+  server_->query(put_sql + "); " + put_sql + ", due_at => '2100-01-01 00:00 UTC'); " + put_sql +
+                 ", due_at => '1600-01-01'); " + put_sql + ", due_at => 'infinity')");
+  std::vector<JobId> heard;
+  while (heard.empty()) heard = ask(store->changed_elsewhere())->jobs;
+  ASSERT_EQ(heard.size(), 4u);
+  EXPECT_EQ(ask(store->get(1))->value().due_at, WallTime{});
+  EXPECT_EQ(ask(store->get(2))->value().due_at, WallTime{4'102'444'800s} - 1h);
+  EXPECT_EQ(ask(store->get(3))->value().state, JobState::ready);
+  EXPECT_EQ(ask(store->get(4))->value().state, JobState::delayed);
+  EXPECT_LT(ask(store->get(1))->value().created_at, std::chrono::system_clock::now() - 59min);
+}
+
+TEST_F(PostgresStoreTest, OneLookTakesNoMoreOfWhatSqlHasPutThanAServerAnswersInTime) {
+  ASSERT_TRUE(open()->close());
+  server_->query("select " + schema_ + ".argiope_put_many('q', array_fill(repeat('x', 6000000), array[5]))");
+  auto store = open();
+  std::vector<std::size_t> taken;
+  for (bool more = true; more; more = taken.back() != 0) taken.push_back(ask(store->changed_elsewhere())->jobs.size());
+  EXPECT_EQ(taken, (std::vector<std::size_t>{2, 2, 1, 0}));
+}
+
 TEST_F(PostgresStoreTest, RefusesJobsOfSqlThatNoPutWouldTake) {
   ASSERT_TRUE(open()->close());
+  EXPECT_THAT(server_->query("select " + schema_ + ".argiope_put('q', repeat('x', 67108865))"), HasSubstr("64 MiB"));
   const std::string put_sql = "select " + schema_ + ".argiope_put";
   EXPECT_THAT(server_->query(put_sql + "('', 'p')"), HasSubstr("a queue needs a name"));
   EXPECT_THAT(server_->query(put_sql + "('q', null)"), HasSubstr("NULL"));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "base/internal/printable.hpp"
 #include "jobs/internal/job_rules.hpp"
 #include "jobs/internal/job_transitions.hpp"
 #include "jobs/internal/schedule_rules.hpp"
@@ -41,19 +42,31 @@ auto each(const Ids& ids, Look look) {
 
 // Jobs that others have left become jobs like others.
 void put_left(StoreDriver& driver, ChangedElsewhere& changed) {
-  std::vector<LeftJob> left = driver.owner.take_left();
-  if (left.empty()) return;
+  LeftJobs left = driver.owner.take_left();
+  changed.more = left.more;
+  if (left.jobs.empty()) return;
+  // Up to the whole millisecond: nothing is due before its time.
+  const Duration offset =
+      std::chrono::ceil<std::chrono::milliseconds>(Duration{driver.owner.recall(kCalendarOffset).value_or(0)});
+  const auto job_time = [offset](WallTime time) {
+    return WallTime{saturating_add(TimePoint{time.time_since_epoch()}, offset).time_since_epoch()};
+  };
   std::vector<PutRequest> requests;
-  requests.reserve(left.size());
-  for (LeftJob& one : left) requests.push_back({.job = std::move(one.job)});
-  for (const auto& reply : Rules(driver).put(requests, left.back().at, Refusal::alone)) {
-    if (reply) {
-      changed.jobs.push_back(reply->id);
-    } else {
-      spdlog::error("a job that was put by SQL is refused: {}", reply.error().message);
-    }
+  requests.reserve(left.jobs.size());
+  for (LeftJob& one : left.jobs) {
+    if (one.job.due_at != WallTime{}) one.job.due_at = job_time(one.job.due_at);
+    requests.push_back({.job = std::move(one.job)});
   }
-  changed.more = left.size() == OwnerRows::kMostLeft;
+  const auto replies = Rules(driver).put(requests, job_time(left.jobs.back().at), Refusal::alone);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i]) {
+      changed.jobs.push_back(replies[i]->id);
+      continue;
+    }
+    const NewJob& job = requests[i].job;
+    spdlog::error("a job that was put by SQL is refused and gone: queue {}, name {}, {} bytes: {}",
+                  in_quotes(job.queue), in_quotes(job.name), job.payload.size(), replies[i].error().message);
+  }
 }
 
 // --- where calls go --------------------------------------------------------------------------------------------------

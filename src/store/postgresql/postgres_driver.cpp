@@ -14,6 +14,10 @@
 namespace argiope {
 namespace {
 
+// What the owner takes of the jobs that were put by SQL, in one transaction; one more may go beyond the bytes.
+constexpr int kMostLeft = 1'000;
+constexpr std::int64_t kMostLeftBytes = std::int64_t{8} << 20;
+
 class PostgresDriver final : public DriverInThread, public Transaction, public OwnerRows {
  public:
   PostgresDriver(PostgresPlace place, const StoreOptions& options)
@@ -121,31 +125,33 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
     if (rows.size() > 0) work_.later("DELETE FROM touched WHERE partition = 0", PostgresValues());
     return changed;
   }
-  std::vector<LeftJob> take_left() override {
-    std::vector<LeftJob> left;
+  LeftJobs take_left() override {
+    LeftJobs left;
     if (!work_.owns() || !work_.writes() || !work_.has_news()) return left;
     const PostgresRows rows = work_.look(
-        "SELECT n, at, queue, payload, name, key, unique_name, function, priority, due_at, max_attempts FROM inbox "
-        "WHERE partition = 0 ORDER BY n LIMIT $1",
-        PostgresValues(kMostLeft));
+        "SELECT n, at, queue, payload, name, key, unique_name, function, priority, due_at, max_attempts, found FROM "
+        "(SELECT f.*, sum(octet_length(payload)) OVER (ORDER BY n) - octet_length(payload) AS before, count(*) OVER () "
+        "AS found FROM (SELECT * FROM inbox WHERE partition = 0 ORDER BY n LIMIT $1) f) w WHERE before < $2 ORDER BY n",
+        PostgresValues(kMostLeft, kMostLeftBytes));
     PostgresColumn taken;
     for (int i = 0; i < rows.size(); ++i) {
       const auto text = [&](int column) { return std::string(rows.text(i, column)); };
       taken.add(rows.number(i, 0));
-      left.push_back({.job = {.name = text(4),
-                              .queue = text(2),
-                              .key = text(5),
-                              .unique = text(6),
-                              .priority = static_cast<std::int32_t>(rows.number(i, 8)),
-                              .due_at = job_rules::from_ms(rows.number(i, 9)),
-                              .function = text(7),
-                              .payload = text(3),
-                              .max_attempts = static_cast<std::uint32_t>(rows.number(i, 10))},
-                      .at = job_rules::from_ms(rows.number(i, 1))});
+      left.jobs.push_back({.job = {.name = text(4),
+                                   .queue = text(2),
+                                   .key = text(5),
+                                   .unique = text(6),
+                                   .priority = static_cast<std::int32_t>(rows.number(i, 8)),
+                                   .due_at = job_rules::from_ms(rows.number(i, 9)),
+                                   .function = text(7),
+                                   .payload = text(3),
+                                   .max_attempts = static_cast<std::uint32_t>(rows.number(i, 10))},
+                           .at = job_rules::from_ms(rows.number(i, 1))});
     }
     if (!taken.empty())
       work_.later("DELETE FROM inbox WHERE partition = 0 AND n = ANY($1::bigint[])", PostgresValues(taken));
-    if (left.size() < kMostLeft) work_.note_news_taken();
+    left.more = rows.size() == kMostLeft || (rows.size() > 0 && rows.number(0, 11) > rows.size());
+    if (!left.more) work_.note_news_taken();
     return left;
   }
   void remember(const std::string& name, std::int64_t value) override {

@@ -170,13 +170,18 @@ BEGIN
   IF (SELECT max(octet_length(n)) FROM unnest(names) AS n) > 512 THEN
     RAISE EXCEPTION 'names have at most 512 bytes' USING ERRCODE = '22023';
   END IF;
+  IF (SELECT max(octet_length(p)) FROM unnest(payloads) AS p) > 67108864 THEN
+    RAISE EXCEPTION 'a payload has at most 64 MiB' USING ERRCODE = '22023';
+  END IF;
   IF max_attempts < 0 THEN RAISE EXCEPTION 'max_attempts: 0 or more' USING ERRCODE = '22023'; END IF;
   IF cardinality(payloads) > 1 AND (name <> '' OR unique_name <> '') THEN
     RAISE EXCEPTION 'several jobs cannot have one name' USING ERRCODE = '22023';
   END IF;
   INSERT INTO inbox (at, queue, payload, name, key, unique_name, function, priority, due_at, max_attempts)
     SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint, names[1], p.payload, names[2], names[3], names[4], names[5],
-        argiope_put_many.priority, coalesce((extract(epoch FROM due) * 1000)::bigint, 0), argiope_put_many.max_attempts
+        argiope_put_many.priority,
+        CASE WHEN due IS NULL THEN 0 ELSE greatest(least(extract(epoch FROM due) * 1000, 9223372036854), 1)::bigint END,
+        argiope_put_many.max_attempts
       FROM unnest(payloads) WITH ORDINALITY AS p(payload, place) ORDER BY place;
   PERFORM pg_notify('argiope_' || (SELECT oid FROM pg_namespace WHERE nspname = current_schema()), '');
   RETURN cardinality(payloads);

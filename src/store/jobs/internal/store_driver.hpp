@@ -39,6 +39,10 @@ struct LeftJob {
   NewJob job;
   WallTime at;  // when it was left
 };
+struct LeftJobs {
+  std::vector<LeftJob> jobs;
+  bool more = false;  // there are others
+};
 
 // The rows that an owner finds, and those it keeps for the next one.
 class OwnerRows {
@@ -46,10 +50,9 @@ class OwnerRows {
   virtual ~OwnerRows() = default;
   virtual std::vector<OldLease> old_leases() = 0;
   virtual ChangedElsewhere changed_elsewhere() = 0;
-  // Behind changed_elsewhere(): the first of those that were left, which are gone with the transaction. No more than
-  // kMostLeft of them: there are perhaps others.
-  static constexpr std::size_t kMostLeft = 1'000;
-  virtual std::vector<LeftJob> take_left() { return {}; }
+  // Behind changed_elsewhere(): the first of those that were left, which are gone with the transaction; their times are
+  // the calendar's.
+  virtual LeftJobs take_left() { return {}; }
   virtual void remember(const std::string& name, std::int64_t value) = 0;
   virtual std::optional<std::int64_t> recall(const std::string& name) = 0;
 };
