@@ -393,9 +393,16 @@ TEST_F(PostgresStoreTest, TakesBatchesThatAreLargerThanOneStatementMayBe) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].job = {.queue = "q", .payload = std::string(bytes, static_cast<char>('a' + i))};
   }
+  server_->query("set search_path to " + schema_ +
+                 "; create table inserts (at timestamptz); create function note() returns trigger language plpgsql as "
+                 "'begin insert into " +
+                 schema_ +
+                 ".inserts values (now()); return null; end'; create trigger note after insert on jobs for each "
+                 "statement execute function note()");
   const auto added = ask(store->put(std::move(requests), kNow));
   ASSERT_TRUE(added) << added.error().message;
   EXPECT_EQ(server_->query("select sum(octet_length(payload)) from " + schema_ + ".jobs"), std::to_string(3 * bytes));
+  EXPECT_EQ(count("inserts"), "3") << "each goes alone";
 }
 
 // --- trouble ---------------------------------------------------------------------------------------------------------
@@ -577,6 +584,16 @@ TEST_F(PostgresStoreTest, WaitsForASilentHostNoLongerThanForItsConnection) {
   ASSERT_NE(store, nullptr);
   EXPECT_TRUE(put(*store));
   EXPECT_GE(silent.connections(), 1);
+}
+
+TEST_F(PostgresStoreTest, ASilentHostLeavesTheOthersTheirPartOfTheTime) {
+  ASSERT_TRUE(open()->close());
+  SocketProxy silent(server_->path(), "/.s.PGSQL.5432");
+  silent.fall_silent();
+  auto store = open_at("postgresql:///postgres?host=" + silent.folder() + "," + server_->path() +
+                       "&user=argiope&connect_timeout=60&store_timeout=10&schema=" + schema_);
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(put(*store));
 }
 
 TEST_F(PostgresStoreTest, WritesOnTheHostThatLetsIt) {

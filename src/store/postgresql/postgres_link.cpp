@@ -133,10 +133,12 @@ Result<void> PostgresLink::connect(const std::string& password) {
   const bool is_bounded = hosts.size() > 1 || said.contains("connect_timeout");
   Alarm sooner;
   std::string why;
+  auto left = static_cast<int>(hosts.size());
   for (const Options& host : hosts) {
     Options all = more;
     all.insert(host.begin(), host.end());
-    sooner.set(time_for_each(said));
+    // A silent one leaves those behind it their part of the time.
+    sooner.set(std::min(time_for_each(said), wait_.left() / left--));
     auto done = connect_to(all, is_bounded ? &sooner : nullptr);
     if (done) return done;
     if (why.find(done.error().message) == std::string::npos) why += (why.empty() ? "" : "; ") + done.error().message;

@@ -45,7 +45,7 @@ class PostgresLink {
     writable,  // one that is no standby and not read-only, unless the connection says otherwise
   };
   // `connection`: a URL, or as libpq's conninfo. Of several hosts each is asked in turn, for connect_timeout, which is
-  // 5 s where it is not said. `wait`: lives longer.
+  // 5 s where it is not said, and no longer than its part of what is left of the wait. `wait`: lives longer.
   PostgresLink(std::string connection, Server wanted, ServerWait& wait)
       : connection_(std::move(connection)), wanted_(wanted), wait_(wait) {}
   ~PostgresLink() { disconnect(); }
