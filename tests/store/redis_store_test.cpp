@@ -327,6 +327,46 @@ TEST_F(RedisStoreTest, WritesNothingWhereAKeyIsOfAnotherKind) {
   EXPECT_EQ(server_->ask("EXISTS", prefix_ + "ids"), "0");
 }
 
+TEST_F(RedisStoreTest, WritesNothingWhereACountIsNoNumber) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  const std::string version = server_->ask("HGET", prefix_ + "meta", "version");
+  for (const char* count : {"many", "1.5", "99999999999999999999", ""}) {
+    server_->ask("HSET", prefix_ + "counts", "1:ready", count);
+    const auto refused = put(*store, {.payload = "p"});
+    ASSERT_FALSE(refused) << count;
+    EXPECT_THAT(refused.error().message, HasSubstr("counts 1:ready"));
+    EXPECT_EQ(kept(), 1u);
+    EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "version"), version);
+    ASSERT_FALSE(store->close());
+    server_->ask("HSET", prefix_ + "counts", "1:ready", "1");
+    store = open();
+  }
+  EXPECT_EQ(put(*store).value(), 2u);
+}
+
+TEST_F(RedisStoreTest, WritesNothingWhereItsUserMayNotDoAllOfIt) {
+  use_own_server();
+  server_->ask("ACL", "SETUSER", "u", "on", ">x", "~*", "+@all");
+  where_ = server_->url("prefix=p&store_timeout=5", "u:x@");
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  const std::string version = server_->ask("HGET", prefix_ + "meta", "version");
+  for (const char* command : {"hset", "hincrby", "zadd"}) {
+    server_->ask("ACL", "SETUSER", "u", "-" + std::string(command));
+    const auto refused = put(*store, {.payload = "p"});
+    ASSERT_FALSE(refused) << command;
+    EXPECT_EQ(refused.error().code, Errc::network) << refused.error().message;
+    EXPECT_THAT(refused.error().message, HasSubstr("NOPERM"));
+    EXPECT_EQ(kept(), 1u) << command;
+    EXPECT_EQ(server_->ask("HGET", prefix_ + "counts", "1:ready"), "1") << command;
+    EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "version"), version) << command;
+    server_->ask("ACL", "SETUSER", "u", "+" + std::string(command));
+  }
+  EXPECT_EQ(put(*store).value(), 2u) << "it goes on";
+  EXPECT_FALSE(store->failure());
+}
+
 TEST_F(RedisStoreTest, WaitsForALockWhoseHolderIsGone) {
   auto store = open();
   server_->ask("SET", prefix_ + "lock", "999", "PX", "200");

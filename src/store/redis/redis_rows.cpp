@@ -252,7 +252,7 @@ void RedisRows::commit() {
   if (answer == "gone") end(kKeysAreGone);
   if (answer == "lost") end("another process has become its owner");
   if (answer == "back") end(doubtful_.empty() ? kBatchesAreLost : kWasWritten);
-  if (answer != "done") end("a key is of another kind than a store's: " + printable(answer));
+  if (answer != "done") end("a key or a number is of another kind than a store's: " + printable(answer));
   version_ = id;
   last_batch_ = id;
   doubtful_.clear();

@@ -1,5 +1,5 @@
 // What the server does in one go. Each script makes all its checks before its first write, so none ends half done: what
-// could be refused for want of memory or of a disk, the server refuses before the script begins. Those that take no
+// could be refused for want of memory or of a disk, the server refuses before the script begins. Those that take little
 // memory are allowed without.
 #pragma once
 
@@ -66,7 +66,24 @@ for i = 4, #KEYS do
   local kind = redis.call('TYPE', KEYS[i])['ok']
   if kind ~= 'none' and kind ~= (i <= hashes and 'hash' or 'zset') then return 'kind ' .. KEYS[i] end
 end
+for _, command in ipairs({{'HSET', meta}, {'DEL', lock}, {'SET', record}}) do
+  if not redis.acl_check_cmd(command[1], command[2]) then
+    return redis.error_reply('NOPERM this user may not ' .. command[1] .. ' ' .. command[2])
+  end
+end
 local at = 8
+while at <= #ARGV do
+  local name, key = ARGV[at], KEYS[tonumber(ARGV[at + 1])]
+  if not redis.acl_check_cmd(name, key) then
+    return redis.error_reply('NOPERM this user may not ' .. name .. ' ' .. key)
+  end
+  if name == 'HINCRBY' then
+    local number = redis.call('HGET', key, ARGV[at + 3]) or '0'
+    if #number > 16 or not string.find(number, '^%-?%d+$') then return 'number ' .. key .. ' ' .. ARGV[at + 3] end
+  end
+  at = at + 3 + ARGV[at + 2]
+end
+at = 8
 while at <= #ARGV do
   local last_argument = at + 2 + ARGV[at + 2]
   redis.call(ARGV[at], KEYS[tonumber(ARGV[at + 1])], unpack(ARGV, at + 3, last_argument))
