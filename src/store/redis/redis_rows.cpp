@@ -148,7 +148,6 @@ void RedisRows::release() noexcept {
 bool RedisRows::begin(bool to_write) {
   if (is_over_ && to_write) end("this process does not own it any more");
   writes_ = to_write;
-  is_outdated_ = false;
   if (to_write && !doubtful_.empty()) look_for_doubtful();
   std::optional<std::string> version;
   if (to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken) {
@@ -191,8 +190,7 @@ RedisReplies RedisRows::look(RedisCommands& commands) {
 
 void RedisRows::outdated() {
   is_known_ = false;
-  is_outdated_ = ++outdated_ <= kMostOutdated;
-  if (is_outdated_) throw TransactionOutdated{};
+  if (++outdated_ <= kMostOutdated) throw TransactionOutdated{};
   outdated_ = 0;
   throw DatabaseFailed{{Errc::busy, fmt::format("{}: {}", connection_.address().shown(), kOthersWrite)}};
 }

@@ -78,8 +78,6 @@ class RedisRows {
   // Errors: TransactionOutdated: it is to be done again; DatabaseFailed.
   void commit();
   void roll_back() noexcept;
-  // Whether the present transaction has thrown TransactionOutdated.
-  bool is_outdated() const noexcept { return is_outdated_; }
   void mark();
   void keep();
   void take_back();
@@ -165,7 +163,6 @@ class RedisRows {
   bool is_known_ = false;
   bool is_locked_ = false;
   int outdated_ = 0;  // transactions, one after the other
-  bool is_outdated_ = false;
   bool is_over_ = false;
   bool writes_ = false;
 
