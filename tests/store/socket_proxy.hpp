@@ -45,7 +45,10 @@ class SocketProxy {
   void lose_next_answer() { lose_answer_ = true; }
   // The connection ends before what the client says next reaches the server.
   void lose_next_request() { lose_request_ = true; }
-  bool has_lost() const { return !lose_answer_ && !lose_request_; }
+  bool has_lost() const {
+    const std::lock_guard lock(mutex_);
+    return !lose_answer_ && !lose_request_ && text_.empty();
+  }
   // As lose_next_answer(), of the next request that has `text` in it.
   void lose_answer_to(const std::string& text) {
     const std::lock_guard lock(mutex_);
@@ -156,7 +159,7 @@ class SocketProxy {
   std::atomic<bool> is_silent_ = false, is_silent_soon_ = false;
   std::atomic<int> count_ = 0;
   std::atomic<std::size_t> bytes_ = 0, requests_ = 0;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::string text_;
   std::size_t requests_left_ = 0;
   std::function<void()> act_;

@@ -220,14 +220,24 @@ void RedisRows::unlock() noexcept {
 
 std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
 
+// An owner cannot go on from what may or may not have been written: it asks until it knows.
 std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& commands) {
-  try {
-    return sent(commands);
-  } catch (const DatabaseFailed& failed) {
-    if (!connection_.may_be_done()) throw;
-    if (owns()) doubtful_ = id;
-    throw DatabaseFailed{
-        {failed.error.code, failed.error.message + "; whether the last batch was written is not known"}};
+  for (;;) {
+    try {
+      std::string answer = sent(commands);
+      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      return answer;
+    } catch (const DatabaseFailed& failed) {
+      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      if (!in_doubt_) throw;
+      if (owns() && failed.error.code == Errc::network && !connection_.has_given_up()) {
+        if (overdue_) overdue_(failed.error);
+        continue;
+      }
+      if (owns()) doubtful_ = id;
+      throw DatabaseFailed{
+          {failed.error.code, failed.error.message + "; whether the last batch was written is not known"}};
+    }
   }
 }
 
@@ -240,6 +250,7 @@ void RedisRows::commit() {
   }
   const std::string id = fmt::format("{}.{}", client_, ++batches_);
   const RedisCommands commands = batch(id);
+  in_doubt_ = false;
   std::string answer = sent_batch(id, commands);
   // The batch may be large: it is sent again when the others have ended.
   while (answer == "locked") {
