@@ -184,6 +184,33 @@ TEST_F(RedisMoments, ABatchIsNotSentTimeAndAgainWhileOthersHoldTheLock) {
   EXPECT_LT(proxy.bytes() - before, 3 * kSize);
 }
 
+// Its first sending arrives when another has just given the lock back.
+TEST_F(RedisMoments, ABatchThatArrivesLateIsNotDoneAgain) {
+  SocketProxy proxy(server_->folder(), RedisServer::kSocket);
+  use(proxy);
+  for (const StoreAccess access : {StoreAccess::own, StoreAccess::share}) {
+    auto store = open(access);
+    ASSERT_TRUE(put(*store));
+    const std::size_t before = kept();
+    proxy.keep_request("EVALSHA");
+    // Then it greets the server anew, sends the batch again, asks for the lock, and once more.
+    int said = 0;
+    const std::function<void()> arrive = [&] {
+      if (proxy.has_kept()) ++said;
+      if (said == 1) server_->ask("SET", prefix_ + "lock", "another");
+      if (said < 4) return proxy.before_request(1, arrive);
+      server_->ask("DEL", prefix_ + "lock");
+      proxy.deliver_kept();
+    };
+    proxy.before_request(1, arrive);
+    EXPECT_EQ(put(*store).value(), before + 1);
+    EXPECT_TRUE(proxy.has_acted());
+    EXPECT_EQ(kept(), before + 1);
+    EXPECT_EQ(server_->ask("EXISTS", prefix_ + "lock"), "0");
+    ASSERT_TRUE(store->close());
+  }
+}
+
 // --- the server says nothing -----------------------------------------------------------------------------------------
 
 class RedisSilence : public RedisMoments {
@@ -264,6 +291,29 @@ TEST_F(RedisSilence, LeavesTheFateOfASharersBatchUnknown) {
   EXPECT_EQ(unknown.error().code, Errc::network);
   EXPECT_THAT(unknown.error().message, HasSubstr("whether the last batch was written is not known"));
   EXPECT_EQ(kept(), 2u);
+}
+
+TEST_F(RedisSilence, ASharersBatchIsDoneOnceThoughItsNoteIsGone) {
+  auto beside = open(StoreAccess::share);
+  ASSERT_TRUE(put(*beside));
+  lose_answer_to_batch_and([&] {
+    server_->ask("EVAL", "return redis.call('DEL', unpack(redis.call('KEYS', ARGV[1])))", "0", prefix_ + "batch:*");
+  });
+  EXPECT_EQ(put(*beside).value(), 2u);
+  EXPECT_TRUE(proxy_->has_acted());
+  EXPECT_EQ(kept(), 2u);
+}
+
+TEST_F(RedisSilence, TheFateOfABatchIsNotKnownWhereTheStoreIsGoneMeanwhile) {
+  for (const StoreAccess access : {StoreAccess::share, StoreAccess::own}) {
+    auto store = open(access);
+    ASSERT_TRUE(put(*store));
+    lose_answer_to_batch_and([&] { server_->ask("DEL", prefix_ + "meta"); });
+    const auto unknown = put(*store);
+    ASSERT_FALSE(unknown);
+    EXPECT_THAT(unknown.error().message, HasSubstr("its keys are gone"));
+    EXPECT_THAT(unknown.error().message, HasSubstr("whether the last batch was written is not known"));
+  }
 }
 
 TEST_F(RedisSilence, IsNotWaitedForAtTheEnd) {

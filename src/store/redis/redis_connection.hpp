@@ -62,6 +62,7 @@ class RedisReplies {
   void add(redisReply* reply) { replies_.emplace_back(reply); }
   std::size_t size() const noexcept { return replies_.size(); }
   RedisValue operator[](std::size_t i) const noexcept { return RedisValue(replies_[i].get()); }
+  RedisValue back() const noexcept { return (*this)[size() - 1]; }
 
  private:
   std::vector<std::unique_ptr<redisReply, RedisReplyCloser>> replies_;

@@ -148,6 +148,7 @@ class RedisRows {
   std::optional<std::string> lock();
   void unlock() noexcept;
   bool has_written() const noexcept;
+  bool needs_memory() const noexcept;
   RedisCommands batch(std::string_view id);
   std::string sent(const RedisCommands& commands);
   std::string sent_batch(const std::string& id, const RedisCommands& commands);
@@ -159,7 +160,7 @@ class RedisRows {
   const StoreAccess access_;
   const std::string keys_;  // all begin so
   std::string client_, epoch_;
-  std::string commit_script_, renew_script_;  // by their digests
+  std::string commit_script_, lean_commit_script_, renew_script_;  // by their digests
   std::uint64_t batches_ = 0;
   std::string last_batch_;  // of the owner
   std::string doubtful_;    // one of the owner's that may have been written, though its calls have failed
