@@ -299,6 +299,27 @@ TEST_F(RedisStoreTest, WaitsForAServerWithoutMemoryAndThenAnswersThatNothingWasD
   EXPECT_FALSE(store->failure());
 }
 
+TEST_F(RedisStoreTest, AServerWithoutMemoryIsEmptied) {
+  use_own_server();
+  auto store = open();
+  const auto step = [&](JobId id) {
+    ASSERT_TRUE(lease(*store, id, id));
+    EXPECT_TRUE(settle(*store, id, id));
+  };
+  for (JobId id = 1; id <= 4; ++id) ASSERT_TRUE(put(*store, {.payload = "p"}));
+  server_->ask("CONFIG", "SET", "maxmemory", "1");
+  step(1);
+  ASSERT_TRUE(store->close());
+  store = open();
+  step(2);
+  auto beside = open(StoreAccess::share);
+  ASSERT_TRUE(ask(beside->change({{.id = 3, .kind = ChangeKind::erase, .at = kNow}})));
+  step(4);
+  EXPECT_EQ(kept(), 0u);
+  server_->ask("CONFIG", "SET", "maxmemory", "0");
+  EXPECT_EQ(put(*store).value(), 5u);
+}
+
 TEST_F(RedisStoreTest, WaitsForAServerThatTakesNoWritesForAWhile) {
   use_own_server();
   auto store = open();
