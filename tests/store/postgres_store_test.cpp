@@ -488,7 +488,7 @@ TEST_F(PostgresStoreTest, ACommitInDoubtIsWaitedForAndThoseBehindItAreAnsweredIn
     std::vector<PutRequest> requests(1);
     requests[0].job.queue = "q";
     auto putting = loop_.create_task(store->put(std::move(requests), kNow));
-    co_await sleep(1ms);
+    co_await sleep(0s);  // time stands still while a call is under way
     is_under_way.get_future().wait();
     const auto behind = co_await store->get(1);
     EXPECT_EQ(behind ? Errc{} : behind.error().code, Errc::network);

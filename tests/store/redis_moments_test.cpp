@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -183,6 +184,33 @@ TEST_F(RedisMoments, ABatchIsNotSentTimeAndAgainWhileOthersHoldTheLock) {
   EXPECT_LT(proxy.bytes() - before, 3 * kSize);
 }
 
+// Its first sending arrives when another has just given the lock back.
+TEST_F(RedisMoments, ABatchThatArrivesLateIsNotDoneAgain) {
+  SocketProxy proxy(server_->folder(), RedisServer::kSocket);
+  use(proxy);
+  for (const StoreAccess access : {StoreAccess::own, StoreAccess::share}) {
+    auto store = open(access);
+    ASSERT_TRUE(put(*store));
+    const std::size_t before = kept();
+    proxy.keep_request("EVALSHA");
+    // Then it greets the server anew, sends the batch again, asks for the lock, and once more.
+    int said = 0;
+    const std::function<void()> arrive = [&] {
+      if (proxy.has_kept()) ++said;
+      if (said == 1) server_->ask("SET", prefix_ + "lock", "another");
+      if (said < 4) return proxy.before_request(1, arrive);
+      server_->ask("DEL", prefix_ + "lock");
+      proxy.deliver_kept();
+    };
+    proxy.before_request(1, arrive);
+    EXPECT_EQ(put(*store).value(), before + 1);
+    EXPECT_TRUE(proxy.has_acted());
+    EXPECT_EQ(kept(), before + 1);
+    EXPECT_EQ(server_->ask("EXISTS", prefix_ + "lock"), "0");
+    ASSERT_TRUE(store->close());
+  }
+}
+
 // --- the server says nothing -----------------------------------------------------------------------------------------
 
 class RedisSilence : public RedisMoments {
@@ -196,6 +224,13 @@ class RedisSilence : public RedisMoments {
     where_ =
         RedisServer::url_at(proxy_->folder(), "durability=none&prefix=" + prefix_.substr(1, prefix_.find(':') - 1));
   }
+  // What is said after the next batch, whose answer is lost, comes behind `act`.
+  void lose_answer_to_batch_and(std::function<void()> act) {
+    proxy_->lose_answer_to("EVALSHA");
+    look_ = [this, act = std::move(act)] { proxy_->has_lost() ? act() : proxy_->before_request(1, look_); };
+    proxy_->before_request(1, look_);
+  }
+  std::function<void()> look_;
   std::unique_ptr<SocketProxy> proxy_;
 };
 
@@ -213,33 +248,72 @@ TEST_F(RedisSilence, IsWaitedForAsLongAsTheUrlSays) {
   }
 }
 
-TEST_F(RedisSilence, IsNoReasonToEnd) {
+TEST_F(RedisSilence, OfABatchInDoubtIsWaitedForAndThoseBehindItAreAnsweredInTime) {
   where_ += "&store_timeout=5";
   auto store = open();
   ASSERT_TRUE(put(*store));
-  proxy_->before_request(1, [&] { proxy_->fall_silent(); });
-  const auto unknown = put(*store);
+  for (const bool is_written : {false, true}) {
+    std::promise<void> is_under_way;
+    if (is_written) proxy_->lose_next_answer();
+    proxy_->before_request(is_written ? 2 : 1, [&] {
+      proxy_->fall_silent();
+      is_under_way.set_value();
+    });
+    const std::size_t before = kept();
+    const auto added = loop_.run_until_complete([&]() -> Coro<Result<std::vector<Result<PutReply>>>> {
+      std::vector<PutRequest> requests(1);
+      requests[0].job.queue = "q";
+      auto putting = loop_.create_task(store->put(std::move(requests), kNow));
+      co_await sleep(1ms);
+      is_under_way.get_future().wait();
+      const auto behind = co_await store->get(1);
+      EXPECT_EQ(behind ? Errc{} : behind.error().code, Errc::network);
+      EXPECT_FALSE(putting.done());
+      EXPECT_EQ(kept(), before + (is_written ? 1 : 0));
+      proxy_->speak_again();
+      co_return co_await putting;
+    }());
+    ASSERT_TRUE(added) << added.error().message;
+    EXPECT_EQ(added->at(0)->id, before + 1);
+    EXPECT_EQ(kept(), before + 1) << "it is done once";
+    EXPECT_FALSE(store->failure());
+  }
+  EXPECT_EQ(put(*store).value(), 4u);
+}
+
+TEST_F(RedisSilence, LeavesTheFateOfASharersBatchUnknown) {
+  where_ += "&store_timeout=5";
+  auto beside = open(StoreAccess::share);
+  ASSERT_TRUE(put(*beside));
+  lose_answer_to_batch_and([&] { proxy_->fall_silent(); });
+  const auto unknown = put(*beside);
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code, Errc::network);
   EXPECT_THAT(unknown.error().message, HasSubstr("whether the last batch was written is not known"));
-  proxy_->speak_again();
-  EXPECT_EQ(put(*store).value(), 2u) << "it was not written";
   EXPECT_EQ(kept(), 2u);
 }
 
-TEST_F(RedisSilence, EndsAnOwnerWhoseBatchWasWrittenAfterAll) {
-  where_ += "&store_timeout=5";
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  proxy_->lose_next_answer();
-  proxy_->before_request(2, [&] { proxy_->fall_silent(); });
-  EXPECT_FALSE(put(*store));
-  proxy_->speak_again();
-  const auto late = put(*store);
-  ASSERT_FALSE(late);
-  EXPECT_THAT(late.error().message, HasSubstr("what was told to have failed has been written after all"));
-  EXPECT_TRUE(store->failure());
+TEST_F(RedisSilence, ASharersBatchIsDoneOnceThoughItsNoteIsGone) {
+  auto beside = open(StoreAccess::share);
+  ASSERT_TRUE(put(*beside));
+  lose_answer_to_batch_and([&] {
+    server_->ask("EVAL", "return redis.call('DEL', unpack(redis.call('KEYS', ARGV[1])))", "0", prefix_ + "batch:*");
+  });
+  EXPECT_EQ(put(*beside).value(), 2u);
+  EXPECT_TRUE(proxy_->has_acted());
   EXPECT_EQ(kept(), 2u);
+}
+
+TEST_F(RedisSilence, TheFateOfABatchIsNotKnownWhereTheStoreIsGoneMeanwhile) {
+  for (const StoreAccess access : {StoreAccess::share, StoreAccess::own}) {
+    auto store = open(access);
+    ASSERT_TRUE(put(*store));
+    lose_answer_to_batch_and([&] { server_->ask("DEL", prefix_ + "meta"); });
+    const auto unknown = put(*store);
+    ASSERT_FALSE(unknown);
+    EXPECT_THAT(unknown.error().message, HasSubstr("its keys are gone"));
+    EXPECT_THAT(unknown.error().message, HasSubstr("whether the last batch was written is not known"));
+  }
 }
 
 TEST_F(RedisSilence, IsNotWaitedForAtTheEnd) {

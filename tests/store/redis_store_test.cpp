@@ -299,6 +299,27 @@ TEST_F(RedisStoreTest, WaitsForAServerWithoutMemoryAndThenAnswersThatNothingWasD
   EXPECT_FALSE(store->failure());
 }
 
+TEST_F(RedisStoreTest, AServerWithoutMemoryIsEmptied) {
+  use_own_server();
+  auto store = open();
+  const auto step = [&](JobId id) {
+    ASSERT_TRUE(lease(*store, id, id));
+    EXPECT_TRUE(settle(*store, id, id));
+  };
+  for (JobId id = 1; id <= 4; ++id) ASSERT_TRUE(put(*store, {.payload = "p"}));
+  server_->ask("CONFIG", "SET", "maxmemory", "1");
+  step(1);
+  ASSERT_TRUE(store->close());
+  store = open();
+  step(2);
+  auto beside = open(StoreAccess::share);
+  ASSERT_TRUE(ask(beside->change({{.id = 3, .kind = ChangeKind::erase, .at = kNow}})));
+  step(4);
+  EXPECT_EQ(kept(), 0u);
+  server_->ask("CONFIG", "SET", "maxmemory", "0");
+  EXPECT_EQ(put(*store).value(), 5u);
+}
+
 TEST_F(RedisStoreTest, WaitsForAServerThatTakesNoWritesForAWhile) {
   use_own_server();
   auto store = open();
@@ -307,6 +328,25 @@ TEST_F(RedisStoreTest, WaitsForAServerThatTakesNoWritesForAWhile) {
   std::thread mended([&] { server_->ask("CONFIG", "SET", "min-replicas-to-write", "0"); });
   EXPECT_EQ(put(*store).value(), 2u);
   mended.join();
+}
+
+TEST_F(RedisStoreTest, ALeaseWhoseCommitFailsForAWhileIsMadeUnderItsToken) {
+  use_own_server();
+  const SocketProxy proxy(server_->folder(), RedisServer::kSocket);
+  use(proxy);
+  where_ += "&store_timeout=2";
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  server_->ask("CONFIG", "SET", "min-replicas-to-write", "1");
+  // Each try is a connection; there are some 15 in the time that a call has.
+  std::thread mended([&, before = proxy.connections()] {
+    while (proxy.connections() < before + 24) std::this_thread::yield();
+    server_->ask("CONFIG", "SET", "min-replicas-to-write", "0");
+  });
+  EXPECT_TRUE(lease(*store, 1, 7));
+  mended.join();
+  EXPECT_TRUE(settle(*store, 1, 7));
+  EXPECT_EQ(store->last_token(), 7u);
 }
 
 TEST_F(RedisStoreTest, RefusesAReplica) {
@@ -325,6 +365,46 @@ TEST_F(RedisStoreTest, WritesNothingWhereAKeyIsOfAnotherKind) {
   EXPECT_THAT(refused.error().message, HasSubstr("payloads"));
   EXPECT_EQ(kept(), 0u);
   EXPECT_EQ(server_->ask("EXISTS", prefix_ + "ids"), "0");
+}
+
+TEST_F(RedisStoreTest, WritesNothingWhereACountIsNoNumber) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  const std::string version = server_->ask("HGET", prefix_ + "meta", "version");
+  for (const char* count : {"many", "1.5", "99999999999999999999", ""}) {
+    server_->ask("HSET", prefix_ + "counts", "1:ready", count);
+    const auto refused = put(*store, {.payload = "p"});
+    ASSERT_FALSE(refused) << count;
+    EXPECT_THAT(refused.error().message, HasSubstr("counts 1:ready"));
+    EXPECT_EQ(kept(), 1u);
+    EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "version"), version);
+    ASSERT_FALSE(store->close());
+    server_->ask("HSET", prefix_ + "counts", "1:ready", "1");
+    store = open();
+  }
+  EXPECT_EQ(put(*store).value(), 2u);
+}
+
+TEST_F(RedisStoreTest, WritesNothingWhereItsUserMayNotDoAllOfIt) {
+  use_own_server();
+  server_->ask("ACL", "SETUSER", "u", "on", ">x", "~*", "+@all");
+  where_ = server_->url("prefix=p&store_timeout=5", "u:x@");
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  const std::string version = server_->ask("HGET", prefix_ + "meta", "version");
+  for (const char* command : {"hincrby", "zadd"}) {
+    server_->ask("ACL", "SETUSER", "u", "-" + std::string(command));
+    const auto refused = put(*store, {.payload = "p"});
+    ASSERT_FALSE(refused) << command;
+    EXPECT_EQ(refused.error().code, Errc::network) << refused.error().message;
+    EXPECT_THAT(refused.error().message, HasSubstr("NOPERM"));
+    EXPECT_EQ(kept(), 1u) << command;
+    EXPECT_EQ(server_->ask("HGET", prefix_ + "counts", "1:ready"), "1") << command;
+    EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "version"), version) << command;
+    server_->ask("ACL", "SETUSER", "u", "+" + std::string(command));
+  }
+  EXPECT_EQ(put(*store).value(), 2u) << "it goes on";
+  EXPECT_FALSE(store->failure());
 }
 
 TEST_F(RedisStoreTest, WaitsForALockWhoseHolderIsGone) {

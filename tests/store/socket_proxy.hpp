@@ -45,11 +45,34 @@ class SocketProxy {
   void lose_next_answer() { lose_answer_ = true; }
   // The connection ends before what the client says next reaches the server.
   void lose_next_request() { lose_request_ = true; }
-  bool has_lost() const { return !lose_answer_ && !lose_request_; }
+  bool has_lost() const {
+    const std::lock_guard lock(mutex_);
+    return !lose_answer_ && !lose_request_ && text_.empty();
+  }
   // As lose_next_answer(), of the next request that has `text` in it.
   void lose_answer_to(const std::string& text) {
     const std::lock_guard lock(mutex_);
     text_ = text;
+  }
+  // The next request that has `text` in it is kept, and its connection ends.
+  void keep_request(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    kept_text_ = text;
+  }
+  bool has_kept() const {
+    const std::lock_guard lock(mutex_);
+    return !kept_.empty();
+  }
+  // What was kept reaches the server, which answers it.
+  void deliver_kept() {
+    std::string said;
+    {
+      const std::lock_guard lock(mutex_);
+      said = std::exchange(kept_, {});
+    }
+    const int server = to_server();
+    if (send_all(server, said)) await_end(server);
+    ::close(server);
   }
   // Nothing is passed on any more; connections are made, and stay.
   void fall_silent() { is_silent_ = true; }
@@ -102,6 +125,21 @@ class SocketProxy {
     text_.clear();
     return true;
   }
+  bool keeps(std::string_view said) {
+    const std::lock_guard lock(mutex_);
+    if (kept_text_.empty() || said.find(kept_text_) == std::string_view::npos) return false;
+    kept_text_.clear();
+    kept_ = said;
+    return true;
+  }
+  // -1: there is none.
+  int to_server() const {
+    const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un address = address_of(server_);
+    if (::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return server;
+    ::close(server);
+    return -1;
+  }
   void note_request(std::size_t bytes) {
     bytes_ += bytes;
     ++requests_;
@@ -120,9 +158,8 @@ class SocketProxy {
     }
   }
   void pass_on(int client) {
-    const int server = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un address = address_of(server_);
-    bool goes_on = ::connect(server, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    const int server = to_server();
+    bool goes_on = server >= 0;
     std::array<char, 64 * 1024> buffer{};
     for (bool was_silent = false; goes_on && !is_over_ && (!was_silent || is_silent_); was_silent = is_silent_) {
       std::array<pollfd, 2> both{pollfd{.fd = client, .events = POLLIN}, pollfd{.fd = server, .events = POLLIN}};
@@ -134,10 +171,12 @@ class SocketProxy {
         if (i == 0 && count > 0) note_request(static_cast<std::size_t>(count));
         if (count <= 0 || is_silent_) {
           goes_on = count > 0;
-        } else if (i == 0 && lose_request_.exchange(false)) {
+          continue;
+        }
+        const std::string_view said(buffer.data(), static_cast<std::size_t>(count));
+        if (i == 0 && (lose_request_.exchange(false) || keeps(said))) {
           goes_on = false;
         } else {
-          const std::string_view said(buffer.data(), static_cast<std::size_t>(count));
           const bool loses = i == 0 && (lose_answer_.exchange(false) || is_the_one(said));
           goes_on = send_all(both[1 - i].fd, said) && !loses;
           if (loses) await_end(server);
@@ -145,7 +184,7 @@ class SocketProxy {
         }
       }
     }
-    ::close(server);
+    if (server >= 0) ::close(server);
     ::close(client);
   }
 
@@ -156,8 +195,8 @@ class SocketProxy {
   std::atomic<bool> is_silent_ = false, is_silent_soon_ = false;
   std::atomic<int> count_ = 0;
   std::atomic<std::size_t> bytes_ = 0, requests_ = 0;
-  std::mutex mutex_;
-  std::string text_;
+  mutable std::mutex mutex_;
+  std::string text_, kept_text_, kept_;
   std::size_t requests_left_ = 0;
   std::function<void()> act_;
   std::thread accepting_;

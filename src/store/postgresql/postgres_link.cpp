@@ -161,17 +161,20 @@ Result<void> PostgresLink::await_connection(const Alarm* sooner) {
 
 bool PostgresLink::await_input() {
   const int unsent = PQflush(postgres_);
-  if (unsent < 0 || has_given_up_) return false;
-  const short events = unsent > 0 ? POLLIN | POLLOUT : POLLIN;
-  return wait_.await(PQsocket(postgres_), events) && PQconsumeInput(postgres_) == 1;
+  return unsent >= 0 && await(unsent > 0 ? POLLIN | POLLOUT : POLLIN);
 }
 
 bool PostgresLink::send_all() {
   for (;;) {
     const int unsent = PQflush(postgres_);
     if (unsent <= 0) return unsent == 0;
-    if (!await_input()) return false;
+    if (!await(POLLIN | POLLOUT)) return false;
   }
+}
+
+bool PostgresLink::await(int events) {
+  return !has_given_up_ && wait_.await(PQsocket(postgres_), static_cast<short>(events)) &&
+         PQconsumeInput(postgres_) == 1;
 }
 
 void PostgresLink::give_up() noexcept {

@@ -180,7 +180,9 @@ bool PostgresSession::is_in_failed_transaction() const noexcept {
 bool PostgresSession::was_notified() {
   if (link_.get() == nullptr) return false;
   bool notified = false;
-  if (PQconsumeInput(link_.get()) != 1) {
+  // Twice: behind the last words of a server that ends is the end of the connection.
+  for (int i = 0; i < 2; ++i) {
+    if (PQconsumeInput(link_.get()) == 1) continue;
     disconnect();
     return true;
   }

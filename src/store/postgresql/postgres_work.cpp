@@ -361,12 +361,16 @@ void PostgresWork::check_head(const PostgresRows& row) {
   if (owns() && row.number(0, 1) != epoch_) {
     lose("another process has taken it over, while this one was away longer than its lease; nothing more is written");
   }
-  if (owns() && row.number(0, 0) < most_version_) {
-    lose("the server has lost transactions of others, as after a failover; start again, to go on with what is there");
-  }
-  most_version_ = row.number(0, 0);
+  note_version(row.number(0, 0));
   if (!is_optimistic_) return read_head(row);
   if (row.number(0, 0) != version_) throw TransactionOutdated{};
+}
+
+void PostgresWork::note_version(std::int64_t version) {
+  if (owns() && version < most_version_) {
+    lose("the server has lost transactions of others, as after a failover; start again, to go on with what is there");
+  }
+  most_version_ = version;
 }
 
 void PostgresWork::read_head(const PostgresRows& row) {
@@ -516,6 +520,7 @@ bool PostgresWork::was_committed() {
       session_.send(std::string(kHead) + " FOR UPDATE");
       session_.send("SELECT version FROM writers WHERE partition = 0 AND writer = $1", PostgresValues(writer_));
       const Answers answers = session_.sync();
+      note_version(answers.at(1).number(0, 0));
       const PostgresRows& found = answers.at(2);
       const bool committed = found.size() == 1 && found.number(0, 0) == *doubtful_;
       if (!committed) session_.send("UPDATE partitions SET version = version + 1 WHERE partition = 0");

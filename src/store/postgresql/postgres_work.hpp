@@ -148,6 +148,7 @@ class PostgresWork {
   void start(bool locks);
   void read_head(const PostgresRows& row);
   void check_head(const PostgresRows& row);
+  void note_version(std::int64_t version);
   void send(const std::string& statement, const PostgresValues& values);
   void begin_writes();
   Answers sync();

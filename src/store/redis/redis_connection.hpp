@@ -62,6 +62,7 @@ class RedisReplies {
   void add(redisReply* reply) { replies_.emplace_back(reply); }
   std::size_t size() const noexcept { return replies_.size(); }
   RedisValue operator[](std::size_t i) const noexcept { return RedisValue(replies_[i].get()); }
+  RedisValue back() const noexcept { return (*this)[size() - 1]; }
 
  private:
   std::vector<std::unique_ptr<redisReply, RedisReplyCloser>> replies_;
@@ -90,8 +91,10 @@ class RedisConnection {
   RedisReplies ask_until(const RedisCommands& commands, const Wanted& wanted, std::string_view why);
   // False after trouble: the next ask() connects anew.
   bool is_up() const noexcept { return context_ != nullptr; }
-  // After an error of ask(): the server may have done what was asked.
+  // After ask(), also one that gave replies: the server may have done what was asked, by an earlier try.
   bool may_be_done() const noexcept { return may_be_done_; }
+  // Whether a wait has ended after hurry(): nothing more is to be waited for.
+  bool has_given_up() const { return wait_.has_given_up(); }
   // Waits end after `limit`, that which is under way included.
   void hurry(Duration limit) noexcept { wait_.hurry(limit); }
 

@@ -117,11 +117,8 @@ void RedisDriver::commit() {
   stored_ = now_;
 }
 
-// The calls of one that was outdated are run again, under the same tokens.
-void RedisDriver::roll_back() noexcept {
-  if (!rows_.is_outdated()) note_token();
-  rows_.roll_back();
-}
+// Its calls may be run again, under the same tokens. What was counted for it is read anew.
+void RedisDriver::roll_back() noexcept { rows_.roll_back(); }
 
 bool RedisDriver::ends_all(const Error& error) const noexcept {
   return rows_.is_over() || (owns() && error.code != Errc::busy && error.code != Errc::network);

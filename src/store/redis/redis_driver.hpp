@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   SqliteLog* log() noexcept override { return nullptr; }
   bool ends_all(const Error& error) const noexcept override;
   bool passes(const Error& error) const noexcept override { return !rows_.is_over() && error.code == Errc::network; }
+  void when_overdue(std::function<void(const Error&)> tell) override { rows_.when_overdue(std::move(tell)); }
   std::optional<Duration> renew_interval() const noexcept override;
   void renew() noexcept override;
 

@@ -34,9 +34,11 @@ constexpr int kMostOutdated = 1'000;           // in a row
 constexpr int kMostOvertaken = 8;
 // One who holds the lock and is gone keeps others from it for so long.
 constexpr const char* kLockMs = "5000";
+constexpr double kLeastNoted = 3'600;  // seconds
 constexpr std::string_view kOthersWrite = "other processes keep writing to it";
 constexpr std::string_view kBatchesAreLost = "the server has lost batches that it had acknowledged";
 constexpr std::string_view kWasWritten = "what was told to have failed has been written after all";
+constexpr std::string_view kNotKnown = "; whether the last batch was written is not known";
 constexpr std::string_view kKeysAreGone = "its keys are gone from the server";
 // Lua can take some 8,000 values from a table at once. Even, for pairs.
 constexpr std::size_t kMostArguments = 4'000;
@@ -57,7 +59,9 @@ std::string RedisRows::key(RedisTable table) const { return key(kRedisTableNames
 // --- whose store it is -----------------------------------------------------------------------------------------------
 
 Result<void> RedisRows::open(const std::string& holder) {
-  const std::vector<std::string> scripts = {redis_scripts::kCommit, redis_scripts::kRenew};
+  const std::vector<std::string> scripts = {std::string(redis_scripts::kNeedsMemory) + redis_scripts::kCommit,
+                                            std::string(redis_scripts::kNeedsNoMemory) + redis_scripts::kCommit,
+                                            redis_scripts::kRenew};
   RedisCommands looks;
   looks.add("HGET", key(RedisTable::meta), "format");
   looks.add("TIME");
@@ -81,19 +85,20 @@ Result<void> RedisRows::open(const std::string& holder) {
   // An owner that lives renews its lease; one that has died is followed when that is over.
   std::string until;
   const auto is_settled = [&](const RedisReplies& got) {
-    if (got[2][0].text() != "held") return true;
-    const std::string before = std::exchange(until, std::string(got[2][2].text()));
+    if (got.back()[0].text() != "held") return true;
+    const std::string before = std::exchange(until, std::string(got.back()[2].text()));
     return !before.empty() && before != until;
   };
   const RedisReplies replies =
       connection_.ask_until(commands, is_settled, "another process owns this store, whose lease is not over yet");
-  const RedisValue opened = replies[2];
+  const RedisValue opened = replies.back();
   if (opened[0].text() == "format") return check_format(opened[1].text());
   if (opened[0].text() == "held") {
     return fail(Errc::busy, fmt::format("{}: {} owns this store", shown, printable(opened[1].text())));
   }
   commit_script_ = replies[0].text();
-  renew_script_ = replies[1].text();
+  lean_commit_script_ = replies[1].text();
+  renew_script_ = replies[2].text();
   if (owns()) epoch_ = client_;
   last_batch_ = opened[1].text();
   connection_.set_scripts(scripts);
@@ -148,7 +153,6 @@ void RedisRows::release() noexcept {
 bool RedisRows::begin(bool to_write) {
   if (is_over_ && to_write) end("this process does not own it any more");
   writes_ = to_write;
-  is_outdated_ = false;
   if (to_write && !doubtful_.empty()) look_for_doubtful();
   std::optional<std::string> version;
   if (to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken) {
@@ -183,16 +187,15 @@ void RedisRows::look_for_doubtful() {
 RedisReplies RedisRows::look(RedisCommands& commands) {
   commands.add("HGET", key(RedisTable::meta), "version");
   RedisReplies replies = connection_.ask(commands);
-  const RedisValue version = replies[replies.size() - 1];
+  const RedisValue version = replies.back();
   if (version.is_null()) end(kKeysAreGone);
   if (version.text() != version_) outdated();
   return replies;
 }
 
 void RedisRows::outdated() {
-  is_known_ = false;
-  is_outdated_ = ++outdated_ <= kMostOutdated;
-  if (is_outdated_) throw TransactionOutdated{};
+  is_known_ = in_doubt_ = false;
+  if (++outdated_ <= kMostOutdated) throw TransactionOutdated{};
   outdated_ = 0;
   throw DatabaseFailed{{Errc::busy, fmt::format("{}: {}", connection_.address().shown(), kOthersWrite)}};
 }
@@ -200,12 +203,12 @@ void RedisRows::outdated() {
 // The version at that moment.
 std::optional<std::string> RedisRows::lock() {
   RedisCommands commands;
-  commands.add("SET", key("lock"), client_, "NX", "GET", "PX", kLockMs);
-  commands.add("HGET", key(RedisTable::meta), "version");
+  commands.add("EVAL", redis_scripts::kLock, "2", key("lock"), key(RedisTable::meta), client_, kLockMs);
   const RedisReplies replies = connection_.ask_until(
-      commands, [&](const RedisReplies& got) { return got[0].is_null() || got[0].text() == client_; }, kOthersWrite);
+      commands, [](const RedisReplies& got) { return got[0][0].text() == "locked"; }, kOthersWrite);
   is_locked_ = true;
-  return replies[1].is_null() ? std::nullopt : std::optional<std::string>(replies[1].text());
+  const RedisValue version = replies[0][1];
+  return version.is_null() ? std::nullopt : std::optional<std::string>(version.text());
 }
 
 void RedisRows::unlock() noexcept {
@@ -222,14 +225,23 @@ void RedisRows::unlock() noexcept {
 
 std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
 
+// An owner cannot go on from what may or may not have been written: it asks until it knows.
 std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& commands) {
-  try {
-    return sent(commands);
-  } catch (const DatabaseFailed& failed) {
-    if (!connection_.may_be_done()) throw;
-    if (owns()) doubtful_ = id;
-    throw DatabaseFailed{
-        {failed.error.code, failed.error.message + "; whether the last batch was written is not known"}};
+  for (;;) {
+    try {
+      std::string answer = sent(commands);
+      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      return answer;
+    } catch (const DatabaseFailed& failed) {
+      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      if (!in_doubt_) throw;
+      if (owns() && failed.error.code == Errc::network && !connection_.has_given_up()) {
+        if (overdue_) overdue_(failed.error);
+        continue;
+      }
+      if (owns()) doubtful_ = id;
+      throw DatabaseFailed{{failed.error.code, failed.error.message + std::string(kNotKnown)}};
+    }
   }
 }
 
@@ -242,20 +254,25 @@ void RedisRows::commit() {
   }
   const std::string id = fmt::format("{}.{}", client_, ++batches_);
   const RedisCommands commands = batch(id);
+  in_doubt_ = false;
   std::string answer = sent_batch(id, commands);
   // The batch may be large: it is sent again when the others have ended.
+  // Where it is in doubt, what has been written meanwhile may be the batch itself, whose first sending was late: the
+  // server says so.
   while (answer == "locked") {
-    if (lock() != version_) outdated();
+    if (lock() != version_ && !in_doubt_) outdated();
     answer = sent_batch(id, commands);
   }
   if (answer == "changed") outdated();
   if (answer == "gone") end(kKeysAreGone);
   if (answer == "lost") end("another process has become its owner");
   if (answer == "back") end(doubtful_.empty() ? kBatchesAreLost : kWasWritten);
-  if (answer != "done") end("a key is of another kind than a store's: " + printable(answer));
+  if (answer != "done") end("a key or a number is of another kind than a store's: " + printable(answer));
   version_ = id;
   last_batch_ = id;
   doubtful_.clear();
+  // The script has given the lock back, but for one that was had after an earlier sending was done.
+  if (std::exchange(in_doubt_, false)) unlock();
   is_locked_ = false;
   outdated_ = 0;
   forget();
@@ -263,7 +280,7 @@ void RedisRows::commit() {
 
 void RedisRows::roll_back() noexcept {
   unlock();
-  is_known_ = false;
+  is_known_ = in_doubt_ = false;
   forget();
 }
 
@@ -271,7 +288,8 @@ void RedisRows::end(std::string_view why) {
   const bool ends_all = owns();
   is_over_ = is_over_ || ends_all;
   throw DatabaseFailed{
-      {Errc::io, fmt::format("{}: {}{}", connection_.address().shown(), why,
+      {Errc::io, fmt::format("{}: {}{}{}", connection_.address().shown(), why,
+                             std::exchange(in_doubt_, false) ? kNotKnown : std::string_view(),
                              ends_all ? "; nothing more is written. Start again to use what is there" : "")}};
 }
 
@@ -287,6 +305,20 @@ bool RedisRows::has_written() const noexcept {
   const auto is_written = [](const auto& cell) { return cell.second.is_written; };
   return !orders_.empty() || !increments_.empty() ||
          std::ranges::any_of(cells_, [&](const Cells& known) { return std::ranges::any_of(known, is_written); });
+}
+
+// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of runs
+// and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some back.
+bool RedisRows::needs_memory() const noexcept {
+  const auto sets = [this](RedisTable table) {
+    return std::ranges::any_of(cells_[static_cast<std::size_t>(table)],
+                               [](const auto& cell) { return cell.second.is_written && cell.second.value; });
+  };
+  const auto ids = orders_.find("ids");
+  const bool adds_jobs =
+      ids != orders_.end() && std::ranges::any_of(ids->second, [](const auto& id) { return id.second; });
+  if (sets(RedisTable::schedules)) return true;
+  return !sets(RedisTable::places) && (adds_jobs || sets(RedisTable::payloads));
 }
 
 // All that is written, as the script takes it.
@@ -339,15 +371,17 @@ RedisCommands RedisRows::batch(std::string_view id) {
     write("ZREM", removed);
   }
   RedisCommands commands;
-  commands.begin(3 + keys.size() + 7 + arguments.size());
-  for (const std::string_view text : {std::string_view("EVALSHA"), std::string_view(commit_script_)}) {
-    commands.argument(text);
-  }
+  commands.begin(3 + keys.size() + 8 + arguments.size());
+  commands.argument("EVALSHA");
+  commands.argument(needs_memory() ? commit_script_ : lean_commit_script_);
   commands.argument(std::to_string(keys.size()));
   for (const std::string& name : keys) commands.argument(name);
+  // It may be sent again for as long as a call waits.
+  const std::string noted_s =
+      fmt::format("{:.0f}", std::max(kLeastNoted, 2 * to_seconds(connection_.address().store_timeout)));
   for (const std::string_view text :
        {std::string_view(client_), std::string_view(epoch_), std::string_view(last_batch_), id,
-        std::string_view(version_), std::string_view(kLeaseMs), std::string_view(hashes)}) {
+        std::string_view(version_), std::string_view(kLeaseMs), std::string_view(hashes), std::string_view(noted_s)}) {
     commands.argument(text);
   }
   for (const std::string_view argument : arguments) commands.argument(argument);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -75,11 +76,12 @@ class RedisRows {
   // Whether others have written since what the caller knows was read: all that it keeps is to be read again.
   // Errors: DatabaseFailed. All that reads throws TransactionOutdated besides, where others have written since.
   bool begin(bool to_write);
+  // An owner waits until it knows what has become of it, but for hurry() of the connection.
   // Errors: TransactionOutdated: it is to be done again; DatabaseFailed.
   void commit();
   void roll_back() noexcept;
-  // Whether the present transaction has thrown TransactionOutdated.
-  bool is_outdated() const noexcept { return is_outdated_; }
+  // `tell` hears, in the midst of commit(), that an owner waits for longer than a call may.
+  void when_overdue(std::function<void(const Error&)> tell) { overdue_ = std::move(tell); }
   void mark();
   void keep();
   void take_back();
@@ -146,6 +148,7 @@ class RedisRows {
   std::optional<std::string> lock();
   void unlock() noexcept;
   bool has_written() const noexcept;
+  bool needs_memory() const noexcept;
   RedisCommands batch(std::string_view id);
   std::string sent(const RedisCommands& commands);
   std::string sent_batch(const std::string& id, const RedisCommands& commands);
@@ -157,7 +160,7 @@ class RedisRows {
   const StoreAccess access_;
   const std::string keys_;  // all begin so
   std::string client_, epoch_;
-  std::string commit_script_, renew_script_;  // by their digests
+  std::string commit_script_, lean_commit_script_, renew_script_;  // by their digests
   std::uint64_t batches_ = 0;
   std::string last_batch_;  // of the owner
   std::string doubtful_;    // one of the owner's that may have been written, though its calls have failed
@@ -165,9 +168,10 @@ class RedisRows {
   bool is_known_ = false;
   bool is_locked_ = false;
   int outdated_ = 0;  // transactions, one after the other
-  bool is_outdated_ = false;
   bool is_over_ = false;
   bool writes_ = false;
+  bool in_doubt_ = false;  // the present batch may have been written, or may be yet
+  std::function<void(const Error&)> overdue_;
 
   Cells cells_[kRedisTables];
   std::vector<std::pair<RedisTable, std::string>> wanted_;

@@ -68,6 +68,7 @@ class PostgresLink {
  private:
   Result<void> connect_to(const std::map<std::string, std::string>& host, const Alarm* sooner);
   Result<void> await_connection(const Alarm* sooner);
+  bool await(int events);
 
   const std::string connection_;
   const Server wanted_;

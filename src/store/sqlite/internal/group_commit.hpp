@@ -62,9 +62,9 @@ class Transactions {
   virtual bool ends_all(const Error& error) const noexcept { return error.code != Errc::busy; }
   // Whether patient calls that failed so are to be run again: it is the server's trouble, for whose end begin() waits.
   virtual bool passes(const Error&) const noexcept { return false; }
-  // Set before the first begin(). Called by the thread that works for it, in the midst of begin() or commit(), where the
-  // present calls go on waiting for the server, as an owner does that must know what has become of a commit, but those
-  // behind them have waited long enough.
+  // Set before the first begin(). Called by the thread that works for it, in the midst of begin() or commit(), where
+  // the present calls go on waiting for the server, as an owner does that must know what has become of a commit, but
+  // those behind them have waited long enough.
   virtual void when_overdue(std::function<void(const Error&)>) {}
   // The interval at which renew() is called, between transactions, whether or not calls come. nullopt: never. Constant.
   virtual std::optional<Duration> renew_interval() const noexcept { return std::nullopt; }
