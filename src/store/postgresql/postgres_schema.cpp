@@ -130,10 +130,13 @@ CREATE TABLE inbox (                 -- put by SQL; the owner makes jobs of them
   priority bigint NOT NULL, due_at bigint NOT NULL, max_attempts bigint NOT NULL,
   PRIMARY KEY (partition, n)
 );
--- Begins the writes of a transaction that was made from version `known`; an owner is one only in its own epoch.
-CREATE FUNCTION argiope_begin(known bigint, made bigint, my_epoch bigint, writer_id bigint, ids bigint[]) RETURNS bigint
+-- Begins the writes of a transaction that was made from version `known`; an owner is one only in its own epoch, and
+-- each is known by the connection that it has set up.
+CREATE FUNCTION argiope_begin(known bigint, made bigint, my_epoch bigint, writer_id bigint, ids bigint[],
+    process bigint) RETURNS bigint
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
+  IF process <> pg_backend_pid() THEN RAISE EXCEPTION 'another connection' USING ERRCODE = 'AR002'; END IF;
   UPDATE partitions SET version = made, last_id = ids[1], last_chosen_id = ids[2], last_token = ids[3],
       last_schedule = ids[4], last_request = ids[5],
       until = CASE WHEN my_epoch = 0 THEN until ELSE clock_timestamp() + interval '10 s' END

@@ -21,8 +21,8 @@ constexpr Duration kLongestWaitForOwner = 15s;
 constexpr int kOldestServer = 130000;
 constexpr const char* kHead =
     "SELECT version, epoch, last_id, last_chosen_id, last_token, last_schedule, last_request, "
-    "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint FROM partitions WHERE partition "
-    "= 0";
+    "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint, pg_backend_pid()::bigint FROM "
+    "partitions WHERE partition = 0";
 constexpr const char* kRenew =
     "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 AND "
     "epoch = $1 RETURNING version";
@@ -36,6 +36,10 @@ constexpr const char* kDurability =
     "current_setting('fsync') f, current_setting('synchronous_commit') c, current_setting('synchronous_standby_names') "
     "s) settings";
 constexpr const char* kOutdated = "AR001";
+constexpr const char* kOtherConnection = "AR002";
+constexpr const char* kPooler =
+    "a pooler in transaction mode is in front of the server, which gives each transaction another connection; connect "
+    "to the server itself, or by a pooler in session mode";
 constexpr const char* kReadOnly = "25006";
 
 std::string this_node() {
@@ -140,6 +144,8 @@ void PostgresWork::set_up() {
       "force_generic_plan{}",
       quoted_identifier(place_.schema), timeout_ms, timeout_ms,
       options_.sync == SyncMode::full ? "" : "; SET synchronous_commit = off"));
+  session_.send("SELECT pg_backend_pid()::bigint");
+  server_process_ = session_.sync().at(0).number(0, 0);
 }
 
 Result<void> PostgresWork::bring_up_to_date() {
@@ -264,11 +270,8 @@ void PostgresWork::lose(std::string why) {
 
 void PostgresWork::refused(const PostgresRefused& refused) {
   is_open_ = started_ = false;
-  if (refused.code == "26000" || refused.code == "42P05") {
-    failed(Errc::unsupported,
-           "a pooler in transaction mode is in front of the server, which gives each transaction another connection; "
-           "connect to the server itself, or by a pooler in session mode");
-  }
+  if (refused.code == "26000" || refused.code == "42P05" || refused.code == kOtherConnection)
+    failed(Errc::unsupported, kPooler);
   const bool outdated = is_outdated(refused.code);
   if (!outdated && !may_pass(refused.code)) failed(Errc::io, fmt::format("{} ({})", refused.why, refused.code));
   // Another of the hosts may be the one that writes.
@@ -358,6 +361,7 @@ void PostgresWork::start(bool locks) {
 
 void PostgresWork::check_head(const PostgresRows& row) {
   if (row.size() != 1) failed(Errc::corrupt, "its row of partitions is gone");
+  if (row.number(0, 8) != server_process_) failed(Errc::unsupported, kPooler);
   if (owns() && row.number(0, 1) != epoch_) {
     lose("another process has taken it over, while this one was away longer than its lease; nothing more is written");
   }
@@ -471,8 +475,9 @@ void PostgresWork::begin_writes() {
   for (const std::uint64_t id :
        {counters.last_id, counters.last_chosen_id, counters.last_token, head_.last_schedule, head_.last_request})
     ids.add(id);
-  send("SELECT argiope_begin($1, $2, $3, $4, $5)",
-       PostgresValues(has_begun_writes_ ? next_version_ : version_, next_version_, epoch_, writer_, ids));
+  send("SELECT argiope_begin($1, $2, $3, $4, $5, $6)",
+       PostgresValues(has_begun_writes_ ? next_version_ : version_, next_version_, epoch_, writer_, ids,
+                      server_process_));
   has_begun_writes_ = true;
   written_head_ = head_;
 }

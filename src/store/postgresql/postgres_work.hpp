@@ -165,8 +165,9 @@ class PostgresWork {
   ServerWait wait_;
   PostgresSession session_;
   std::string channel_, durability_;
-  std::int64_t writer_ = 0;  // drawn at random: no other has it, whatever a failover has lost
-  std::int64_t epoch_ = 0;   // of an owner: the same
+  std::int64_t server_process_ = 0;  // of the connection; a pooler may give each transaction another one
+  std::int64_t writer_ = 0;          // drawn at random: no other has it, whatever a failover has lost
+  std::int64_t epoch_ = 0;           // of an owner: the same
 
   PostgresHead head_, marked_head_;
   PostgresHead stored_head_, written_head_;
