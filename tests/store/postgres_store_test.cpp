@@ -145,8 +145,8 @@ TEST_F(PostgresStoreTest, WhatPassesByItselfRefusesNoTakeoverForGood) {
 TEST_F(PostgresStoreTest, ATakeoverForgetsWhateverWasNotedForTheOwnerBefore) {
   ASSERT_TRUE(open()->close());
   server_->query("set search_path to " + schema_ +
-                 "; insert into touched (partition, is_schedule, id) select 0, 0, i from generate_series(1, 120000) i; "
-                 "insert into writers select 0, i, 1, now() - interval '1 year' from generate_series(1, 60000) i");
+                 "; insert into touched (partition, is_schedule, id) select 0, 0, i from generate_series(1, 25000) i; "
+                 "insert into writers select 0, i, 1, now() - interval '1 year' from generate_series(1, 15000) i");
   auto store = open();
   EXPECT_EQ(count("touched"), "0");
   EXPECT_EQ(count("writers"), "0");

@@ -26,7 +26,7 @@ constexpr const char* kHead =
 constexpr const char* kRenew =
     "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 AND "
     "epoch = $1 RETURNING version";
-constexpr std::int64_t kForgottenAtOnce = 50'000;
+constexpr std::int64_t kForgottenAtOnce = 10'000;
 constexpr const char* kDurability =
     "SELECT convert_to('fsync ' || f || ', synchronous_commit ' || c || ': ' || CASE WHEN f = 'off' THEN 'what is lost "
     "with the machine is unknown' WHEN c = 'off' THEN 'the end of the server loses the last moments' WHEN c = 'local' "
