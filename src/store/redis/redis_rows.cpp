@@ -148,6 +148,23 @@ void RedisRows::release() noexcept {
   }
 }
 
+void RedisRows::raise(std::span<const std::pair<std::string_view, std::uint64_t>> numbers) noexcept {
+  RedisCommands commands;
+  commands.begin(5 + 2 * numbers.size());
+  for (const std::string_view text : {"EVAL", redis_scripts::kRaise, "1"}) commands.argument(text);
+  commands.argument(key(RedisTable::meta));
+  commands.argument(epoch_);
+  for (const auto& [name, number] : numbers) {
+    commands.argument(name);
+    commands.argument(std::to_string(number));
+  }
+  try {
+    (void)connection_.ask(commands);
+  } catch (const DatabaseFailed& failed) {
+    spdlog::warn("{}: the next owner may give ids and tokens again", failed.error.message);
+  }
+}
+
 // --- transactions ----------------------------------------------------------------------------------------------------
 
 bool RedisRows::begin(bool to_write) {
