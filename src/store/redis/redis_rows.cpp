@@ -324,8 +324,9 @@ bool RedisRows::has_written() const noexcept {
          std::ranges::any_of(cells_, [&](const Cells& known) { return std::ranges::any_of(known, is_written); });
 }
 
-// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of runs
-// and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some back.
+// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of
+// runs and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some
+// back.
 bool RedisRows::needs_memory() const noexcept {
   const auto sets = [this](RedisTable table) {
     return std::ranges::any_of(cells_[static_cast<std::size_t>(table)],
