@@ -248,6 +248,23 @@ TEST_F(RedisSilence, IsWaitedForAsLongAsTheUrlSays) {
   }
 }
 
+TEST_F(RedisSilence, IsWaitedForOnceByReadsThatCameTogether) {
+  where_ += "&store_timeout=5";
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  // Each transaction begins with one, and each read takes one: some are in the midst of theirs.
+  proxy_->before_request(7, [&] { proxy_->fall_silent(); });
+  const int before = proxy_->connections();
+  loop_.run_until_complete([&]() -> Coro<void> {
+    std::vector<Task<Result<std::optional<JobRecord>>>> reads;
+    for (JobId id = 1; id <= 20; ++id) reads.push_back(loop_.create_task(store->get(id)));
+    Result<std::optional<JobRecord>> last;
+    for (auto& read : reads) last = co_await read;
+    EXPECT_FALSE(last);
+  }());
+  EXPECT_LE(proxy_->connections(), before + 4);
+}
+
 TEST_F(RedisSilence, OfABatchInDoubtIsWaitedForAndThoseBehindItAreAnsweredInTime) {
   where_ += "&store_timeout=5";
   auto store = open();

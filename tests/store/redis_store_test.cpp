@@ -299,6 +299,21 @@ TEST_F(RedisStoreTest, WaitsForAServerWithoutMemoryAndThenAnswersThatNothingWasD
   EXPECT_FALSE(store->failure());
 }
 
+TEST_F(RedisStoreTest, NoTokenOrIdIsGivenAgainThatTheServerHasLost) {
+  auto store = open();
+  ASSERT_EQ(put(*store).value(), 1u);
+  server_->ask("COPY", prefix_ + "meta", prefix_ + "before");
+  ASSERT_EQ(put(*store).value(), 2u);
+  ASSERT_TRUE(lease(*store, 1, 7));
+  server_->ask("COPY", prefix_ + "before", prefix_ + "meta", "REPLACE");
+  EXPECT_FALSE(put(*store));
+  EXPECT_FALSE(store->close());
+  let_lease_run_out();
+  store = open();
+  EXPECT_EQ(store->last_token(), 7u);
+  EXPECT_GE(put(*store).value(), 3u);
+}
+
 TEST_F(RedisStoreTest, AServerWithoutMemoryIsEmptied) {
   use_own_server();
   auto store = open();
@@ -411,6 +426,43 @@ TEST_F(RedisStoreTest, WaitsForALockWhoseHolderIsGone) {
   auto store = open();
   server_->ask("SET", prefix_ + "lock", "999", "PX", "200");
   EXPECT_EQ(put(*store).value(), 1u);
+}
+
+TEST_F(RedisStoreTest, ALeaseWaitsLongerForALockThanACallMay) {
+  const SocketProxy proxy(server_->folder(), RedisServer::kSocket);
+  use(proxy);
+  where_ = where_.substr(0, where_.find("store_timeout")) + "store_timeout=2&" + where_.substr(where_.find("prefix="));
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  server_->ask("SET", prefix_ + "lock", "another");
+  // It is asked for each 16 ms, so some 140 times in the time that a call has.
+  std::thread given_back([&, before = proxy.requests()] {
+    while (proxy.requests() < before + 200) std::this_thread::yield();
+    server_->ask("DEL", prefix_ + "lock");
+  });
+  EXPECT_TRUE(lease(*store, 1, 7));
+  given_back.join();
+}
+
+TEST_F(RedisStoreTest, SaysWhichRowsAreNotAsItWritesThem) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  ASSERT_TRUE(store->close());
+  const std::string row = server_->ask("HGET", prefix_ + "queues", "1");
+  for (const auto& [number, its_row] : {std::pair{"many", row}, std::pair{"3", row}, std::pair{"0", row},
+                                        std::pair{"2", std::string("4:mail")}, std::pair{"2", std::string()}}) {
+    server_->ask("HSET", prefix_ + "queues", number, its_row);
+    const auto refused = try_to_open();
+    ASSERT_FALSE(refused) << number;
+    EXPECT_EQ(refused.error().code, Errc::corrupt) << refused.error().message;
+    server_->ask("HDEL", prefix_ + "queues", number);
+  }
+  store = open();
+  server_->ask("HSET", prefix_ + "touched", "", "", "x", "", "j1", "", "s", "");
+  EXPECT_EQ(ask(store->changed_elsewhere()), (ChangedElsewhere{.jobs = {1}, .schedules = {0}}));
+  EXPECT_EQ(server_->ask("EXISTS", prefix_ + "touched"), "0");
+  server_->ask("ZADD", prefix_ + "request_order", "0", "x");
+  EXPECT_TRUE(ask(store->prune_requests(kNow, 0, 10)));
 }
 
 TEST_F(RedisStoreTest, LoadsItsScriptsAgain) {

@@ -51,9 +51,9 @@ class WithoutSigpipe {
 
 // Errors that say nothing against what was asked: another moment, or another setting, will do.
 bool redis_error_passes(std::string_view error) {
-  constexpr std::array<std::string_view, 12> kPassing = {"BUSY ",     "LOADING ",    "OOM ",         "MISCONF ",
-                                                         "READONLY ", "NOAUTH ",     "WRONGPASS ",   "NOPERM ",
-                                                         "TRYAGAIN ", "MASTERDOWN ", "CLUSTERDOWN ", "NOREPLICAS "};
+  constexpr std::array<std::string_view, 14> kPassing = {
+      "BUSY ",   "LOADING ",  "OOM ",        "MISCONF ",     "READONLY ",   "NOAUTH ", "WRONGPASS ",
+      "NOPERM ", "TRYAGAIN ", "MASTERDOWN ", "CLUSTERDOWN ", "NOREPLICAS ", "MOVED ",  "ASK "};
   return std::ranges::any_of(kPassing, [&](std::string_view code) { return error.starts_with(code); });
 }
 
@@ -156,7 +156,10 @@ bool RedisConnection::exchange(const RedisCommands& commands, RedisReplies& repl
       if (redisGetReplyFromReader(redis, &reply) != REDIS_OK) return broken();
       if (reply == nullptr) break;
     }
-    if (replies.size() == commands.count()) return true;
+    if (replies.size() < commands.count()) continue;
+    if (redis->reader->pos == redis->reader->len) return true;
+    cause = "the server says more than it was asked";
+    return false;
   }
 }
 

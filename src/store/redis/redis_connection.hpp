@@ -49,9 +49,13 @@ class RedisValue {
   }
   std::int64_t number() const noexcept { return reply_->integer; }
   std::size_t size() const noexcept { return reply_->elements; }
-  RedisValue operator[](std::size_t i) const noexcept { return RedisValue(reply_->element[i]); }
+  // Null behind the last one: what a server says may be shorter than it should be.
+  RedisValue operator[](std::size_t i) const noexcept {
+    return RedisValue(i < reply_->elements ? reply_->element[i] : &kNothing);
+  }
 
  private:
+  static constexpr redisReply kNothing{.type = REDIS_REPLY_NIL};
   const redisReply* reply_;
 };
 struct RedisReplyCloser {

@@ -104,21 +104,29 @@ void RedisDriver::note_token() noexcept {
 }
 
 void RedisDriver::commit() {
-  const auto set = [&](std::string_view name, std::uint64_t now, std::uint64_t before) {
-    if (now != before) rows_.set(RedisTable::meta, name, std::to_string(now));
-  };
-  set("last_id", now_.jobs.last_id, stored_.jobs.last_id);
-  set("last_chosen_id", now_.jobs.last_chosen_id, stored_.jobs.last_chosen_id);
-  set("last_token", now_.jobs.last_token, stored_.jobs.last_token);
-  set("last_schedule", now_.last_schedule, stored_.last_schedule);
-  set("last_request", now_.last_request, stored_.last_request);
-  rows_.commit();
+  const auto now = now_.named(), before = stored_.named();
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const auto& [name, number] = now[i];
+    if (number != before[i].second) rows_.set(RedisTable::meta, name, std::to_string(number));
+  }
+  const bool was_over = rows_.is_over();
+  try {
+    rows_.commit();
+  } catch (const DatabaseFailed&) {
+    // Workers may still hold tokens that the server has lost.
+    if (!was_over && rows_.is_over()) rows_.raise(now);
+    throw;
+  }
   note_token();
   stored_ = now_;
 }
 
 // Its calls may be run again, under the same tokens. What was counted for it is read anew.
 void RedisDriver::roll_back() noexcept { rows_.roll_back(); }
+
+bool RedisDriver::passes(const Error& error) const noexcept {
+  return !rows_.is_over() && (error.code == Errc::network || error.code == Errc::busy);
+}
 
 bool RedisDriver::ends_all(const Error& error) const noexcept {
   return rows_.is_over() || (owns() && error.code != Errc::busy && error.code != Errc::network);
@@ -161,8 +169,10 @@ ChangedElsewhere RedisDriver::changed_elsewhere() {
   ChangedElsewhere changed;
   if (!owns()) return changed;
   for (const auto& [field, nothing] : rows_.all(RedisTable::touched)) {
-    const std::uint64_t id = redis_keys::number_in(std::string_view(field).substr(1));
-    field.front() == 'j' ? changed.jobs.push_back(id) : changed.schedules.push_back(id);
+    const bool is_job = field.starts_with('j');
+    if (is_job || field.starts_with('s')) {
+      (is_job ? changed.jobs : changed.schedules).push_back(redis_keys::number_in(std::string_view(field).substr(1)));
+    }
     rows_.erase(RedisTable::touched, field);
   }
   std::ranges::sort(changed.jobs);

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/jobs/internal/store_driver.hpp"
@@ -37,12 +40,13 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
   void begin(bool to_write) override;
   void commit() override;
   void roll_back() noexcept override;
-  bool in_transaction() const noexcept override { return true; }
+  // With a server that is away nothing more is asked for in the present one.
+  bool in_transaction() const noexcept override { return connection_.is_up(); }
   Result<void> in_place() const override { return {}; }
   void stop_waiting() override { connection_.hurry(options_.busy_limit); }
   SqliteLog* log() noexcept override { return nullptr; }
   bool ends_all(const Error& error) const noexcept override;
-  bool passes(const Error& error) const noexcept override { return !rows_.is_over() && error.code == Errc::network; }
+  bool passes(const Error& error) const noexcept override;
   void when_overdue(std::function<void(const Error&)> tell) override { rows_.when_overdue(std::move(tell)); }
   std::optional<Duration> renew_interval() const noexcept override;
   void renew() noexcept override;
@@ -65,6 +69,14 @@ class RedisDriver final : public DriverInThread, public Transaction, public Owne
     JobCounters jobs;
     ScheduleId last_schedule = 0;
     std::uint64_t last_request = 0;
+    // As fields of meta.
+    std::array<std::pair<std::string_view, std::uint64_t>, 5> named() const {
+      return {{{"last_id", jobs.last_id},
+               {"last_chosen_id", jobs.last_chosen_id},
+               {"last_token", jobs.last_token},
+               {"last_schedule", last_schedule},
+               {"last_request", last_request}}};
+    }
   };
 
   RedisDriver(RedisAddress address, const StoreOptions& options) : options_(options), connection_(std::move(address)) {}

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/internal/printable.hpp"
+#include "store/redis/redis_keys.hpp"
 #include "store/redis/row_text.hpp"
 
 namespace argiope {
@@ -52,7 +53,7 @@ void RedisQueues::load() {
   list_.clear();
   std::map<QueueId, std::string> in_order;
   for (auto& [id, row] : rows_.all(RedisTable::queues)) {
-    in_order[static_cast<QueueId>(std::stoul(id))] = std::move(row);
+    in_order[static_cast<QueueId>(redis_keys::number_in(id))] = std::move(row);
   }
   for (const auto& [id, row] : in_order) {
     std::string name, json;
@@ -64,7 +65,11 @@ void RedisQueues::load() {
       throw DatabaseFailed{
           {Errc::corrupt, "redis: the configuration of queue " + in_quotes(name) + ": " + config.error().message}};
     }
-    list_.add(name, *config);
+    // Rows name queues by number, and there is none between them that is not there.
+    if (list_.add(name, *config) != id) {
+      throw DatabaseFailed{
+          {Errc::corrupt, fmt::format("redis: queue {} is not where its number says", in_quotes(name))}};
+    }
     if (is_erased) list_.erase(id);
   }
 }

@@ -148,6 +148,23 @@ void RedisRows::release() noexcept {
   }
 }
 
+void RedisRows::raise(std::span<const std::pair<std::string_view, std::uint64_t>> numbers) noexcept {
+  RedisCommands commands;
+  commands.begin(5 + 2 * numbers.size());
+  for (const std::string_view text : {"EVAL", redis_scripts::kRaise, "1"}) commands.argument(text);
+  commands.argument(key(RedisTable::meta));
+  commands.argument(epoch_);
+  for (const auto& [name, number] : numbers) {
+    commands.argument(name);
+    commands.argument(std::to_string(number));
+  }
+  try {
+    (void)connection_.ask(commands);
+  } catch (const DatabaseFailed& failed) {
+    spdlog::warn("{}: the next owner may give ids and tokens again", failed.error.message);
+  }
+}
+
 // --- transactions ----------------------------------------------------------------------------------------------------
 
 bool RedisRows::begin(bool to_write) {
@@ -307,8 +324,9 @@ bool RedisRows::has_written() const noexcept {
          std::ranges::any_of(cells_, [&](const Cells& known) { return std::ranges::any_of(known, is_written); });
 }
 
-// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of runs
-// and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some back.
+// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of
+// runs and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some
+// back.
 bool RedisRows::needs_memory() const noexcept {
   const auto sets = [this](RedisTable table) {
     return std::ranges::any_of(cells_[static_cast<std::size_t>(table)],

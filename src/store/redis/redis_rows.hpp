@@ -69,6 +69,8 @@ class RedisRows {
   bool has_owner();
   void renew();
   void release() noexcept;
+  // Of an owner whose server has lost batches: fields of meta that the next owner is to find at least so great.
+  void raise(std::span<const std::pair<std::string_view, std::uint64_t>> numbers) noexcept;
   // Whether another has become the owner, or what the server had acknowledged is gone: nothing more can be written.
   bool is_over() const noexcept { return is_over_; }
 

@@ -307,7 +307,7 @@ std::size_t RedisKeys::prune(WallTime before, std::size_t most, std::size_t limi
   std::uint64_t left = rows_.size("request_order");
   const std::vector<std::string> oldest = rows_.range("request_order", {.limit = limit});
   const auto key_of = [](const std::string& member) {
-    return std::string_view(member).substr(redis_keys::kDigits + 1);
+    return std::string_view(member).substr(std::min(member.size(), redis_keys::kDigits + 1));
   };
   for (const std::string& member : oldest) rows_.want(RedisTable::requests, key_of(member));
   rows_.fetch();

@@ -38,6 +38,16 @@ end
 return 'done'
 )lua";
 
+// KEYS: meta. ARGV: epoch, then fields and the numbers that these are to have at least.
+inline constexpr const char* kRaise = R"lua(#!lua flags=allow-oom
+if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 'lost' end
+for at = 2, #ARGV, 2 do
+  local kept = tonumber(redis.call('HGET', KEYS[1], ARGV[at]) or '0')
+  if kept and kept < tonumber(ARGV[at + 1]) then redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
+end
+return 'done'
+)lua";
+
 // KEYS: the lock, meta. ARGV: client, for how many ms. Gives whether it has the lock now, and the version.
 inline constexpr const char* kLock = R"lua(#!lua flags=allow-oom
 if not redis.acl_check_cmd('SET', KEYS[1]) then return redis.error_reply('NOPERM this user may not SET ' .. KEYS[1]) end
