@@ -23,7 +23,7 @@ constexpr const char* kHead =
     "SELECT version, epoch, last_id, last_chosen_id, last_token, last_schedule, last_request, "
     "(node IS NOT NULL AND until > clock_timestamp() - interval '1 day')::int::bigint, pg_backend_pid()::bigint FROM "
     "partitions WHERE partition = 0";
-constexpr const char* kRenew =
+constexpr const char* kRenewLease =
     "UPDATE partitions SET until = clock_timestamp() + interval '10 s', pid = pg_backend_pid() WHERE partition = 0 AND "
     "epoch = $1 RETURNING version";
 constexpr std::int64_t kForgottenAtOnce = 10'000;
@@ -236,7 +236,7 @@ Result<void> PostgresWork::take_over() {
 // the lease is kept meanwhile.
 void PostgresWork::forget_until(std::int64_t touched) {
   for (bool more = true; more;) {
-    session_.send(kRenew, PostgresValues(epoch_));
+    session_.send(kRenewLease, PostgresValues(epoch_));
     session_.send(
         "WITH gone AS (DELETE FROM touched WHERE partition = 0 AND n IN (SELECT n FROM touched WHERE partition = 0 AND "
         "n <= $1 ORDER BY n LIMIT $2) RETURNING 1) SELECT count(*) FROM gone",
@@ -580,7 +580,7 @@ void PostgresWork::renew() noexcept {
   if (!owns() || is_lost_) return;
   try {
     if (!session_.is_connected() && !attach()) return;
-    session_.send(kRenew, PostgresValues(epoch_));
+    session_.send(kRenewLease, PostgresValues(epoch_));
     const Answers answers = session_.sync();
     if (answers.at(0).size() == 1 && answers.at(0).number(0, 0) == version_) return;
     news_ = true;
