@@ -203,6 +203,7 @@ TEST_F(QueuesTest, ChangesOfOthersAreTakenAlthoughTheServerGoesAwayOnceItHasTold
       co_await sleep(1min);
       EXPECT_EQ(*away, 0u);
       EXPECT_EQ(co_await payloads("q"), "x ");
+      EXPECT_TRUE(co_await settle(tokens_.back()));
     }
     EXPECT_TRUE(co_await engine_->close());
     engine_.reset();
