@@ -1,6 +1,6 @@
 // The SQLite store: durable puts of 64 clients, and leases with their ends in batches, in jobs a second; schedules
-// added and fired, in schedules a second, there and in memory.
-// Usage: bench_store [jobs queued besides, 10000] [file, store-bench.db] [seconds each, 3]
+// added and fired, in schedules a second, there and in memory. Of a store on a server, which has a URL, its jobs alone.
+// Usage: bench_store [jobs queued besides, 10000] [file or URL, store-bench.db] [seconds each, 3]
 #include "argiope/store/store.hpp"
 
 #include <fmt/format.h>
@@ -32,9 +32,8 @@ void remove_files(const std::string& file) {
 
 class Bench {
  public:
-  Bench(EventLoop& loop, const std::string& file, Duration time) : loop_(loop), time_(time) {
-    remove_files(file);
-    auto opened = open_store("sqlite:" + file);
+  Bench(EventLoop& loop, const std::string& where, Duration time) : loop_(loop), time_(time) {
+    auto opened = open_store(where);
     if (!opened) stop(opened.error());
     store_ = std::move(*opened);
   }
@@ -43,12 +42,12 @@ class Bench {
     for (std::size_t i = 0; i < jobs; i += 10'000) co_await put_many(std::min<std::size_t>(10'000, jobs - i), -1);
   }
 
-  // Each client has one job on its way at a time.
-  Coro<double> single_puts() {
+  // Each client has so many jobs on their way at a time.
+  Coro<double> puts_of_clients(std::size_t size) {
     const TimePoint start = loop_.time();
     put_ = 0;
     std::vector<Task<void>> clients;
-    for (int i = 0; i < kClients; ++i) clients.push_back(loop_.create_task(client(start + time_)));
+    for (int i = 0; i < kClients; ++i) clients.push_back(loop_.create_task(client(start + time_, size)));
     for (auto& client : clients) co_await client;
     co_return static_cast<double>(put_) / to_seconds(loop_.time() - start);
   }
@@ -82,13 +81,13 @@ class Bench {
     if (!put) stop(put.error());
     last_ = put->back()->id;
   }
-  Coro<void> client(TimePoint until) {
+  Coro<void> client(TimePoint until, std::size_t size) {
     while (loop_.time() < until) {
-      std::vector<PutRequest> one;
-      one.push_back(request(0));
-      auto put = co_await store_->put(std::move(one), kNow);
+      std::vector<PutRequest> jobs;
+      for (std::size_t i = 0; i < size; ++i) jobs.push_back(request(0));
+      auto put = co_await store_->put(std::move(jobs), kNow);
       if (!put) stop(put.error());
-      ++put_;
+      put_ += size;
     }
   }
   Coro<void> worker(std::size_t size) {
@@ -250,22 +249,27 @@ int main(int argc, char** argv) {
   const std::size_t queued = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10'000;
   const std::string file = argc > 2 ? argv[2] : "store-bench.db";
   const Duration time = from_seconds(argc > 3 ? std::strtod(argv[3], nullptr) : 3);
+  const bool has_server = file.find("://") != std::string::npos;
   SystemClock clock;
   AsioBackend backend(clock);
   EventLoop loop(backend);
+  if (!has_server) remove_files(file);
   {
-    Bench bench(loop, file, time);
+    Bench bench(loop, has_server ? file : "sqlite:" + file, time);
     loop.run_until_complete(bench.fill(queued));
-    std::vector<double> puts, small, large;
+    std::vector<double> puts, puts_by_16, small, large;
     for (int i = 0; i < kRounds; ++i) {
-      puts.push_back(loop.run_until_complete(bench.single_puts()));
+      puts.push_back(loop.run_until_complete(bench.puts_of_clients(1)));
+      puts_by_16.push_back(loop.run_until_complete(bench.puts_of_clients(16)));
       small.push_back(loop.run_until_complete(bench.leases(256)));
       large.push_back(loop.run_until_complete(bench.leases(1'000)));
     }
     bench::report(fmt::format("durable put, 64 clients, {} queued", queued), bench::median(puts), "jobs/s");
+    bench::report(fmt::format("durable put by 16, 64 clients, {} queued", queued), bench::median(puts_by_16), "jobs/s");
     bench::report(fmt::format("durable lease + done by 256, {} queued", queued), bench::median(small), "jobs/s");
     bench::report(fmt::format("durable lease + done by 1000, {} queued", queued), bench::median(large), "jobs/s");
   }
+  if (has_server) return 0;
   remove_files(file);
   measure_schedules(loop, "sqlite:" + file, "in a file, full sync", 100'000);
   remove_files(file);

@@ -27,10 +27,10 @@ constexpr std::string_view kMemoryStore = "memory:";
 
 void JobStoreArguments::add_to(CLI::App& command) {
   command
-      .add_option(
-          "--store", store,
-          "Where the jobs are: sqlite:FILE, or just FILE; or a daemon, http://HOST:7733 (its token in ARGIOPE_TOKEN).\n"
-          "Without it: argiope-jobs.db of this folder, or the daemon at http://127.0.0.1:7733")
+      .add_option("--store", store,
+                  "Where the jobs are: sqlite:FILE, or just FILE; postgresql://USER@HOST/DATABASE; redis://HOST/DB;\n"
+                  "or a daemon, http://HOST:7733 (its token in ARGIOPE_TOKEN).\n"
+                  "Without it: argiope-jobs.db of this folder, or the daemon at http://127.0.0.1:7733")
       ->envname("ARGIOPE_STORE")
       ->type_name("STORE");
   command.add_flag("--json", json, "One JSON object a line instead of text for people");

@@ -76,6 +76,9 @@ void Book::let_go() noexcept {
   state_->let_go();
   state_->opened.reset();
 }
+std::string Book::durability() const {
+  return state_->opened == nullptr ? std::string() : state_->opened->durability();
+}
 Result<void> Book::close() { return state_->opened == nullptr ? Result<void>{} : state_->opened->close(); }
 
 // --- what it offers, kept until it has ended -------------------------------------------------------------------------

@@ -38,13 +38,14 @@ class Housekeeper final : public Desk {
  private:
   Coro<void> keep_house();
   Coro<Result<bool>> look_after_house();
-  Coro<Result<void>> take_changes();
+  Coro<Result<bool>> take_changes();
   Coro<Result<void>> prune();
 
   QueueDesk& queue_desk_;
   SettleDesk& settle_desk_;
   Task<void> task_;
   TimePoint prune_at_{};
+  ChangedElsewhere changed_;  // told by the store, which tells nothing twice: kept until all of it has been taken
   std::function<void(const std::vector<ScheduleId>&)> schedules_changed_;
   std::function<void(Duration)> calendar_jumped_;
 };

@@ -1,6 +1,10 @@
 #include "argiope/engine/engine.hpp"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
@@ -10,16 +14,25 @@
 namespace argiope {
 namespace {
 
-constexpr Duration kTryInterval = std::chrono::milliseconds{50};
+constexpr Duration kTryInterval = std::chrono::milliseconds{50}, kLongestTryInterval = std::chrono::seconds{1};
 
-// An owner that is just ending, or one who looks whether there is one, is waited for.
+// An owner that is just ending, or one who looks whether there is one, is waited for; and so is a server that goes
+// meanwhile.
 Coro<Result<std::unique_ptr<Store>>> open_owned(std::string where, Duration limit) {
   EventLoop& loop = EventLoop::current();
   const TimePoint until = saturating_add(loop.time(), limit);
-  for (;;) {
+  bool has_owner = false, told = false;
+  for (Duration pause = kTryInterval;; pause = std::min(pause * 2, kLongestTryInterval)) {
     auto store = open_store(where);
-    if (store || store.error().code != Errc::busy || loop.time() >= until) co_return store;
-    co_await sleep(kTryInterval);
+    if (store) co_return store;
+    const Errc code = store.error().code;
+    has_owner = has_owner || code == Errc::busy;
+    const bool may_pass = code == Errc::busy || (code == Errc::network && has_owner);
+    if (!may_pass || loop.time() >= until) co_return store;
+    if (pause == kLongestTryInterval && !std::exchange(told, true)) {
+      spdlog::warn("stands by, and takes over when it may: {}", store.error().message);
+    }
+    co_await sleep(std::min(pause, until - loop.time()));
   }
 }
 

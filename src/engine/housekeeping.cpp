@@ -1,6 +1,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "argiope/async/coro.hpp"
 #include "argiope/async/event_loop.hpp"
@@ -39,8 +40,15 @@ Coro<void> Housekeeper::keep_house() {
 Coro<Result<bool>> Housekeeper::look_after_house() {
   look_at_calendar();
   // One who holds the store for long is waited for; the others' changes are there afterwards too.
-  if (auto taken = co_await take_changes(); !taken) {
+  Result<bool> taken = true;
+  while (taken && *taken) taken = co_await take_changes();
+  if (taken && queue_desk_.must_recount()) {
+    if (auto counted = co_await queue_desk_.recount(); !counted) taken = std::unexpected(std::move(counted.error()));
+  }
+  if (!taken) {
     spdlog::error("{}", taken.error().message);
+    // What the store has not answered in time is looked for again.
+    if (!store_.failure()) co_return true;
     owned_.stop_all(taken.error());
     co_return false;
   }
@@ -61,14 +69,17 @@ void Housekeeper::look_at_calendar() {
   if (const auto hear = calendar_jumped_) hear(*jump);
 }
 
-Coro<Result<void>> Housekeeper::take_changes() {
-  auto changed = co_await or_return(store_(&Store::changed_elsewhere));
-  if (!changed.schedules.empty()) {
-    if (const auto hear = schedules_changed_) hear(changed.schedules);
+// Whether there are more.
+Coro<Result<bool>> Housekeeper::take_changes() {
+  if (changed_.jobs.empty()) {
+    changed_ = co_await or_return(store_(&Store::changed_elsewhere));
+    if (!changed_.schedules.empty()) {
+      if (const auto hear = schedules_changed_) hear(changed_.schedules);
+    }
   }
-  if (changed.jobs.empty()) co_return Result<void>{};
+  if (changed_.jobs.empty()) co_return changed_.more;
   co_await or_return(queue_desk_.load_new());  // first: the jobs may be in new ones
-  std::vector<JobId>& jobs = changed.jobs;
+  std::vector<JobId> jobs = changed_.jobs;
   std::erase(jobs, JobId{0});
   auto waiting = co_await or_return(store_(&Store::find_waiting, jobs));
   const TimePoint now = loop_.time();
@@ -87,7 +98,8 @@ Coro<Result<void>> Housekeeper::take_changes() {
     }
   }
   co_await or_return(settle_desk_.hear_of_cancellations(std::move(running)));
-  co_return co_await queue_desk_.recount();
+  co_await or_return(queue_desk_.recount());
+  co_return std::exchange(changed_, {}).more;
 }
 
 Coro<Result<void>> Housekeeper::prune() {

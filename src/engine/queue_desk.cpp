@@ -226,8 +226,13 @@ bool QueueDesk::may_be_news(const std::vector<std::string>& names) {
 }
 
 Coro<Result<void>> QueueDesk::recount() {
-  const auto counted = co_await or_return(store_(&Store::counts));
-  for (const QueueCounts& counts : counted) {
+  must_recount_ = false;
+  const auto counted = co_await store_(&Store::counts);
+  if (!counted) {
+    must_recount_ = true;
+    co_return std::unexpected(counted.error());
+  }
+  for (const QueueCounts& counts : *counted) {
     Queue* const queue = queues_.find(counts.queue);
     if (queue != nullptr) queue->room.recount(counts.counts.ready + counts.counts.delayed + counts.counts.running);
   }
@@ -367,7 +372,8 @@ void QueueDesk::note_released(const std::vector<WaitingJob>& released, const std
   }
   if (cancelled.empty()) return;
   run_in_background([](QueueDesk& desk) -> Coro<void> {
-    if (auto counted = co_await desk.recount(); !counted) desk.owned_.stop_all(counted.error());
+    auto counted = co_await desk.recount();
+    if (!counted && desk.store_.failure()) desk.owned_.stop_all(counted.error());
   }(*this));
 }
 

@@ -56,6 +56,8 @@ class QueueDesk final : public Desk {
   // load_new().
   bool may_be_news(const std::vector<std::string>& names);
   Coro<Result<void>> recount();
+  // The last count has failed; it is the housekeeper's to do it again.
+  bool must_recount() const noexcept { return must_recount_; }
   // When its pause is over. kNever: it is not paused, or until it is resumed.
   TimePoint pause_ends(const Queue& queue) const;
   void end_pause(Queue& queue, TimePoint now);
@@ -100,6 +102,7 @@ class QueueDesk final : public Desk {
   IndexedHeap<TimePoint, std::uint32_t> wakeups_;  // queues by when they are to be looked at
   std::vector<Queue*> dirty_;
   TimePoint look_for_new_at_{};
+  bool must_recount_ = false;
   Ticker ticker_;
 };
 

@@ -365,6 +365,7 @@ ChangeReply JobTransitions::change_one(const Change& change) {
 
 void JobTransitions::shelve(const std::vector<JobId>& jobs, Shelf shelf) {
   if (shelf != Shelf::ready && shelf != Shelf::set_aside) throw RequestRefused{no_such_shelf()};
+  bring_for(jobs);
   for (const JobId id : jobs) {
     const auto before = load_any(id);
     if (!before || !is_leasable(before->state) || before->runs() || before->state == row_state(shelf)) continue;
@@ -387,6 +388,7 @@ std::size_t JobTransitions::prune(QueueId queue_id, JobState state, WallTime bef
 std::vector<std::optional<WaitingJob>> JobTransitions::find_waiting(const std::vector<JobId>& ids) {
   std::vector<std::optional<WaitingJob>> found;
   found.reserve(ids.size());
+  bring_for(ids);
   for (const JobId id : ids) {
     const auto row = load_any(id);
     found.push_back(row && !row->has_ended() && !row->runs() ? std::optional(waiting(*row)) : std::nullopt);

@@ -39,7 +39,11 @@ NeededRows needed_by(std::span<const LeaseRequest> leases) {
 NeededRows needed_by(std::span<const Settlement> settlements) {
   NeededRows needed;
   for (const Settlement& settlement : settlements) {
-    if (settlement.outcome != Outcome::done || settlement.keep) add(needed, settlement.id);
+    if (settlement.outcome != Outcome::done || settlement.keep) {
+      add(needed, settlement.id);
+    } else if (settlement.id <= kMostJobId) {
+      needed.ends.push_back(settlement.id);
+    }
     for (const PutRequest& put : settlement.follow_ups) add(needed, put);
   }
   return needed;
@@ -54,6 +58,12 @@ NeededRows needed_by(std::span<const Change> changes) {
 NeededRows needed_by(std::span<const RequestKey> keys) {
   NeededRows needed;
   for (const RequestKey& key : keys) needed.requests.push_back(key.key);
+  return needed;
+}
+
+NeededRows needed_by(std::span<const JobId> ids) {
+  NeededRows needed;
+  for (const JobId id : ids) add(needed, id);
   return needed;
 }
 

@@ -37,6 +37,7 @@
 #include "serve/watch/metrics.hpp"
 #include "serve/watch/request_counts.hpp"
 #include "serve/watch/watchdog.hpp"
+#include "store/internal/store_url.hpp"
 
 namespace argiope {
 
@@ -112,7 +113,7 @@ ApiOptions api_options(const ServeOptions& options, const DaemonContext& context
   api.run_id = context.run_id;
   api.session_secret = context.session_secret;
   api.version = context.version;
-  api.store = options.store;
+  api.store = shown_store(options.store);
   api.started_at = EventLoop::current().clock().wall_now();
   api.queue_is_locked = context.queue_is_locked;
   api.schedule_is_locked = context.schedule_is_locked;

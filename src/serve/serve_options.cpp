@@ -13,6 +13,7 @@
 #include "base/internal/json_members.hpp"
 #include "base/internal/printable.hpp"
 #include "jobs/internal/queue_config_json.hpp"
+#include "store/internal/store_url.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -115,12 +116,6 @@ void read_texts(JsonMembers& in, std::string_view name, bool (*is_one)(std::stri
     if (!is_one(text)) return entry.complain(wanted);
     out.emplace_back(text);
   });
-}
-
-std::optional<std::string> why_no_store(std::string_view store) {
-  const std::string_view file = store.starts_with(kSqliteStore) ? store.substr(kSqliteStore.size()) : "";
-  if (store == "memory:" || (!file.empty() && file != ":memory:")) return std::nullopt;
-  return "\"sqlite:FILE\" or \"memory:\" (nothing is kept)";
 }
 
 void read_store(JsonMembers& in, std::string& out) {
@@ -294,7 +289,7 @@ void read_serve_options(const JsonValue& table, ServeOptions& options) {
 
 Result<void> check(const ServeOptions& options) {
   if (const auto why = why_no_store(options.store))
-    return fail(Errc::invalid_input, fmt::format("store {}: {}", in_quotes(options.store), *why));
+    return fail(Errc::invalid_input, fmt::format("store {}: {}", in_quotes(shown_store(options.store)), *why));
   if (options.http.empty()) return fail(Errc::invalid_input, "listen: at least one address");
   if (options.tls.certificate.empty() != options.tls.key.empty()) {
     return fail(Errc::invalid_input, "tls: a certificate and a key, both");

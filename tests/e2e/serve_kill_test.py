@@ -93,9 +93,12 @@ class ServeKill(Daemons):
         self.wind_up()
         self.check_puts()
         self.check_runs()
+        self.check_store()
+        print(f'{len(self.jobs)} jobs, kills {dict(victims)}', flush=True)
+
+    def check_store(self):
         with contextlib.closing(sqlite3.connect(self.store.removeprefix('sqlite:'))) as database:
             self.assertEqual(database.execute('PRAGMA integrity_check').fetchone()[0], 'ok')
-        print(f'{len(self.jobs)} jobs, kills {dict(victims)}', flush=True)
 
     # Life and death.
 

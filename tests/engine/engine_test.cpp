@@ -55,6 +55,17 @@ TEST_F(EngineTest, ASecondOneIsRefusedUnlessTheFirstEndsSoon) {
   }));
 }
 
+TEST_F(EngineTest, AStandbyWaitsForAsLongAsThereIsAnOwner) {
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    auto first = std::make_unique<Engine>(value_or_throw(co_await Engine::open(where_)));
+    loop_.call_later(1h, [&] { first.reset(); });
+    const TimePoint start = loop_.time();
+    EXPECT_TRUE(co_await Engine::open(where_, {.owner_limit = Duration::max()}));
+    EXPECT_GE(loop_.time() - start, 1h);
+    EXPECT_LE(loop_.time() - start, 1h + 2s);
+  }));
+}
+
 TEST_F(EngineTest, MovesWithItsBookWhereItIs) {
   loop_.run_until_complete(keeping([&]() -> Coro<void> {
     Engine engine = value_or_throw(co_await Engine::open(store_));

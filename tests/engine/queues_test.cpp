@@ -191,5 +191,67 @@ TEST_F(QueuesTest, ALookForChangesThatThrowsEndsNoneThatFollows) {
   }));
 }
 
+TEST_F(QueuesTest, AServerThatIsAwayForLongEndsNoLookForChanges) {
+  SlowStore slow(store_);
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    engine_ = co_await open_engine(slow, {});
+    slow.looks_unanswered = 3;
+    EXPECT_TRUE(co_await engine_->book().configure("q", {.keep_done = 1s}));
+    const JobId id = co_await put(job("q"));
+    EXPECT_TRUE(co_await settle((co_await one("q")).token));
+    co_await sleep(5min);
+    EXPECT_EQ(slow.looks_unanswered, 0u);
+    EXPECT_EQ((co_await engine_->book().get(id)).error().code, Errc::not_found) << "it was pruned";
+    EXPECT_TRUE(co_await engine_->close());
+    engine_.reset();
+  }));
+}
+
+// The store tells of them once.
+TEST_F(QueuesTest, ChangesOfOthersAreTakenAlthoughTheServerGoesAwayOnceItHasToldOfThem) {
+  SlowStore slow(store_);
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    engine_ = co_await open_engine(slow, {});
+    EXPECT_TRUE(co_await engine_->book().configure("q", {}));
+    for (std::uint64_t* const away : {&slow.queues_unanswered, &slow.finds_unanswered, &slow.counts_unanswered}) {
+      EXPECT_EQ(co_await payloads("q"), "") << "it has read all that there was";
+      std::vector<PutRequest> requests(1);
+      requests[0].job = job("q", "x");
+      const auto put_by_another = co_await store_.put(std::move(requests), now());
+      slow.changed.jobs = {put_by_another->at(0)->id};
+      *away = 3;
+      co_await sleep(1min);
+      EXPECT_EQ(*away, 0u);
+      EXPECT_EQ(co_await payloads("q"), "x ");
+      EXPECT_TRUE(co_await settle(tokens_.back()));
+    }
+    EXPECT_TRUE(co_await engine_->close());
+    engine_.reset();
+  }));
+}
+
+TEST_F(QueuesTest, AServerThatIsAwayWhenJobsAreCountedAnewEndsNothing) {
+  SlowStore slow(store_);
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    engine_ = co_await open_engine(slow, {});
+    EXPECT_TRUE(co_await engine_->book().configure("q", {.capacity = 2, .at_capacity = CapacityPolicy::refuse}));
+    NewJob after = job("q", "after");
+    after.waits_for = {co_await put(job("q", "a"))};
+    co_await put(after);
+    const LeasedJob first = co_await one("q");
+    auto leasing = loop_.create_task(engine_->lease({.queues = {"q"}, .worker = "w"}));
+    slow.counts_unanswered = 3;
+    EXPECT_TRUE(co_await settle(first.token, {.outcome = Outcome::bury, .error = "no"}));
+    co_await sleep(1min);
+    EXPECT_EQ(slow.counts_unanswered, 0u);
+    EXPECT_FALSE(leasing.done());
+    co_await put(job("q", "b"));
+    co_await put(job("q", "c"));
+    EXPECT_TRUE(co_await leasing);
+    EXPECT_TRUE(co_await engine_->close());
+    engine_.reset();
+  }));
+}
+
 }  // namespace
 }  // namespace argiope

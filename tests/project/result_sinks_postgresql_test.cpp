@@ -2,19 +2,12 @@
 // installed.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 
 #include "project/feed_store.hpp"
 #include "project/results/internal/result_sinks.hpp"
 #include "project/results/sink_copy_text.hpp"
 #include "support/loop_fixture.hpp"
-#include "support/temporary_folder.hpp"
+#include "support/postgres_server.hpp"
 
 namespace argiope {
 namespace {
@@ -46,88 +39,10 @@ TEST(SinkCopyTextTest, HasNoCharactersThatJsonbRefuses) {
   EXPECT_EQ(without_null_characters("\"\\u00"), "\"\\u00");
 }
 
-// Where the programs of the newest version are; empty: none is installed.
-std::string server_programs() {
-  std::string newest;
-  std::error_code none;
-  for (const auto& version : std::filesystem::directory_iterator("/usr/lib/postgresql", none)) {
-    const std::string programs = (version.path() / "bin").string();
-    if (std::filesystem::exists(programs + "/initdb") && std::filesystem::exists(programs + "/psql"))
-      newest = std::max(newest, programs);
-  }
-  return newest;
-}
-
-// In a folder of its own, reached by a socket there alone.
-class PostgresServer {
- public:
-  explicit PostgresServer(std::string programs)
-      : programs_(std::move(programs)), path_(std::filesystem::path(folder_.file("x")).parent_path().string()) {
-    ::chmod(path_.c_str(), 0777);
-    is_up_ = run("initdb -D '" + path_ + "/data' -U argiope -A trust -E UTF8 --locale=C --no-sync") && start();
-  }
-  ~PostgresServer() { stop(); }
-  bool start() {
-    return run("pg_ctl -D '" + path_ + "/data' -w -t 60 -l '" + path_ +
-               "/log' -o \"-F -c listen_addresses='' -c unix_socket_directories='" + path_ + "'\" start");
-  }
-  bool stop() { return run("pg_ctl -D '" + path_ + "/data' -m immediate -w stop"); }
-  bool is_up() const { return is_up_; }
-  std::string connection() const { return "host=" + path_ + " user=argiope dbname=postgres"; }
-
-  // What psql prints, without the line's end.
-  std::string query(const std::string& sql) const {
-    FILE* const pipe =
-        ::popen((programs_ + "/psql -X -q -At '" + connection() + "' -c \"" + sql + "\" 2>&1").c_str(), "re");
-    std::string said;
-    std::array<char, 4096> buffer{};
-    for (std::size_t count; (count = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-      said.append(buffer.data(), count);
-    ::pclose(pipe);
-    if (said.ends_with('\n')) said.pop_back();
-    return said;
-  }
-  // Has another hold the table until it is released.
-  void lock_results() const {
-    (void)!std::system((programs_ + "/psql -X -q '" + connection() +
-                        "' -c \"begin; lock table results; select pg_sleep(600)\" >/dev/null 2>&1 &")
-                           .c_str());
-    while (query("select count(*) from pg_locks where mode = 'AccessExclusiveLock' and granted and relation = "
-                 "'results'::regclass") == "0") {
-    }
-  }
-  void release_results() const {
-    query(
-        "select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep%' and pid <> "
-        "pg_backend_pid()");
-  }
-
- private:
-  // The server refuses to be root's.
-  bool run(const std::string& command) const {
-    const std::string whole = programs_ + "/" + command + " </dev/null >/dev/null 2>&1";
-    if (::geteuid() != 0) return std::system(whole.c_str()) == 0;
-    std::string quoted;
-    for (const char c : whole) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    return std::system(("cd / && runuser -u postgres -- sh -c '" + quoted + "'").c_str()) == 0;
-  }
-
-  const std::string programs_;
-  const TemporaryFolder folder_;
-  const std::string path_;
-  bool is_up_ = false;
-};
-
 class TableSinksTest : public OnVirtualLoop {
  protected:
-  static void SetUpTestSuite() {
-    if (const std::string programs = server_programs(); !programs.empty())
-      server = std::make_unique<PostgresServer>(programs);
-  }
-  static void TearDownTestSuite() { server.reset(); }
   void SetUp() override {
-    if (server == nullptr) GTEST_SKIP() << "no PostgreSQL is installed: apt-get install postgresql";
-    ASSERT_TRUE(server->is_up()) << "PostgreSQL could not be started";
+    if (server == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
     definition.name = "shop";
     definition.sinks = {
         {.kind = ProjectSink::Kind::postgresql, .name = "it", .target = server->connection(), .table = "results"}};
@@ -154,12 +69,11 @@ class TableSinksTest : public OnVirtualLoop {
   }
   std::string trouble() { return sinks->rows().at(0).trouble; }
 
-  static std::unique_ptr<PostgresServer> server;
+  PostgresServer* const server = PostgresServer::shared();
   FeedStore store;
   ProjectDefinition definition;
   std::optional<ResultSinks> sinks;
 };
-std::unique_ptr<PostgresServer> TableSinksTest::server;
 
 TEST_F(TableSinksTest, FillATableThatTheyMake) {
   FeedRow odd = FeedStore::event(7, R"({"a":"tab\t null\u0000 \\u0000","b":[1,2.5,null]})");
@@ -240,14 +154,14 @@ TEST_F(TableSinksTest, WaitNoLongerThanTheirTimeLimit) {
   deliver_all();
   definition.sinks[0].time_limit = 1s;
   store.add(2, 2);
-  server->lock_results();
+  server->hold("lock table results");
   with_sinks([&]() -> Coro<void> {
     co_await sleep(10ms);
     // A busy machine may not come as far as to the lock in that time: then when it is tried again.
     for (int i = 0; i < 1'000 && !trouble().contains("statement timeout"); ++i) co_await sleep(1s);
     EXPECT_THAT(trouble(), HasSubstr("statement timeout"));
     EXPECT_FALSE(sinks->has_all());
-    server->release_results();
+    server->release();
     while (!sinks->has_all()) co_await sleep(1s);
   });
   EXPECT_EQ(server->query("select count(*) from results"), "2");
@@ -257,7 +171,7 @@ TEST_F(TableSinksTest, AreStoppedWhileTheServerIsSlow) {
   store.add(1, 1);
   deliver_all();
   store.add(2, 2);
-  server->lock_results();
+  server->hold("lock table results");
   const auto before = std::chrono::steady_clock::now();
   {
     // In real time, since virtual time waits for the thread.
@@ -272,7 +186,7 @@ TEST_F(TableSinksTest, AreStoppedWhileTheServerIsSlow) {
               }));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - before, 5min) << "it waits for the lock";
-  server->release_results();
+  server->release();
 }
 
 }  // namespace

@@ -15,8 +15,8 @@
 #include "jobs/internal/job_transitions.hpp"
 #include "jobs/internal/schedule_rules.hpp"
 #include "store/jobs/internal/job_range.hpp"
-#include "store/jobs/queue_list.hpp"
-#include "store/jobs/store_driver.hpp"
+#include "store/jobs/internal/queue_list.hpp"
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/store_place.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 

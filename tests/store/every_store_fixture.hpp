@@ -12,6 +12,8 @@
 #include "store/directory_driver.hpp"
 #include "store/reference_store.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/postgres_server.hpp"
+#include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -31,12 +33,24 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
       store_ = open_directory(folder_.file("jobs"));
       return;
     }
-    auto opened =
-        open_store(kind == "memory" ? "memory:" : "sqlite:" + folder_.file("jobs.db"), {.sync = SyncMode::off});
+    PostgresServer* const server = kind == "postgresql" ? PostgresServer::shared() : nullptr;
+    RedisServer* const redis = kind == "redis" ? RedisServer::shared() : nullptr;
+    if ((kind == "postgresql" && server == nullptr) || (kind == "redis" && redis == nullptr)) return;
+    auto opened = open_store(kind == "memory"       ? "memory:"
+                             : kind == "postgresql" ? server->new_store()
+                             : kind == "redis"      ? redis->new_store()
+                                                    : "sqlite:" + folder_.file("jobs.db"),
+                             {.sync = SyncMode::off});
     if (!opened) throw std::runtime_error(opened.error().message);
     store_ = std::move(*opened);
   }
-  ~EveryStoreTest() override { EXPECT_TRUE(store_->close()); }
+  ~EveryStoreTest() override {
+    if (store_ != nullptr) EXPECT_TRUE(store_->close());
+  }
+  void SetUp() override {
+    if (store_ == nullptr)
+      GTEST_SKIP() << "the server of this store is not there: apt-get install postgresql redis-server";
+  }
 
   template <class T>
   Result<T> tried(Coro<Result<T>> call) {
@@ -60,7 +74,7 @@ class EveryStoreTest : public OnVirtualLoop, public testing::WithParamInterface<
   std::uint64_t token_ = 0;  // of the last lease
 };
 
-inline const auto kEveryStore = testing::Values("memory", "sqlite", "reference", "directory");
+inline const auto kEveryStore = testing::Values("memory", "sqlite", "reference", "directory", "postgresql", "redis");
 inline std::string name_of_store(const testing::TestParamInfo<const char*>& info) { return info.param; }
 
 }  // namespace argiope

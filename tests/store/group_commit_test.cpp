@@ -26,6 +26,7 @@ using Lines = std::vector<std::string>;
 
 const Error kBroken{Errc::io, "broken"};
 const Error kLocked{Errc::busy, "locked"};
+const Error kAway{Errc::network, "away"};
 
 // What has happened, told by several threads.
 class Happened {
@@ -78,7 +79,14 @@ class NotedTransactions final : public Transactions {
     return {};
   }
   void stop_waiting() override {}
-  SqliteLog& log() noexcept override { return log_; }
+  SqliteLog* log() noexcept override { return &log_; }
+  bool ends_all(const Error& error) const noexcept override {
+    return error.code != Errc::busy && error.code != Errc::network;
+  }
+  bool passes(const Error& error) const noexcept override { return error.code == Errc::network; }
+  std::optional<Duration> renew_interval() const noexcept override { return interval_; }
+  void renew() noexcept override { happened_.note("renewed"); }
+  void set_interval(Duration interval) { interval_ = interval; }
 
  private:
   void step(const std::string& what) {
@@ -88,6 +96,7 @@ class NotedTransactions final : public Transactions {
   Happened& happened_;
   const std::function<void(const std::string&)> trouble_;
   bool inside_ = false;
+  std::optional<Duration> interval_;
   SqliteDatabase database_ = *SqliteDatabase::open(":memory:", SQLITE_OPEN_READWRITE);
   SqliteLog log_{database_, ":memory:", 1000};
 };
@@ -97,8 +106,9 @@ class GroupCommitTest : public testing::Test {
   class NotedCall final : public Call {
    public:
     NotedCall(GroupCommitTest& test, std::string name, Kind kind, std::size_t size)
-        : Call(kind, size), test_(test), name_(std::move(name)) {}
+        : Call(kind, size, name.starts_with("patient")), test_(test), name_(std::move(name)) {}
     void run() override {
+      outcome_ = " done";
       test_.trouble(name_);
       test_.happened_.note(name_);
     }
@@ -299,6 +309,52 @@ TEST_F(GroupCommitTest, WhatAnAnswerSubmitsIsRunToo) {
   EXPECT_EQ(wake_and_await("b done"),
             (Lines{"begin to write", "a", "commit", "a done", "begin to write", "b", "commit", "b done"}));
   commit_.reset();  // before what its answers look at
+}
+
+TEST_F(GroupCommitTest, PatientCallsAreKeptInTheirOrderWhileTheServerIsAway) {
+  start({.most_in_transaction = 2});
+  let_fail("begin to write", kAway);
+  write("patient a");
+  write("b");
+  write("patient c");
+  write("d");
+  wake_and_await("d failed: away");
+  let_fail("");
+  happened_.await("patient c done");
+  Lines answers = happened_.lines();
+  std::erase_if(answers, [](const std::string& line) { return !line.ends_with(" done") && !line.contains("failed"); });
+  EXPECT_EQ(answers, (Lines{"b failed: away", "d failed: away", "patient a done", "patient c done"}));
+  EXPECT_FALSE(commit_->failure());
+}
+
+TEST_F(GroupCommitTest, PatientCallsFailWithTheServerOnceItIsStopped) {
+  start();
+  let_fail("begin to write", kAway);
+  write("patient a");
+  write("b");
+  wake_and_await("b failed: away");
+  EXPECT_TRUE(commit_->stop());
+  EXPECT_EQ(std::ranges::count(happened_.lines(), "patient a failed: away"), 1);
+}
+
+TEST_F(GroupCommitTest, RenewsWithoutCallsAndUnderEndlessOnes) {
+  auto transactions = std::make_unique<NotedTransactions>(happened_, [](const std::string&) {});
+  transactions->set_interval(1ms);
+  std::size_t renewed_before = 0;  // the calls
+  commit_.emplace(std::move(transactions), GroupCommit::Rules{}, [&](GroupCommit::Calls) {
+    const Lines lines = happened_.lines();
+    if (renewed_before == 0) renewed_before = static_cast<std::size_t>(std::ranges::count(lines, "renewed"));
+    if (static_cast<std::size_t>(std::ranges::count(lines, "renewed")) > renewed_before + 2) {
+      return happened_.note("renewed under calls");
+    }
+    read("again");
+    commit_->wake();
+  });
+  happened_.await("renewed");
+  read("first");
+  commit_->wake();
+  happened_.await("renewed under calls");
+  commit_.reset();
 }
 
 TEST(GroupCommit, ThatIsRefusedAThreadSaysSoAndLetsGoOfItsFile) {

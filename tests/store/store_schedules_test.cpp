@@ -383,6 +383,25 @@ TEST_P(StoreSchedulesTest, AStepMayWriteTheLastEntryAnewIfItWasNotRun) {
   EXPECT_EQ(fire_error(third), Errc::invalid_input);
 }
 
+// Calls of one turn of the loop are one transaction.
+TEST_P(StoreSchedulesTest, AStepSeesWhatWasPutAndErasedBeforeItInOneTransaction) {
+  const ScheduleId id = add("a"), gone = add("b");
+  FireRequest old_step = step(id), new_step = step(id), gone_step = step(gone);
+  ++new_step.version;
+  const auto replies = loop_.run_until_complete([&]() -> Coro<std::vector<Result<FireReply>>> {
+    auto putting = loop_.create_task(store_->put_schedules({schedule("a", ConflictPolicy::replace)}));
+    auto erasing = loop_.create_task(store_->erase_schedules({gone}));
+    auto firing = loop_.create_task(store_->fire({old_step, new_step, gone_step}, kNow));
+    EXPECT_TRUE(co_await putting);
+    EXPECT_TRUE(co_await erasing);
+    co_return value_or_throw(co_await firing);
+  }());
+  EXPECT_FALSE(replies.at(0)->fired);
+  EXPECT_TRUE(replies.at(1)->fired);
+  EXPECT_FALSE(replies.at(2)->fired);
+  EXPECT_EQ(get(id)->version, 3u);
+}
+
 TEST_P(StoreSchedulesTest, AStepMayMoveOnWithoutEntries) {
   const ScheduleId id = add("a");
   EXPECT_TRUE(fire({.id = id, .version = 1, .place = {.next = WallTime::max(), .paused = true}}).fired);

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,8 @@
 #include "store/reference_store.hpp"
 #include "support/environment.hpp"
 #include "support/loop_fixture.hpp"
+#include "support/postgres_server.hpp"
+#include "support/redis_server.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace argiope {
@@ -185,17 +189,29 @@ std::vector<SequenceCall> draw(std::uint64_t seed) {
   return calls;
 }
 
+// Where stores are made and removed.
+struct StoreServer {
+  std::function<std::string()> new_store;  // its URL
+  std::function<void(const std::string&)> drop_store;
+};
+
 class Pair {
  public:
-  Pair(EventLoop& loop, const TemporaryFolder& folder, const std::string& empty) : loop_(loop), folder_(folder) {
-    file_ = next_file();
+  // Of a file that is as `empty` at first, or of a server.
+  Pair(EventLoop& loop, const TemporaryFolder& folder, const std::string& empty)
+      : loop_(loop), folder_(folder), file_(next_file()) {
     fs::copy_file(empty, file_, fs::copy_options::overwrite_existing);
     open();
-    memory_ = std::move(*open_store("memory:"));
+  }
+  Pair(EventLoop& loop, const TemporaryFolder& folder, const StoreServer& server)
+      : loop_(loop), folder_(folder), server_(&server), url_(server.new_store()) {
+    open();
   }
   ~Pair() {
-    (void)store_->close();
-    fs::remove(file_);
+    if (store_ != nullptr) (void)store_->close();
+    if (!file_.empty()) fs::remove(file_);
+    store_.reset();
+    if (server_ != nullptr) server_->drop_store(url_);
   }
 
   // What differed; empty when nothing did.
@@ -221,7 +237,7 @@ class Pair {
     return folder_.file("s" + std::to_string(number++ % 4) + ".db");
   }
   void open() {
-    auto opened = open_store("sqlite:" + file_, {.sync = SyncMode::off});
+    auto opened = open_store(url_.empty() ? "sqlite:" + file_ : url_, {.sync = SyncMode::off});
     if (!opened) throw std::runtime_error(opened.error().message);
     store_ = std::move(*opened);
   }
@@ -506,6 +522,7 @@ class Pair {
         open();
         return compare_old_leases();
       case Kind::crash: {
+        if (file_.empty()) return act(Kind::reopen, random);  // what a death leaves is its own suite's
         // The files as they are while the store has them open.
         const std::string image = next_file();
         fs::copy_file(file_, image, fs::copy_options::overwrite_existing);
@@ -687,8 +704,10 @@ class Pair {
   EventLoop& loop_;
   const TemporaryFolder& folder_;
   std::string file_;
+  const StoreServer* const server_ = nullptr;
+  const std::string url_;
   std::unique_ptr<Store> store_;
-  std::unique_ptr<Store> memory_;
+  std::unique_ptr<Store> memory_ = std::move(*open_store("memory:"));
   ReferenceStore reference_;
   WallTime now_ = kFirstTime;
   std::uint64_t token_ = 0;
@@ -703,6 +722,7 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
 
   std::string differs(const std::vector<SequenceCall>& calls, std::vector<std::string>* log = nullptr) {
     try {
+      if (server_) return Pair(loop_, folder_, *server_).run(calls, log);
       return Pair(loop_, folder_, empty_).run(calls, log);
     } catch (const std::exception& error) {
       return error.what();
@@ -725,8 +745,28 @@ class StoreSequences : public OnVirtualLoop, public testing::WithParamInterface<
     return calls;
   }
 
+  void compare(std::uint64_t sequences) {
+    const std::uint64_t from = from_environment("ARGIOPE_FIRST_SEED", 0);
+    for (std::uint64_t seed = from + GetParam(); seed < from + sequences; seed += kShares) {
+      const auto calls = draw(seed);
+      if (const std::string what = differs(calls); what.empty()) {
+        continue;
+      } else {
+        fmt::print("seed {} differs, and is being shrunk: {}\n", seed, what);
+        std::fflush(stdout);
+      }
+      const auto fewest = shrunk(calls);
+      std::vector<std::string> log;
+      const std::string what = differs(fewest, &log);
+      FAIL() << "seed " << seed << "\n  " << fmt::format("{}", fmt::join(log, "\n  ")) << "\n" << what;
+    }
+  }
+
+  // Shares of the seeds, so that they can run beside each other.
+  static constexpr std::uint64_t kShares = 4;
   TemporaryFolder folder_;
   const std::string empty_ = folder_.file("empty.db");
+  std::optional<StoreServer> server_;  // none: files are compared
 };
 
 #if defined(__has_feature)
@@ -739,21 +779,25 @@ constexpr std::uint64_t kSequences = 400;
 #else
 constexpr std::uint64_t kSequences = 4'000;
 #endif
-// Shares of the seeds, so that they can run beside each other.
-constexpr std::uint64_t kShares = 4;
-INSTANTIATE_TEST_SUITE_P(Shares, StoreSequences, testing::Range(std::uint64_t{0}, kShares));
+// A round trip takes as long as ten calls of a file.
+constexpr std::uint64_t kPostgresSequences = 100, kRedisSequences = 200;
+INSTANTIATE_TEST_SUITE_P(Shares, StoreSequences, testing::Range(std::uint64_t{0}, std::uint64_t{4}));
 
-TEST_P(StoreSequences, TheFileAgreesWithTheReference) {
-  const std::uint64_t sequences = from_environment("ARGIOPE_SEQUENCES", kSequences);
-  const std::uint64_t from = from_environment("ARGIOPE_FIRST_SEED", 0);
-  for (std::uint64_t seed = from + GetParam(); seed < from + sequences; seed += kShares) {
-    const auto calls = draw(seed);
-    if (differs(calls).empty()) continue;
-    const auto fewest = shrunk(calls);
-    std::vector<std::string> log;
-    const std::string what = differs(fewest, &log);
-    FAIL() << "seed " << seed << "\n  " << fmt::format("{}", fmt::join(log, "\n  ")) << "\n" << what;
-  }
+TEST_P(StoreSequences, TheFileAgreesWithTheReference) { compare(from_environment("ARGIOPE_SEQUENCES", kSequences)); }
+
+TEST_P(StoreSequences, PostgresAgreesWithTheReference) {
+  PostgresServer* const server = PostgresServer::shared();
+  if (server == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
+  server_ = {[server] { return server->new_store(); },
+             [server](const std::string& where) { server->drop_store(where); }};
+  compare(from_environment("ARGIOPE_POSTGRES_SEQUENCES", kPostgresSequences));
+}
+
+TEST_P(StoreSequences, RedisAgreesWithTheReference) {
+  RedisServer* const server = RedisServer::shared();
+  if (server == nullptr) GTEST_SKIP() << RedisServer::kNotThere;
+  server_ = {[server] { return server->new_store(); }, [server](const std::string&) { server->ask("FLUSHALL"); }};
+  compare(from_environment("ARGIOPE_REDIS_SEQUENCES", kRedisSequences));
 }
 
 }  // namespace

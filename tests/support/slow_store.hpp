@@ -24,6 +24,9 @@ class SlowStore final : public Store {
   std::uint64_t times_counted = 0;
   std::uint64_t times_got = 0;
   std::uint64_t looks_that_throw = 0;  // for what others have changed
+  // Those that the server does not answer in time.
+  std::uint64_t looks_unanswered = 0, queues_unanswered = 0, finds_unanswered = 0, counts_unanswered = 0;
+  ChangedElsewhere changed;  // by others: what the next look tells, once
   std::uint64_t times_schedules_put = 0;
   std::uint64_t leased_at_put = 0;  // how many leases were asked for with their puts
 
@@ -34,7 +37,9 @@ class SlowStore final : public Store {
     return write(&Store::configure, queue, std::move(config));
   }
   Coro<Result<void>> erase_queue(QueueId queue) override { return write(&Store::erase_queue, queue); }
-  Coro<Result<std::vector<StoredQueue>>> queues() override { return read(&Store::queues); }
+  Coro<Result<std::vector<StoredQueue>>> queues() override {
+    return is_unanswered(queues_unanswered) ? unanswered<std::vector<StoredQueue>>() : read(&Store::queues);
+  }
   Coro<Result<std::vector<Result<PutReply>>>> put(std::vector<PutRequest> jobs, WallTime now,
                                                   Refusal refusal) override {
     return write(&Store::put, std::move(jobs), now, refusal);
@@ -108,6 +113,7 @@ class SlowStore final : public Store {
     return read(&Store::keys_set_aside, queue, std::move(after), limit);
   }
   Coro<Result<std::vector<std::optional<WaitingJob>>>> find_waiting(std::vector<JobId> jobs) override {
+    if (is_unanswered(finds_unanswered)) return unanswered<std::vector<std::optional<WaitingJob>>>();
     return read(&Store::find_waiting, std::move(jobs));
   }
   Coro<Result<std::optional<JobRecord>>> get(JobId id) override {
@@ -122,7 +128,7 @@ class SlowStore final : public Store {
   Coro<Result<JobSlice>> look(JobFilter filter) override { return read(&Store::look, std::move(filter)); }
   Coro<Result<std::vector<QueueCounts>>> counts() override {
     ++times_counted;
-    return read(&Store::counts);
+    return is_unanswered(counts_unanswered) ? unanswered<std::vector<QueueCounts>>() : read(&Store::counts);
   }
   Coro<Result<std::uint64_t>> count_before(QueueId queue, Rank rank, std::uint64_t most,
                                            std::optional<std::string> key) override {
@@ -138,6 +144,8 @@ class SlowStore final : public Store {
       --looks_that_throw;
       throw std::runtime_error("there is no memory");
     }
+    if (is_unanswered(looks_unanswered)) return unanswered<ChangedElsewhere>();
+    if (changed != ChangedElsewhere{}) return told(std::exchange(changed, {}));
     return write(&Store::changed_elsewhere);
   }
   Coro<Result<void>> remember(std::string name, std::int64_t value) override {
@@ -150,7 +158,13 @@ class SlowStore final : public Store {
   Result<void> close() override { return inner_.close(); }
 
  private:
+  static bool is_unanswered(std::uint64_t& times) noexcept { return times > 0 && times-- > 0; }
   // Static, and told all they need: a call under way outlives the store.
+  template <class T>
+  static Coro<Result<T>> unanswered() {
+    co_return fail(Errc::network, "the server did not answer in time");
+  }
+  static Coro<Result<ChangedElsewhere>> told(ChangedElsewhere changed) { co_return changed; }
   template <class T>
   static Coro<Result<T>> late(Coro<Result<T>> answer, Duration by) {
     Result<T> reply = co_await std::move(answer);

@@ -256,6 +256,8 @@ class Book {
 
   // Closes the store if open() was given its name, which the destructor does too, but drops the error.
   Result<void> close();
+  // Of the store that open() was given the name of; else empty.
+  std::string durability() const;
 
   // --- jobs come
   // Each waits while its queue is full, where the queue's policy is to wait. The capacity of a queue is exact in the

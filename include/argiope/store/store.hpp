@@ -1,4 +1,4 @@
-// Store: the source of truth for jobs and schedules. It is kept in memory or in SQLite.
+// Store: the source of truth for jobs and schedules. It is kept in memory, in SQLite, in PostgreSQL or in Redis.
 //
 // A store keeps jobs and schedules and finds them; it decides nothing. The owner of its queues (engine/engine.hpp)
 // decides which job runs next, under which limits; it keeps a window of each queue in memory and reads on from here.
@@ -91,6 +91,7 @@ struct OldLease {
 struct ChangedElsewhere {
   std::vector<JobId> jobs;            // put or changed; 0: a queue that they have made or configured
   std::vector<ScheduleId> schedules;  // put, fired or erased, or one of whose runs they have ended
+  bool more = false;                  // there is more than was told: to be asked again at once
   friend bool operator==(const ChangedElsewhere&, const ChangedElsewhere&) = default;
 };
 
@@ -223,6 +224,9 @@ class Store {
   virtual Coro<Result<std::optional<std::int64_t>>> recall(std::string name);
 
   virtual std::optional<Error> failure() const;
+  // What of an acknowledged call its server may lose and when, by its settings, for people; empty: there is nothing to
+  // say that SyncMode does not. From any thread.
+  std::string durability() const;
   // Finishes what was called, gives files and locks back. While another process keeps the file locked it waits for
   // StoreOptions::busy_limit, and then answers busy to what could not be written. Called by the destructor, which drops
   // its error; twice is as good as once.
@@ -253,10 +257,11 @@ struct StoreOptions {
   Duration busy_warning = std::chrono::seconds{3};
 };
 
-// Opens or creates what `where` names: "sqlite:FILE" or "memory:".
+// Opens or creates what `where` names: "sqlite:FILE", "postgresql://USER@HOST/DATABASE?schema=NAME",
+// "redis://HOST/DB?prefix=NAME" or "memory:".
 // Errors: invalid_input for another scheme, naming those there are; else as open_url_store. busy also where the file
 //         was made by an older Argiope that is still at work on it: it is brought up to date only when that one has
-//         ended.
+//         ended. network where a server cannot be reached, or does not let this user in.
 Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options = {});
 
 // Whether a process owns the store that `where` names (StoreAccess::own). To be asked before this process opens it: to

@@ -88,8 +88,9 @@ Coro<Result<int>> show_jobs(const LookArguments& look, Book& book) {
   co_return status;
 }
 
-std::string stats_json(const std::vector<std::pair<std::string, StateCounts>>& counted) {
+std::string stats_json(const std::vector<std::pair<std::string, StateCounts>>& counted, const std::string& durability) {
   return json_object([&](JsonWriter& json) {
+    if (!durability.empty()) json.member("durability", durability);
     json.object("queues", [&] {
       for (const auto& [name, counts] : counted) {
         json.object(name, [&, &of = counts] {
@@ -109,7 +110,7 @@ Coro<Result<int>> print_stats(const LookArguments& look, Book& book) {
   auto counted = co_await book.counts(look.queue);
   if (!counted) co_return std::unexpected(std::move(counted.error()));
   if (look.store.json) {
-    fmt::print("{}\n", stats_json(*counted));
+    fmt::print("{}\n", stats_json(*counted, book.durability()));
     co_return kExitFinished;
   }
   if (counted->empty()) {
@@ -126,6 +127,9 @@ Coro<Result<int>> print_stats(const LookArguments& look, Book& book) {
     table.add(std::move(row));
   }
   table.print();
+  if (const std::string durability = book.durability(); !durability.empty()) {
+    fmt::print("Durability: {}\n", printable(durability));
+  }
   co_return kExitFinished;
 }
 

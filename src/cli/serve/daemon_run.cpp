@@ -72,12 +72,13 @@ class DaemonRun {
     options.new_queue = configuration_.serve.new_queue;
     options.create_queues = configuration_.serve.create_queues;
     options.most_queues = configuration_.serve.max_queues;
+    if (options_.stands_by) options.owner_limit = Duration::max();
     note_queues(configuration_);
     options.is_free_queue = [this](std::string_view name) { return is_own_queue(name) || file_queues_.contains(name); };
     const int status =
         run_as_owner(loop, configuration_.serve.store,
-                     "one process at a time owns a store. Stop that one; other commands can use it beside "
-                     "its owner",
+                     "one process at a time owns a store. Stop that one, or wait for it with --standby; other "
+                     "commands can use it beside its owner",
                      std::move(options), [&](Engine& engine) {
                        return work(engine, {client, private_too}, backend);
                      });

@@ -30,6 +30,7 @@ struct DaemonRunOptions {
   std::vector<std::string> notes;
   // The protocol of the sockets that a supervisor hands over, "http" or "beanstalkd". Empty: their names say it.
   std::string inherited_speak;
+  bool stands_by = false;      // for as long as another process owns the store
   bool allow_private = false;  // requests of schedules and queues may connect to private addresses
   std::string user_agent = "argiope";
   std::string ca_file;

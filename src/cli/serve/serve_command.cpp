@@ -25,6 +25,7 @@
 #include "cli/serve/daemon_run.hpp"
 #include "config/internal/configuration.hpp"
 #include "serve/gate/internal/token_file.hpp"
+#include "store/internal/store_url.hpp"
 
 namespace argiope {
 namespace {
@@ -39,6 +40,7 @@ struct ServeArguments {
   std::string tls_key;
   bool insecure = false;
   bool check = false;
+  bool standby = false;
   bool quiet = false;
   bool allow_private = false;
   std::string pages;
@@ -52,7 +54,7 @@ struct ServeArguments {
 // clang-format off
 void add_options(CLI::App& command, ServeArguments& serve) {
   command.add_option("FILE", serve.file, "A configuration: [serve], [[queue]], [[schedule]], [[notify]], [[project]], [projects] (docs/configuration.md)");
-  command.add_option("--store", serve.store, "The jobs: sqlite:FILE or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
+  command.add_option("--store", serve.store, "The jobs: sqlite:FILE, postgresql://…, redis://… or memory: (default sqlite:argiope-jobs.db)")->type_name("STORE");
   command.add_option("--pages", serve.pages, "The database of projects (default: none; pages.db where the configuration has a [[project]])")->type_name("FILE");
   command.add_option("--sandbox", serve.sandbox, "How projects' scripts are confined: strict (no network, nothing to write), basic (bounds), none")
       ->check(CLI::IsMember({"strict", "basic", "none"}))->capture_default_str();
@@ -63,6 +65,7 @@ void add_options(CLI::App& command, ServeArguments& serve) {
   command.add_option("--tls-certificate", serve.tls_certificate, "Speak HTTPS with the certificate, and those that vouch for it, in this PEM file")->type_name("FILE");
   command.add_option("--tls-key", serve.tls_key, "Its private key, in PEM")->type_name("FILE");
   command.add_flag("--insecure", serve.insecure, "Listen beyond this machine without TLS: something that speaks it stands before it");
+  command.add_flag("--standby", serve.standby, "Wait for as long as another process owns the store, and take over when it has ended or its lease is over");
   command.add_flag("--check", serve.check, "Read the configuration, say what is wrong with it, and end");
   command.add_option("--log", serve.log, "How the log is written")->check(CLI::IsMember({"text", "json"}))->capture_default_str();
   command.add_flag("--quiet", serve.quiet, "Log errors only");
@@ -129,6 +132,7 @@ class ServeCommand {
     const DaemonRunOptions options{.read_again = [this] { return read(false); },
                                    .notes = notes(*settings),
                                    .inherited_speak = {},
+                                   .stands_by = arguments_.standby,
                                    .allow_private = arguments_.allow_private,
                                    .user_agent = arguments_.user_agent,
                                    .ca_file = arguments_.ca_file};
@@ -285,7 +289,7 @@ class ServeCommand {
   std::vector<std::string> notes(const DaemonSettings& settings) const {
     std::vector<std::string> notes;
     if (arguments_.file.empty())
-      notes.push_back(fmt::format("jobs are kept in {}", settings.configuration.serve.store));
+      notes.push_back(fmt::format("jobs are kept in {}", shown_store(settings.configuration.serve.store)));
     if (settings.tokens.empty()) notes.emplace_back("no tokens: whoever reaches it may do everything");
     return notes;
   }

@@ -26,6 +26,7 @@
 #include "config/internal/configuration.hpp"
 #include "serve/base/internal/own_queues.hpp"
 #include "simulate/internal/simulation.hpp"
+#include "store/internal/store_url.hpp"
 
 namespace argiope {
 namespace {
@@ -172,7 +173,7 @@ int run_simulate(const SimulateArguments& arguments) {
   progress.end(report->runs);
   if (!arguments.html.empty()) {
     OutputFile html("--html", arguments.html);
-    html.write(html_report(*report, arguments.file.empty() ? arguments.store.store : arguments.file));
+    html.write(html_report(*report, arguments.file.empty() ? shown_store(arguments.store.store) : arguments.file));
     if (auto written = html.finish(); !written) return complain_of(written.error(), kExitNothing);
   }
   fmt::print("{}{}", arguments.json ? json_report(*report) : text_report(*report), arguments.json ? "\n" : "");

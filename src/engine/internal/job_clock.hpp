@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "argiope/base/clock.hpp"
+#include "jobs/internal/stored_time.hpp"
 
 namespace argiope {
-
-// Under which name the owner's clock remembers its offset in the store.
-inline constexpr const char* kCalendarOffset = "calendar_offset_ns";
 
 // Stores keep milliseconds: rounded up, so that nothing is due before its time.
 inline WallTime whole_ms(WallTime time) noexcept {

@@ -93,6 +93,7 @@ struct JobCounters {
   JobId last_id = 0;
   JobId last_chosen_id = 0;  // the largest above kMostCountedId that a caller has chosen
   std::uint64_t last_token = 0;
+  friend bool operator==(const JobCounters&, const JobCounters&) = default;
 };
 
 // The rows and names that requests are about to look at, as far as the requests say: of ids that are gone, whether they
@@ -100,6 +101,7 @@ struct JobCounters {
 // among them: they come with take_dependants().
 struct NeededRows {
   std::vector<JobId> ids;
+  std::vector<JobId> ends;  // jobs that are done: a driver may know all it needs of their leases; not in empty()
   std::vector<std::string> names;
   std::vector<std::pair<std::string, std::string>> uniques;  // queue, unique name
   std::vector<ScheduleId> schedules;

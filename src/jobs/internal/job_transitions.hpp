@@ -15,6 +15,8 @@
 
 namespace argiope {
 
+NeededRows needed_by(std::span<const JobId> ids);  // declared before its use: an id says nothing of this namespace
+
 // The writes of Store, within a transaction of the driver that keeps the rows. Throws RequestRefused where the whole
 // call is refused; then nothing of it is done. Costs nothing to make.
 //

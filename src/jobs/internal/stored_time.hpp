@@ -6,7 +6,12 @@
 
 #include "argiope/base/clock.hpp"
 
-namespace argiope::stored_time {
+namespace argiope {
+
+// Under which name the owner's clock remembers in the store by how much job time differs from the calendar.
+inline constexpr const char* kCalendarOffset = "calendar_offset_ns";
+
+namespace stored_time {
 
 inline constexpr std::int64_t kNeverMs =
     std::chrono::floor<std::chrono::milliseconds>(WallTime::max()).time_since_epoch().count();
@@ -20,4 +25,5 @@ inline WallTime from_ms(std::int64_t ms) noexcept {
 // As it comes back from a store.
 inline WallTime stored(WallTime time) noexcept { return from_ms(to_ms(time)); }
 
-}  // namespace argiope::stored_time
+}  // namespace stored_time
+}  // namespace argiope

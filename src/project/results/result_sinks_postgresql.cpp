@@ -1,139 +1,64 @@
 // Sinks that fill a table of PostgreSQL, each event exactly once: a batch comes by COPY into a temporary table and from
 // there, in the same transaction, into the table, but for what that has already.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <libpq-fe.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "argiope/async/threads.hpp"
 #include "base/internal/rfc3339.hpp"
 #include "project/results/result_sink.hpp"
 #include "project/results/sink_copy_text.hpp"
+#include "store/postgresql/internal/postgres_link.hpp"
 
 namespace argiope {
 namespace {
 
 constexpr Duration kUsualTableTime = std::chrono::minutes{1};
-constexpr int kConnectTickMs = 100;
 constexpr std::string_view kColumns = "number, project, page, part, rule, news, at, value";
 // The bytes that are copied at a time.
 constexpr std::size_t kCopyPieceBytes = 256 * 1024;
 
-std::string without_end_of_line(const char* text) {
-  std::string said = text == nullptr ? "" : text;
-  while (said.ends_with('\n')) said.pop_back();
-  return said;
-}
-
-// A connection, made when it is needed. Its functions block.
+// A table, whose connection is made when it is needed. Its functions block.
 //
-// Threads: one at a time, but give_up(), which any may call: what is under way ends with an error, and all that follows
-// does.
+// Threads: as PostgresLink.
 class TableConnection {
  public:
   TableConnection(std::string connection, std::string table, Duration limit)
-      : connection_(std::move(connection)), table_(std::move(table)), limit_(limit) {}
-  ~TableConnection() { disconnect(); }
+      : limit_(limit), link_(std::move(connection), PostgresLink::Server::any, wait_), table_(std::move(table)) {}
 
   Result<void> insert(const std::string& lines, const std::string& password) {
-    if (has_given_up_) return trouble("given up");
-    if (postgres_ == nullptr) {
-      if (auto done = connect(password); !done) return done;
-      if (auto done = prepare(); !done) return disconnect(), done;
+    if (link_.has_given_up()) return trouble("given up");
+    if (link_.get() == nullptr) {
+      if (auto done = link_.connect(password); !done) return trouble(done.error().message.c_str());
+      if (auto done = prepare(); !done) return link_.disconnect(), done;
     }
     auto done = insert_all(lines);
     // The rest of the transaction goes with the connection.
-    if (!done) disconnect();
+    if (!done) link_.disconnect();
     return done;
   }
 
-  void give_up() {
-    has_given_up_ = true;
-    const std::lock_guard lock(mutex_);
-    if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
-  }
+  void give_up() { link_.give_up(); }
 
  private:
-  struct Clear {
-    void operator()(PGresult* result) const { PQclear(result); }
-  };
-  using Answer = std::unique_ptr<PGresult, Clear>;
-
   std::unexpected<Error> trouble(const char* said) const {
-    const std::string words = without_end_of_line(said);
-    return fail(Errc::network, fmt::format("table {}: {}", table_, words.empty() ? "the connection was lost" : words));
-  }
-
-  Result<void> connect(const std::string& password) {
-    const std::string limit_ms = fmt::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count());
-    // A server that is gone is noticed in time. Of names that come twice the last counts: the connection's own text may
-    // say otherwise.
-    const char* const names[] = {"tcp_user_timeout",
-                                 "keepalives_idle",
-                                 "keepalives_interval",
-                                 "keepalives_count",
-                                 "fallback_application_name",
-                                 "dbname",
-                                 "client_encoding",
-                                 password.empty() ? nullptr : "password",
-                                 nullptr};
-    const char* const values[] = {limit_ms.c_str(), "30",   "10", "3", "argiope", connection_.c_str(), "UTF8",
-                                  password.c_str(), nullptr};
-    postgres_ = PQconnectStartParams(names, values, 1);
-    if (postgres_ == nullptr) return fail(Errc::internal, "no memory for a connection");
-    PQsetNoticeProcessor(
-        postgres_, [](void*, const char*) {}, nullptr);
-    auto done = await_connection();
-    if (!done) return disconnect(), done;
-    const std::lock_guard lock(mutex_);
-    socket_ = ::fcntl(PQsocket(postgres_), F_DUPFD_CLOEXEC, 0);
-    return {};
-  }
-
-  // PQconnectStart() has no time limit of its own.
-  Result<void> await_connection() {
-    auto left_ms = std::chrono::duration_cast<std::chrono::milliseconds>(limit_).count();
-    auto state = PQstatus(postgres_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
-    while (state != PGRES_POLLING_OK) {
-      if (state == PGRES_POLLING_FAILED) return trouble(PQerrorMessage(postgres_));
-      if (has_given_up_) return trouble("given up");
-      if (left_ms <= 0) return trouble("no connection in time");
-      pollfd waits{.fd = PQsocket(postgres_),
-                   .events = static_cast<short>(state == PGRES_POLLING_READING ? POLLIN : POLLOUT)};
-      const int found = ::poll(&waits, 1, kConnectTickMs);
-      if (found == 0) left_ms -= kConnectTickMs;
-      if (found > 0) state = PQconnectPoll(postgres_);
-    }
-    return {};
-  }
-
-  void disconnect() {
-    if (postgres_ != nullptr) PQfinish(std::exchange(postgres_, nullptr));
-    const std::lock_guard lock(mutex_);
-    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+    return fail(Errc::network, fmt::format("table {}: {}", table_, postgres_words(said)));
   }
 
   Result<void> run(const std::string& statement) {
-    const Answer answer(PQexec(postgres_, statement.c_str()));
+    const PostgresResult answer(PQexec(link_.get(), statement.c_str()));
     const auto status = PQresultStatus(answer.get());
     if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) return {};
-    return trouble(answer ? PQresultErrorMessage(answer.get()) : PQerrorMessage(postgres_));
+    return trouble(answer ? PQresultErrorMessage(answer.get()) : PQerrorMessage(link_.get()));
   }
 
   // A user that may not make tables may fill one that is there.
   Result<bool> table_is_there() {
     const char* const values[] = {table_.c_str()};
-    const Answer answer(
-        PQexecParams(postgres_, "select to_regclass($1) is not null", 1, nullptr, values, nullptr, nullptr, 0));
-    if (PQresultStatus(answer.get()) != PGRES_TUPLES_OK) return trouble(PQerrorMessage(postgres_));
+    const PostgresResult answer(
+        PQexecParams(link_.get(), "select to_regclass($1) is not null", 1, nullptr, values, nullptr, nullptr, 0));
+    if (PQresultStatus(answer.get()) != PGRES_TUPLES_OK) return trouble(PQerrorMessage(link_.get()));
     return std::string_view(PQgetvalue(answer.get(), 0, 0)) == "t";
   }
 
@@ -168,29 +93,28 @@ class TableConnection {
 
   Result<void> copy(const std::string& lines) {
     {
-      const Answer begun(PQexec(postgres_, fmt::format("copy argiope_batch ({}) from stdin", kColumns).c_str()));
-      if (PQresultStatus(begun.get()) != PGRES_COPY_IN) return trouble(PQerrorMessage(postgres_));
+      const PostgresResult begun(
+          PQexec(link_.get(), fmt::format("copy argiope_batch ({}) from stdin", kColumns).c_str()));
+      if (PQresultStatus(begun.get()) != PGRES_COPY_IN) return trouble(PQerrorMessage(link_.get()));
     }
     for (std::size_t at = 0; at < lines.size(); at += kCopyPieceBytes) {
       const std::size_t size = std::min(kCopyPieceBytes, lines.size() - at);
-      if (PQputCopyData(postgres_, lines.data() + at, static_cast<int>(size)) != 1)
-        return trouble(PQerrorMessage(postgres_));
+      if (PQputCopyData(link_.get(), lines.data() + at, static_cast<int>(size)) != 1)
+        return trouble(PQerrorMessage(link_.get()));
     }
-    if (PQputCopyEnd(postgres_, nullptr) != 1) return trouble(PQerrorMessage(postgres_));
+    if (PQputCopyEnd(link_.get(), nullptr) != 1) return trouble(PQerrorMessage(link_.get()));
     Result<void> done;
-    while (const Answer answer{PQgetResult(postgres_)}) {
+    while (const PostgresResult answer{PQgetResult(link_.get())}) {
       if (done && PQresultStatus(answer.get()) != PGRES_COMMAND_OK) done = trouble(PQresultErrorMessage(answer.get()));
-      if (PQstatus(postgres_) == CONNECTION_BAD) return done ? trouble(PQerrorMessage(postgres_)) : done;
+      if (PQstatus(link_.get()) == CONNECTION_BAD) return done ? trouble(PQerrorMessage(link_.get())) : done;
     }
     return done;
   }
 
-  const std::string connection_, table_;
   const Duration limit_;
-  std::atomic<bool> has_given_up_ = false;
-  PGconn* postgres_ = nullptr;
-  std::mutex mutex_;  // of `socket_`
-  int socket_ = -1;   // the connection's, by a descriptor of our own: libpq may close its own at any moment
+  ServerWait wait_{"", limit_};
+  PostgresLink link_;
+  const std::string table_;
 };
 
 class TableSink final : public ResultSink {

@@ -76,8 +76,10 @@ Coro<Result<ServerResponse>> config(ApiState& api, ApiCall& call) {
     }));
     if (told.size() % kQueuesAtOnce == 0) co_await sleep(Duration{});
   }
+  const std::string durability = api.engine.store().durability();
   co_return json_answer([&](JsonWriter& json) {
     json.member("store", api.options.store);
+    if (!durability.empty()) json.member("durability", durability);
     json.member("most_jobs", api.options.most_jobs);
     json.member("most_pollers", api.options.most_pollers);
     json.member("longest_wait_ms",

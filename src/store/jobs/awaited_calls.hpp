@@ -27,13 +27,13 @@ class AwaitedCalls : public std::enable_shared_from_this<AwaitedCalls> {
       : commit_(std::move(transactions), {.most_in_transaction = kMostInTransaction}, deliver) {}
 
   // `act()` gives a Result<T>; it runs in a transaction and throws nothing but DatabaseFailed. `writes`: as
-  // GroupCommit::Call::writes(); null: true. Errors: those of `act`, DatabaseFailed's; `stopped`, at once, after
-  // stop(). Cancelling the wait does not undo the call.
+  // GroupCommit::Call::writes(); null: true. `is_patient`: as GroupCommit::Call's. Errors: those of `act`,
+  // DatabaseFailed's; `stopped`, at once, after stop(). Cancelling the wait does not undo the call.
   template <class T, class Act>
   Future<Result<T>> submit(Kind kind, std::size_t size, Act act, Error (*stopped)(),
-                           std::function<bool()> writes = nullptr) {
+                           std::function<bool()> writes = nullptr, bool is_patient = false) {
     EventLoop& loop = EventLoop::current();
-    auto call = std::make_unique<CallOf<T, Act>>(loop, kind, size, std::move(act), std::move(writes));
+    auto call = std::make_unique<CallOf<T, Act>>(loop, kind, size, std::move(act), std::move(writes), is_patient);
     Future<Result<T>> future = call->future();
     if (!push(std::move(call))) future.set_result(std::unexpected(stopped()));
     return future;
@@ -50,8 +50,8 @@ class AwaitedCalls : public std::enable_shared_from_this<AwaitedCalls> {
   // may outlive the loop.
   class Call : public GroupCommit::Call {
    public:
-    Call(EventLoop& loop, Kind kind, std::size_t size, std::function<bool()> writes)
-        : GroupCommit::Call(kind, size), loop_(loop), home_(loop), writes_(std::move(writes)) {}
+    Call(EventLoop& loop, Kind kind, std::size_t size, std::function<bool()> writes, bool is_patient)
+        : GroupCommit::Call(kind, size, is_patient), loop_(loop), home_(loop), writes_(std::move(writes)) {}
     bool writes() final { return writes_ == nullptr || writes_(); }
     virtual void deliver() = 0;
     EventLoop& loop() const noexcept { return loop_; }  // on its own thread only
@@ -66,8 +66,10 @@ class AwaitedCalls : public std::enable_shared_from_this<AwaitedCalls> {
   template <class T, class Act>
   class CallOf final : public Call {
    public:
-    CallOf(EventLoop& loop, Kind kind, std::size_t size, Act act, std::function<bool()> writes)
-        : Call(loop, kind, size, std::move(writes)), future_(loop.create_future<Result<T>>()), act_(std::move(act)) {}
+    CallOf(EventLoop& loop, Kind kind, std::size_t size, Act act, std::function<bool()> writes, bool is_patient)
+        : Call(loop, kind, size, std::move(writes), is_patient),
+          future_(loop.create_future<Result<T>>()),
+          act_(std::move(act)) {}
     const Future<Result<T>>& future() const noexcept { return future_; }
     void run() override { result_ = act_(); }
     void fail(const Error& error) override { result_ = std::unexpected(error); }

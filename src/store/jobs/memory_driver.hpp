@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/memory_jobs.hpp"
 #include "store/jobs/memory_keys.hpp"
 #include "store/jobs/memory_queues.hpp"
 #include "store/jobs/memory_schedules.hpp"
-#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 

@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/memory_queues.hpp"
-#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "store/jobs/store_driver.hpp"
+#include "store/jobs/internal/store_driver.hpp"
 
 namespace argiope {
 

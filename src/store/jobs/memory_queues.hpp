@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "store/jobs/queue_list.hpp"
-#include "store/jobs/store_driver.hpp"
+#include "store/jobs/internal/queue_list.hpp"
+#include "store/jobs/internal/store_driver.hpp"
 
 namespace argiope {
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/sqlite_counters.hpp"
 #include "store/jobs/sqlite_history.hpp"
 #include "store/jobs/sqlite_jobs.hpp"
@@ -20,7 +21,6 @@
 #include "store/jobs/sqlite_queues.hpp"
 #include "store/jobs/sqlite_schedules.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
 #include "store/sqlite/internal/group_commit.hpp"
 #include "store/sqlite/internal/lock_wait.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
@@ -29,15 +29,17 @@
 
 namespace argiope {
 
-class SqliteDriver final : public Transactions, public Transaction, public OwnerRows {
+class SqliteDriver final : public DriverInThread, public Transaction, public OwnerRows {
  public:
   static Result<std::unique_ptr<SqliteDriver>> open(const std::string& path, const StoreOptions& options);
   ~SqliteDriver() override;
 
-  StoreDriver& driver() noexcept { return driver_; }
-  StoreAccess access() const noexcept { return options_.access; }
-  const std::string& path() const noexcept { return path_; }
-  std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept { return counters_.most_token(); }
+  StoreDriver& driver() noexcept override { return driver_; }
+  StoreAccess access() const noexcept override { return options_.access; }
+  const std::string& name() const noexcept override { return name_; }
+  std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept override {
+    return counters_.most_token();
+  }
 
   // All else happens in a transaction.
   void begin(bool to_write) override;
@@ -47,8 +49,8 @@ class SqliteDriver final : public Transactions, public Transaction, public Owner
   Result<void> in_place() const override;
   void stop_waiting() override { lock_wait_.begin_hurry(); }
   // With SyncMode::full it is synced apart.
-  SqliteLog& log() noexcept override { return log_; }
-  bool others_changed_jobs();
+  SqliteLog* log() noexcept override { return &log_; }
+  bool others_changed_jobs() override;
 
   JobCounters& counters() override { return counters_.now(); }
   void mark() override;
@@ -78,6 +80,7 @@ class SqliteDriver final : public Transactions, public Transaction, public Owner
   void refresh();
 
   const std::string path_;
+  const std::string name_ = "database " + path_;
   const StoreOptions options_;
   // Destroyed from the last to the first: statements before the connection, that before the lock and who waits for
   // others'.

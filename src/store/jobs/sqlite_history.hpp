@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/sqlite_leases.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 

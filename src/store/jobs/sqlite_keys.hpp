@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 

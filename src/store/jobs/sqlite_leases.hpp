@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/sqlite_counters.hpp"
 #include "store/jobs/sqlite_queues.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 

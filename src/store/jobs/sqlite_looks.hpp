@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/sqlite_leases.hpp"
 #include "store/jobs/sqlite_queues.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "store/jobs/internal/store_driver.hpp"
 #include "store/jobs/sqlite_statements.hpp"
-#include "store/jobs/store_driver.hpp"
 
 namespace argiope {
 

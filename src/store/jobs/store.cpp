@@ -1,6 +1,7 @@
 #include "argiope/store/store.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "jobs/internal/job_transitions.hpp"
 #include "jobs/internal/schedule_rules.hpp"
 #include "store/jobs/memory_store.hpp"
+#include "store/jobs/sqlite_driver.hpp"
 #include "store/jobs/store_place.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 
@@ -36,6 +38,35 @@ auto each(const Ids& ids, Look look) {
   found.reserve(ids.size());
   for (const auto& id : ids) found.push_back(look(id));
   return found;
+}
+
+// Jobs that others have left become jobs like others.
+void put_left(StoreDriver& driver, ChangedElsewhere& changed) {
+  LeftJobs left = driver.owner.take_left();
+  changed.more = left.more;
+  if (left.jobs.empty()) return;
+  // Up to the whole millisecond: nothing is due before its time.
+  const Duration offset =
+      std::chrono::ceil<std::chrono::milliseconds>(Duration{driver.owner.recall(kCalendarOffset).value_or(0)});
+  const auto job_time = [offset](WallTime time) {
+    return WallTime{saturating_add(TimePoint{time.time_since_epoch()}, offset).time_since_epoch()};
+  };
+  std::vector<PutRequest> requests;
+  requests.reserve(left.jobs.size());
+  for (LeftJob& one : left.jobs) {
+    if (one.job.due_at != WallTime{}) one.job.due_at = job_time(one.job.due_at);
+    requests.push_back({.job = std::move(one.job)});
+  }
+  const auto replies = Rules(driver).put(requests, job_time(left.jobs.back().at), Refusal::alone);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    if (replies[i]) {
+      changed.jobs.push_back(replies[i]->id);
+      continue;
+    }
+    const NewJob& job = requests[i].job;
+    spdlog::error("a job that was put by SQL is refused and gone: queue {}, name {}, {} bytes: {}",
+                  in_quotes(job.queue), in_quotes(job.name), job.payload.size(), replies[i].error().message);
+  }
 }
 
 // --- where calls go --------------------------------------------------------------------------------------------------
@@ -72,15 +103,22 @@ struct Asked {
   CallKind kind = CallKind::read;
   StoreAccess by = StoreAccess::read;
   std::size_t size = 1;
+  bool is_engines = false;
 };
 constexpr Asked kReads{};
 Asked writes(StoreAccess by, std::size_t size = 1) { return {CallKind::write, by, size}; }
+// What an engine asks for itself, whose memory goes on from its answer: an owner's waits for a server as long as it
+// takes.
+Asked for_engine(Asked asked) {
+  asked.is_engines = true;
+  return asked;
+}
 
 std::optional<Error> refusal_of(const Asked& asked, const StorePlace& place) {
   if (asked.by == StoreAccess::read || place.access == StoreAccess::own) return std::nullopt;
   const bool reads_only = place.access == StoreAccess::read;
   if (!reads_only && asked.by == StoreAccess::share) return std::nullopt;
-  return Error{Errc::refused, fmt::format("database {}: {}", place.path,
+  return Error{Errc::refused, fmt::format("{}: {}", place.name,
                                           reads_only ? "opened for reading only" : "only its owner may do this")};
 }
 
@@ -94,11 +132,12 @@ Coro<AnswerOf<Act>> ask(PlaceRef place, Asked asked, Act act, std::function<bool
     if (place->is_closed) co_return std::unexpected(job_rules::closed());
     co_return done_at_hand(act, *place->at_hand);
   }
-  auto in_thread = [file = place->file, act = std::move(act)]() mutable {
-    return done_or_refused(act, file->driver());
+  auto in_thread = [driver = place->in_thread, act = std::move(act)]() mutable {
+    return done_or_refused(act, driver->driver());
   };
   co_return co_await place->calls->submit<std::invoke_result_t<Act&, StoreDriver&>>(
-      asked.kind, asked.size, std::move(in_thread), job_rules::closed, std::move(writes));
+      asked.kind, asked.size, std::move(in_thread), job_rules::closed, std::move(writes),
+      asked.is_engines && place->access == StoreAccess::own);
 }
 
 }  // namespace
@@ -110,6 +149,8 @@ Store::~Store() {
 std::optional<Error> Store::failure() const {
   return place_->calls == nullptr ? std::nullopt : place_->calls->failure();
 }
+
+std::string Store::durability() const { return place_ == nullptr ? std::string() : place_->durability; }
 
 std::uint64_t Store::last_token() const {
   if (place_->last_token != nullptr) return *place_->last_token;
@@ -163,7 +204,7 @@ Coro<Result<std::vector<Result<PutReply>>>> Store::put(std::vector<PutRequest> r
 
 Coro<Result<std::vector<std::optional<JobRecord>>>> Store::lease(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [leases = std::move(leases)](StoreDriver& driver) { return Rules(driver).lease(leases); });
 }
 
@@ -178,18 +219,18 @@ Coro<Result<PutAndLeaseReply>> Store::put_and_lease(std::vector<PutRequest> requ
 
 Coro<Result<void>> Store::renew(std::vector<LeaseRequest> leases) {
   const std::size_t size = leases.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [leases = std::move(leases)](StoreDriver& driver) { driver.leases.renew(leases); });
 }
 
 Coro<Result<void>> Store::write_output(JobId id, std::uint64_t token, std::string output) {
-  return ask(place_, writes(StoreAccess::own),
+  return ask(place_, for_engine(writes(StoreAccess::own)),
              [=, output = std::move(output)](StoreDriver& driver) { Rules(driver).write_output(id, token, output); });
 }
 
 Coro<Result<std::vector<SettleReply>>> Store::settle(std::vector<Settlement> settlements) {
   const std::size_t size = settlements.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [settlements = std::move(settlements)](StoreDriver& driver) { return Rules(driver).settle(settlements); });
 }
 
@@ -213,7 +254,7 @@ Coro<Result<std::size_t>> Store::prune_requests(WallTime before, std::size_t mos
 
 Coro<Result<void>> Store::shelve(std::vector<JobId> ids, Shelf shelf) {
   const std::size_t size = ids.size();
-  return ask(place_, writes(StoreAccess::own, size),
+  return ask(place_, for_engine(writes(StoreAccess::own, size)),
              [ids = std::move(ids), shelf](StoreDriver& driver) { Rules(driver).shelve(ids, shelf); });
 }
 
@@ -242,11 +283,11 @@ Coro<Result<std::size_t>> Store::erase_schedules(std::vector<ScheduleId> ids) {
 
 Coro<Result<std::vector<StoredSchedule>>> Store::schedules(ScheduleFilter filter) {
   filter.limit = std::min(filter.limit, job_rules::kMostListed);
-  return ask(place_, kReads, [filter](StoreDriver& driver) { return driver.schedules.list(filter); });
+  return ask(place_, for_engine(kReads), [filter](StoreDriver& driver) { return driver.schedules.list(filter); });
 }
 
 Coro<Result<std::vector<std::optional<StoredSchedule>>>> Store::load_schedules(std::vector<ScheduleId> ids) {
-  return ask(place_, kReads, [ids = std::move(ids)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [ids = std::move(ids)](StoreDriver& driver) {
     return each(ids, [&](ScheduleId id) { return driver.schedules.get(id); });
   });
 }
@@ -256,7 +297,7 @@ Coro<Result<std::optional<StoredSchedule>>> Store::find_schedule(std::string nam
 }
 
 Coro<Result<std::vector<std::optional<ScheduleView>>>> Store::look_at_schedules(std::vector<ScheduleLook> looks) {
-  return ask(place_, kReads, [looks = std::move(looks)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [looks = std::move(looks)](StoreDriver& driver) {
     return each(looks, [&](const ScheduleLook& look) { return driver.schedules.look(look); });
   });
 }
@@ -275,14 +316,14 @@ Coro<Result<std::optional<ScheduleOutput>>> Store::schedule_output(ScheduleId id
 
 Coro<Result<std::vector<Result<FireReply>>>> Store::fire(std::vector<FireRequest> requests, WallTime now) {
   const std::size_t size = requests.size();
-  return ask(place_, writes(StoreAccess::share, size),
+  return ask(place_, for_engine(writes(StoreAccess::share, size)),
              [requests = std::move(requests), now](StoreDriver& driver) { return Rules(driver).fire(requests, now); });
 }
 
 // --- windows ---------------------------------------------------------------------------------------------------------
 
 Coro<Result<std::vector<WaitingJob>>> Store::read_shelf(QueueId queue, ShelfRead wanted, std::string key) {
-  return ask(place_, kReads, [=, key = std::move(key)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [=, key = std::move(key)](StoreDriver& driver) {
     const QueueId of = known(driver, queue);
     switch (wanted.shelf) {
       case Shelf::ready: return driver.looks.load_ranked(of, nullptr, wanted.after, wanted.limit);
@@ -296,13 +337,14 @@ Coro<Result<std::vector<WaitingJob>>> Store::read_shelf(QueueId queue, ShelfRead
 
 Coro<Result<std::vector<std::string>>> Store::keys_set_aside(QueueId queue, std::optional<std::string> after,
                                                              std::size_t limit) {
-  return ask(place_, kReads, [=, after = std::move(after)](StoreDriver& driver) {
+  return ask(place_, for_engine(kReads), [=, after = std::move(after)](StoreDriver& driver) {
     return driver.looks.keys_set_aside(known(driver, queue), after, limit);
   });
 }
 
 Coro<Result<std::vector<std::optional<WaitingJob>>>> Store::find_waiting(std::vector<JobId> ids) {
-  return ask(place_, kReads, [ids = std::move(ids)](StoreDriver& driver) { return Rules(driver).find_waiting(ids); });
+  return ask(place_, for_engine(kReads),
+             [ids = std::move(ids)](StoreDriver& driver) { return Rules(driver).find_waiting(ids); });
 }
 
 // --- to look at ------------------------------------------------------------------------------------------------------
@@ -360,14 +402,19 @@ Coro<Result<std::vector<OldLease>>> Store::old_leases() {
 }
 
 Coro<Result<ChangedElsewhere>> Store::changed_elsewhere() {
-  const auto changes = [](StoreDriver& driver) { return driver.owner.changed_elsewhere(); };
-  if (place_->access != StoreAccess::own || place_->file == nullptr) return ask(place_, kReads, changes);
+  const auto changes = [](StoreDriver& driver) {
+    ChangedElsewhere changed = driver.owner.changed_elsewhere();
+    put_left(driver, changed);
+    return changed;
+  };
+  if (place_->access != StoreAccess::own || place_->in_thread == nullptr) return ask(place_, kReads, changes);
   // The changes that it tells are deleted, so it writes, but only where others have left something.
-  return ask(place_, {.kind = CallKind::write}, changes, [file = place_->file] { return file->others_changed_jobs(); });
+  return ask(place_, for_engine({.kind = CallKind::write}), changes,
+             [driver = place_->in_thread] { return driver->others_changed_jobs(); });
 }
 
 Coro<Result<void>> Store::remember(std::string name, std::int64_t value) {
-  return ask(place_, writes(StoreAccess::own), [name = std::move(name), value](StoreDriver& driver) {
+  return ask(place_, for_engine(writes(StoreAccess::own)), [name = std::move(name), value](StoreDriver& driver) {
     if (auto fits = job_rules::check_name("name", name); !fits) throw RequestRefused{fits.error()};
     driver.owner.remember(name, value);
   });
@@ -379,16 +426,16 @@ Coro<Result<std::optional<std::int64_t>>> Store::recall(std::string name) {
 
 // --- opening ---------------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<Store>> open_store(const std::string& where, const StoreOptions& options) {
-  constexpr std::string_view kSqlite = "sqlite:";
-  if (where == "memory:") return std::make_unique<MemoryStore>();
-  if (where.starts_with(kSqlite) && where.size() > kSqlite.size()) {
-    auto file = SqliteDriver::open(where.substr(kSqlite.size()), options);
-    if (!file) return std::unexpected(std::move(file.error()));
-    return std::make_unique<Store>(std::make_shared<StorePlace>(std::move(*file)));
-  }
-  return fail(Errc::invalid_input,
-              fmt::format("store {}: give \"sqlite:FILE\" or \"memory:\" (nothing is kept)", in_quotes(where)));
+std::unique_ptr<Store> make_store(std::unique_ptr<DriverInThread> driver) {
+  return std::make_unique<Store>(std::make_shared<StorePlace>(std::move(driver)));
+}
+
+std::unique_ptr<Store> make_memory_store() { return std::make_unique<MemoryStore>(); }
+
+Result<std::unique_ptr<Store>> open_sqlite_store(const std::string& file, const StoreOptions& options) {
+  auto driver = SqliteDriver::open(file, options);
+  if (!driver) return std::unexpected(std::move(driver.error()));
+  return make_store(std::move(*driver));
 }
 
 }  // namespace argiope

@@ -15,7 +15,9 @@ bool is_read(const std::unique_ptr<GroupCommit::Call>& call) noexcept {
 
 GroupCommit::GroupCommit(std::unique_ptr<Transactions> transactions, const Rules& rules, Answer answer)
     : rules_(rules), answer_(std::move(answer)), transactions_(std::move(transactions)) {
-  if (transactions_->log().is_apart()) syncer_ = std::thread([this] { sync(); });
+  transactions_->when_overdue([this](const Error& error) { fail_waiting(error); });
+  if (const auto interval = transactions_->renew_interval()) renew_at_.emplace().set(*interval);
+  if (syncs_apart()) syncer_ = std::thread([this] { sync(); });
   try {
     thread_ = std::thread([this] { work(); });
   } catch (...) {
@@ -62,7 +64,7 @@ Result<void> GroupCommit::stop() {
   thread_.join();
   stop_syncing();
   const auto failed = failure();
-  if (failed) transactions_->log().keep();
+  if (SqliteLog* const log = transactions_->log(); failed && log != nullptr) log->keep();
   transactions_.reset();
   if (failed) return std::unexpected(*failed);
   return {};
@@ -90,11 +92,16 @@ void GroupCommit::work() {
       while (to < taken.size() && (to == from || size + taken[to]->size() <= rules_.most_in_transaction)) {
         size += taken[to++]->size();
       }
-      const bool wrote = run(std::span(taken).subspan(from, to - from));
-      finish({Calls(std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(from)),
-                    std::make_move_iterator(taken.begin() + static_cast<std::ptrdiff_t>(to))),
-              size, wrote});
-      if (wrote && transactions_->log().is_long()) move_log();
+      const std::span<std::unique_ptr<Call>> batch = std::span(taken).subspan(from, to - from);
+      const bool wrote = run(batch);
+      Calls were_run(std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
+      if (std::ranges::any_of(were_run, [](const auto& call) { return call->is_put_off_; })) {
+        were_run = take_put_off(std::move(were_run), std::span(taken).subspan(to));
+        to = taken.size();
+      }
+      finish({std::move(were_run), size, wrote});
+      if (wrote && transactions_->log()->is_long()) move_log();
+      if (renew_at_ && renew_at_->has_gone_off()) renew();
       from = to;
     }
   }
@@ -106,6 +113,12 @@ GroupCommit::Calls GroupCommit::take_calls(bool& stopped) {
   if (rules_.linger) {
     wake_.wait(lock, [&] { return called() || !calls_.empty(); });
     wake_.wait_for(lock, *rules_.linger, called);
+  } else if (renew_at_) {
+    while (!wake_.wait_for(lock, renew_at_->left(), called)) {
+      lock.unlock();
+      renew();
+      lock.lock();
+    }
   } else {
     wake_.wait(lock, called);
   }
@@ -115,7 +128,27 @@ GroupCommit::Calls GroupCommit::take_calls(bool& stopped) {
   return std::exchange(calls_, {});
 }
 
+void GroupCommit::renew() noexcept {
+  transactions_->renew();
+  renew_at_->set(*transactions_->renew_interval());
+}
+
+bool GroupCommit::syncs_apart() const noexcept {
+  SqliteLog* const log = transactions_->log();
+  return log != nullptr && log->is_apart();
+}
+
 bool GroupCommit::run(std::span<const std::unique_ptr<Call>> batch) {
+  for (;;) {
+    try {
+      return run_once(batch);
+    } catch (const TransactionOutdated&) {
+      transactions_->roll_back();
+    }
+  }
+}
+
+bool GroupCommit::run_once(std::span<const std::unique_ptr<Call>> batch) {
   bool writes = false;
   try {
     if (const auto failed = failure()) {
@@ -131,7 +164,7 @@ bool GroupCommit::run(std::span<const std::unique_ptr<Call>> batch) {
   try {
     for (const auto& call : batch) run_one(*call, writes);
     transactions_->commit();
-    const bool must_sync = writes && transactions_->log().is_apart();
+    const bool must_sync = writes && syncs_apart();
     if (std::ranges::all_of(batch, is_read)) return must_sync;
     const auto there = transactions_->in_place();
     if (there) return must_sync;
@@ -155,10 +188,11 @@ void GroupCommit::run_reads_alone(std::span<const std::unique_ptr<Call>> batch, 
   transactions_->commit();
 }
 
-// A read that fails fails alone, unless SQLite has ended the transaction with it, as it does when the disk fails: what
-// was written in the transaction is gone then, and what would be written after it would be committed statement by
-// statement.
+// A read that fails fails alone, unless the database has ended the transaction with it, as SQLite does when the disk
+// fails: what was written in the transaction is gone then, and what would be written after it would be committed
+// statement by statement.
 void GroupCommit::run_one(Call& call, bool writes) {
+  call.is_put_off_ = false;
   if (writes && call.kind() != Call::Kind::read) return call.run();
   try {
     call.run();
@@ -168,15 +202,48 @@ void GroupCommit::run_one(Call& call, bool writes) {
       transactions_->roll_back();
       transactions_->begin(false);
     }
-    call.fail(error.error);
+    fail_or_put_off(call, error.error);
   }
+}
+
+// But for patient ones.
+void GroupCommit::fail_waiting(const Error& error) {
+  Calls failed, left;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& call : calls_) (call->is_patient_ ? left : failed).push_back(std::move(call));
+    calls_ = std::move(left);
+    for (const auto& call : failed) waiting_ -= call->size();
+  }
+  if (failed.empty()) return;
+  for (const auto& call : failed) call->fail(error);
+  answer_(std::move(failed));
+}
+
+void GroupCommit::fail_or_put_off(Call& call, const Error& error) {
+  const std::lock_guard lock(mutex_);
+  call.is_put_off_ = call.is_patient_ && !stopping_ && !failure_ && transactions_->passes(error);
+  if (!call.is_put_off_) return call.fail(error);
+  put_off_for_ = error;
+}
+
+GroupCommit::Calls GroupCommit::take_put_off(Calls run, std::span<std::unique_ptr<Call>> rest) {
+  for (const auto& call : rest) fail_or_put_off(*call, *put_off_for_);
+  Calls answered, again;
+  for (auto& call : run) (call->is_put_off_ ? again : answered).push_back(std::move(call));
+  for (auto& call : rest) (call->is_put_off_ ? again : answered).push_back(std::move(call));
+  const std::lock_guard lock(mutex_);
+  for (const auto& call : again) waiting_ += call->size();
+  calls_.insert(calls_.begin(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
+  awake_ = true;
+  return answered;
 }
 
 void GroupCommit::give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes) {
   transactions_->roll_back();
   // Another process that keeps the file locked has damaged nothing, and nothing has been written.
-  if (writes && (error.code != Errc::busy || rules_.busy_is_failure)) fail(error);
-  for (const auto& call : batch) call->fail(error);
+  if (writes && (transactions_->ends_all(error) || rules_.busy_is_failure)) fail(error);
+  for (const auto& call : batch) fail_or_put_off(*call, error);
 }
 
 // --- what is committed, and not yet on the disk ----------------------------------------------------------------------
@@ -219,7 +286,7 @@ void GroupCommit::sync() {
 
 void GroupCommit::sync_and_answer(std::vector<Finished> transactions) {
   if (!sync_failed_ && std::ranges::any_of(transactions, &Finished::wrote)) {
-    if (auto synced = transactions_->log().sync(); !synced) {
+    if (auto synced = transactions_->log()->sync(); !synced) {
       sync_failed_ = std::move(synced.error());
       fail(*sync_failed_);
     }
@@ -240,7 +307,7 @@ void GroupCommit::move_log() {
     all_synced_.wait(lock, [this] { return !syncing_ && finished_.empty(); });
     if (failure_) return;
   }
-  if (auto moved = transactions_->log().checkpoint(); !moved) fail(moved.error());
+  if (auto moved = transactions_->log()->checkpoint(); !moved) fail(moved.error());
 }
 
 }  // namespace argiope

@@ -13,6 +13,8 @@
 //           is closed.
 // Foreign locks: Transactions::begin() decides how long to wait. A call that then fails as busy fails alone, or for
 //           good, as Rules says.
+// Again:    a transaction of a database that others write as well may turn out to be made from what is no longer so
+//           (TransactionOutdated): nothing of it is committed, and its calls are run once more.
 #pragma once
 
 #include <condition_variable>
@@ -29,12 +31,17 @@
 
 #include "argiope/base/clock.hpp"
 #include "argiope/base/error.hpp"
+#include "store/sqlite/internal/alarm.hpp"
 #include "store/sqlite/internal/sqlite.hpp"
 #include "store/sqlite/internal/sqlite_log.hpp"
 
 namespace argiope {
 
-// The transactions of one file. Used by one thread at a time, but for what says otherwise. Whatever fails throws
+// Thrown by what is done in a transaction, or by its commit: nothing of it is committed, and it is to be done again.
+// Whoever throws it sees to it that this has an end.
+struct TransactionOutdated {};
+
+// The transactions of one database. Used by one thread at a time, but for what says otherwise. Whatever fails throws
 // DatabaseFailed.
 class Transactions {
  public:
@@ -43,13 +50,25 @@ class Transactions {
   virtual void commit() = 0;
   // The transaction's changes are gone, and so is what was thought of them.
   virtual void roll_back() noexcept = 0;
-  // False after begin() where SQLite has rolled back by itself because of a failure.
+  // False after begin() where the database has rolled back by itself because of a failure.
   virtual bool in_transaction() const noexcept = 0;
   // Whether the files that are open are still those under their names.
   virtual Result<void> in_place() const = 0;
   // From any thread: the rest is waited for. A wait for another process's lock ends soon, the present one included.
   virtual void stop_waiting() = 0;
-  virtual SqliteLog& log() noexcept = 0;
+  // Null: what is committed needs nothing more.
+  virtual SqliteLog* log() noexcept { return nullptr; }
+  // Whether nothing can be written any more after a transaction that has failed so.
+  virtual bool ends_all(const Error& error) const noexcept { return error.code != Errc::busy; }
+  // Whether patient calls that failed so are to be run again: it is the server's trouble, for whose end begin() waits.
+  virtual bool passes(const Error&) const noexcept { return false; }
+  // Set before the first begin(). Called by the thread that works for it, in the midst of begin() or commit(), where
+  // the present calls go on waiting for the server, as an owner does that must know what has become of a commit, but
+  // those behind them have waited long enough.
+  virtual void when_overdue(std::function<void(const Error&)>) {}
+  // The interval at which renew() is called, between transactions, whether or not calls come. nullopt: never. Constant.
+  virtual std::optional<Duration> renew_interval() const noexcept { return std::nullopt; }
+  virtual void renew() noexcept {}
 };
 
 // Threads: any but for stop(), which is one at a time. Destroying it stops it.
@@ -60,10 +79,14 @@ class GroupCommit {
    public:
     enum class Kind : std::uint8_t { read, write };
     // `size`: how many rows it is about, more or less.
-    Call(Kind kind, std::size_t size) noexcept : kind_(kind), size_(size) {}
+    // A patient one is kept and run again, in its place, after what passes (Transactions::passes()), but not once this
+    // is being stopped.
+    Call(Kind kind, std::size_t size, bool is_patient = false) noexcept
+        : kind_(kind), size_(size), is_patient_(is_patient) {}
     virtual ~Call() = default;
     Call(const Call&) = delete;
-    // In a transaction. Throws DatabaseFailed, and nothing else.
+    // In a transaction, and again in another where that one was outdated. Throws DatabaseFailed and
+    // TransactionOutdated, and nothing else.
     virtual void run() = 0;
     // Instead of run(), or after it: nothing of it has been done, or nobody knows.
     virtual void fail(const Error& error) = 0;
@@ -73,8 +96,11 @@ class GroupCommit {
     std::size_t size() const noexcept { return size_; }
 
    private:
+    friend class GroupCommit;
     const Kind kind_;
     const std::size_t size_;
+    const bool is_patient_;
+    bool is_put_off_ = false;
   };
   using Calls = std::vector<std::unique_ptr<Call>>;
   // Takes back what has been run or failed. From either thread, one at a time; must not wait for this GroupCommit.
@@ -118,11 +144,19 @@ class GroupCommit {
 
   void work();
   Calls take_calls(bool& stopped);
+  void renew() noexcept;
   // Whether it has committed what must be synced.
   bool run(std::span<const std::unique_ptr<Call>> batch);
+  bool run_once(std::span<const std::unique_ptr<Call>> batch);
+  bool syncs_apart() const noexcept;
   void run_reads_alone(std::span<const std::unique_ptr<Call>> batch, const Error& failure);
   void run_one(Call& call, bool writes);
   void give_up(std::span<const std::unique_ptr<Call>> batch, const Error& error, bool writes);
+  void fail_waiting(const Error& error);
+  void fail_or_put_off(Call& call, const Error& error);
+  // Where some of `run` were put off: they wait again, and so do the patient ones of `rest`, which were taken with
+  // them. What is to be answered.
+  Calls take_put_off(Calls run, std::span<std::unique_ptr<Call>> rest);
   void finish(Finished finished);
   void sync();
   void stop_syncing();
@@ -134,6 +168,8 @@ class GroupCommit {
   const Answer answer_;
   std::unique_ptr<Transactions> transactions_;
   std::optional<Error> sync_failed_;
+  std::optional<Error> put_off_for_;
+  std::optional<Alarm> renew_at_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -34,7 +34,7 @@ class SqliteOwner : public Transactions {
   Result<void> in_place() const override;
   void stop_waiting() override { lock_wait_.begin_hurry(); }
   // With SyncMode::full it is synced apart.
-  SqliteLog& log() noexcept override { return log_; }
+  SqliteLog* log() noexcept override { return &log_; }
 
   // From any thread: while a caller waits for a write, it waits for a foreign lock no longer than busy_limit.
   LockWait& lock_wait() noexcept { return lock_wait_; }

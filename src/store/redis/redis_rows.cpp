@@ -1,0 +1,608 @@
+#include "store/redis/redis_rows.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <iterator>
+#include <ranges>
+
+#include "base/internal/fingerprint.hpp"
+#include "base/internal/printable.hpp"
+#include "store/redis/redis_keys.hpp"
+#include "store/redis/redis_scripts.hpp"
+#include "store/sqlite/internal/group_commit.hpp"
+#include "store/sqlite/internal/sqlite.hpp"
+
+namespace argiope {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::array<const char*, kRedisTables> kRedisTableNames = {
+    "meta",           "queues",   "counts",  "jobs",     "leases",   "payloads",  "results",
+    "errors",         "attempts", "names",   "uniques",  "failures", "schedules", "places",
+    "schedule_names", "runs",     "outputs", "requests", "touched"};
+
+constexpr const char* kLeaseMs = "10000";      // of an owner
+constexpr std::int64_t kLeastLeaseMs = 7'000;  // it is renewed from here on
+constexpr int kMostOutdated = 1'000;           // in a row
+// Who only reads asks for the lock when it was overtaken so often in a row.
+constexpr int kMostOvertaken = 8;
+// One who holds the lock and is gone keeps others from it for so long.
+constexpr const char* kLockMs = "5000";
+constexpr double kLeastNoted = 3'600;  // seconds
+constexpr std::string_view kOthersWrite = "other processes keep writing to it";
+constexpr std::string_view kBatchesAreLost = "the server has lost batches that it had acknowledged";
+constexpr std::string_view kWasWritten = "what was told to have failed has been written after all";
+constexpr std::string_view kNotKnown = "; whether the last batch was written is not known";
+constexpr std::string_view kKeysAreGone = "its keys are gone from the server";
+// Lua can take some 8,000 values from a table at once. Even, for pairs.
+constexpr std::size_t kMostArguments = 4'000;
+
+// How long a lease goes on, in milliseconds by the server's clock.
+std::int64_t left_of(RedisValue until, RedisValue time) {
+  const auto number = [](RedisValue value) { return static_cast<std::int64_t>(redis_keys::number_in(value.text())); };
+  return number(until) - number(time[0]) * 1'000 - number(time[1]) / 1'000;
+}
+
+}  // namespace
+
+RedisRows::RedisRows(RedisConnection& connection, StoreAccess access)
+    : connection_(connection), access_(access), keys_('{' + connection.address().prefix + ":0}:") {}
+
+std::string RedisRows::key(RedisTable table) const { return key(kRedisTableNames[static_cast<std::size_t>(table)]); }
+
+// --- whose store it is -----------------------------------------------------------------------------------------------
+
+Result<void> RedisRows::open(const std::string& holder) {
+  const std::vector<std::string> scripts = {std::string(redis_scripts::kNeedsMemory) + redis_scripts::kCommit,
+                                            std::string(redis_scripts::kNeedsNoMemory) + redis_scripts::kCommit,
+                                            redis_scripts::kRenew};
+  RedisCommands looks;
+  looks.add("HGET", key(RedisTable::meta), "format");
+  looks.add("TIME");
+  const RedisReplies looked = connection_.ask(looks);
+  const std::string shown = connection_.address().shown();
+  const auto check_format = [&](std::string_view format) -> Result<void> {
+    if (format == "1") return {};
+    return fail(Errc::newer_version, fmt::format("{}: keys {}* are of format {}, which this argiope does not know",
+                                                 shown, keys_, in_quotes(format)));
+  };
+  client_ = new_client(holder, looked[1]);
+  if (access_ == StoreAccess::read) {
+    if (!looked[0].is_null()) return check_format(looked[0].text());
+    return fail(Errc::not_found,
+                fmt::format("{}: there is no store with prefix {}", shown, in_quotes(connection_.address().prefix)));
+  }
+  RedisCommands commands;
+  for (const std::string& script : scripts) commands.add("SCRIPT", "LOAD", script);
+  commands.add("EVAL", redis_scripts::kOpen, "2", key(RedisTable::meta), key(RedisTable::touched),
+               owns() ? holder : std::string(), kLeaseMs, client_);
+  // An owner that lives renews its lease; one that has died is followed when that is over.
+  std::string until;
+  const auto is_settled = [&](const RedisReplies& got) {
+    if (got.back()[0].text() != "held") return true;
+    const std::string before = std::exchange(until, std::string(got.back()[2].text()));
+    return !before.empty() && before != until;
+  };
+  const RedisReplies replies =
+      connection_.ask_until(commands, is_settled, "another process owns this store, whose lease is not over yet");
+  const RedisValue opened = replies.back();
+  if (opened[0].text() == "format") return check_format(opened[1].text());
+  if (opened[0].text() == "held") {
+    return fail(Errc::busy, fmt::format("{}: {} owns this store", shown, printable(opened[1].text())));
+  }
+  commit_script_ = replies[0].text();
+  lean_commit_script_ = replies[1].text();
+  renew_script_ = replies[2].text();
+  if (owns()) epoch_ = client_;
+  last_batch_ = opened[1].text();
+  connection_.set_scripts(scripts);
+  return {};
+}
+
+// 60 bits that no other client has had. The server cannot count them: after a failover it may have forgotten some, who
+// go on.
+std::string RedisRows::new_client(std::string_view holder, RedisValue time) const {
+  const std::string unique =
+      fmt::format("{} {} {} {}", holder, static_cast<const void*>(this), time[0].text(), time[1].text());
+  return fmt::format("{:015x}", fingerprint(unique) >> 4);
+}
+
+bool RedisRows::has_owner() {
+  RedisCommands commands;
+  commands.add("HGET", key(RedisTable::meta), "until");
+  commands.add("TIME");
+  const RedisReplies replies = connection_.ask(commands);
+  return left_of(replies[0], replies[1]) > 0;
+}
+
+void RedisRows::renew() {
+  if (!owns() || is_over_) return;
+  RedisCommands commands;
+  commands.add("EVALSHA", renew_script_, "1", key(RedisTable::meta), epoch_, kLeaseMs);
+  const std::string answer = sent(commands);
+  if (answer == "done") return;
+  is_over_ = true;
+  spdlog::error("{}: {}; nothing more is written", connection_.address().shown(),
+                answer == "lost" ? "another process has become its owner" : "its keys are gone from the server");
+}
+
+// Of one that shares the store its last batch is noted; with its end nobody asks for that any more.
+void RedisRows::release() noexcept {
+  if (is_over_ || (!owns() && (batches_ == 0 || !connection_.is_up()))) return;
+  RedisCommands commands;
+  if (owns()) {
+    commands.add("EVALSHA", renew_script_, "1", key(RedisTable::meta), epoch_, "0");
+  } else {
+    commands.add("DEL", batch_key());
+  }
+  try {
+    (void)connection_.ask(commands);
+  } catch (const DatabaseFailed&) {
+    // Both end by themselves.
+  }
+}
+
+void RedisRows::raise(std::span<const std::pair<std::string_view, std::uint64_t>> numbers) noexcept {
+  RedisCommands commands;
+  commands.begin(5 + 2 * numbers.size());
+  for (const std::string_view text : {"EVAL", redis_scripts::kRaise, "1"}) commands.argument(text);
+  commands.argument(key(RedisTable::meta));
+  commands.argument(epoch_);
+  for (const auto& [name, number] : numbers) {
+    commands.argument(name);
+    commands.argument(std::to_string(number));
+  }
+  try {
+    (void)connection_.ask(commands);
+  } catch (const DatabaseFailed& failed) {
+    spdlog::warn("{}: the next owner may give ids and tokens again", failed.error.message);
+  }
+}
+
+// --- transactions ----------------------------------------------------------------------------------------------------
+
+bool RedisRows::begin(bool to_write) {
+  if (is_over_ && to_write) end("this process does not own it any more");
+  writes_ = to_write;
+  if (to_write && !doubtful_.empty()) look_for_doubtful();
+  std::optional<std::string> version;
+  if (to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken) {
+    version = lock();
+  } else if (to_write && is_known_) {
+    return false;
+  } else {
+    RedisCommands commands;
+    commands.add("HMGET", key(RedisTable::meta), "version", "until", "epoch");
+    commands.add("TIME");
+    const RedisReplies replies = connection_.ask(commands);
+    const RedisValue meta = replies[0];
+    if (!meta[0].is_null()) version = meta[0].text();
+    // Commits renew the lease by themselves.
+    if (owns() && (meta[2].text() != epoch_ || left_of(meta[1], replies[1]) < kLeastLeaseMs)) renew();
+  }
+  if (!version) end(kKeysAreGone);
+  const bool is_new = !is_known_ || *version != version_;
+  version_ = std::move(*version);
+  is_known_ = true;
+  return is_new;
+}
+
+// Where it is not written yet it never will be: the next batch gets the store another version.
+void RedisRows::look_for_doubtful() {
+  RedisCommands commands;
+  commands.add("HGET", key(RedisTable::meta), "batch");
+  if (sent(commands) == doubtful_) end(kWasWritten);
+}
+
+// The replies to `commands`, as of the moment of the transaction: nobody has written since, as the last one says.
+RedisReplies RedisRows::look(RedisCommands& commands) {
+  commands.add("HGET", key(RedisTable::meta), "version");
+  RedisReplies replies = connection_.ask(commands);
+  const RedisValue version = replies.back();
+  if (version.is_null()) end(kKeysAreGone);
+  if (version.text() != version_) outdated();
+  return replies;
+}
+
+void RedisRows::outdated() {
+  is_known_ = in_doubt_ = false;
+  if (++outdated_ <= kMostOutdated) throw TransactionOutdated{};
+  outdated_ = 0;
+  throw DatabaseFailed{{Errc::busy, fmt::format("{}: {}", connection_.address().shown(), kOthersWrite)}};
+}
+
+// The version at that moment.
+std::optional<std::string> RedisRows::lock() {
+  RedisCommands commands;
+  commands.add("EVAL", redis_scripts::kLock, "2", key("lock"), key(RedisTable::meta), client_, kLockMs);
+  const RedisReplies replies = connection_.ask_until(
+      commands, [](const RedisReplies& got) { return got[0][0].text() == "locked"; }, kOthersWrite);
+  is_locked_ = true;
+  const RedisValue version = replies[0][1];
+  return version.is_null() ? std::nullopt : std::optional<std::string>(version.text());
+}
+
+void RedisRows::unlock() noexcept {
+  // A server that is away is not waited for: the lock ends by itself.
+  if (!std::exchange(is_locked_, false) || !connection_.is_up()) return;
+  try {
+    RedisCommands commands;
+    commands.add("EVAL", redis_scripts::kUnlock, "1", key("lock"), client_);
+    (void)connection_.ask(commands);
+  } catch (const DatabaseFailed&) {
+    // It ends by itself.
+  }
+}
+
+std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
+
+// An owner cannot go on from what may or may not have been written: it asks until it knows.
+std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& commands) {
+  for (;;) {
+    try {
+      std::string answer = sent(commands);
+      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      return answer;
+    } catch (const DatabaseFailed& failed) {
+      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      if (!in_doubt_) throw;
+      if (owns() && failed.error.code == Errc::network && !connection_.has_given_up()) {
+        if (overdue_) overdue_(failed.error);
+        continue;
+      }
+      if (owns()) doubtful_ = id;
+      throw DatabaseFailed{{failed.error.code, failed.error.message + std::string(kNotKnown)}};
+    }
+  }
+}
+
+void RedisRows::commit() {
+  if (!writes_ || !has_written()) {
+    unlock();
+    outdated_ = 0;
+    forget();
+    return;
+  }
+  const std::string id = fmt::format("{}.{}", client_, ++batches_);
+  const RedisCommands commands = batch(id);
+  in_doubt_ = false;
+  std::string answer = sent_batch(id, commands);
+  // The batch may be large: it is sent again when the others have ended.
+  // Where it is in doubt, what has been written meanwhile may be the batch itself, whose first sending was late: the
+  // server says so.
+  while (answer == "locked") {
+    if (lock() != version_ && !in_doubt_) outdated();
+    answer = sent_batch(id, commands);
+  }
+  if (answer == "changed") outdated();
+  if (answer == "gone") end(kKeysAreGone);
+  if (answer == "lost") end("another process has become its owner");
+  if (answer == "back") end(doubtful_.empty() ? kBatchesAreLost : kWasWritten);
+  if (answer != "done") end("a key or a number is of another kind than a store's: " + printable(answer));
+  version_ = id;
+  last_batch_ = id;
+  doubtful_.clear();
+  // The script has given the lock back, but for one that was had after an earlier sending was done.
+  if (std::exchange(in_doubt_, false)) unlock();
+  is_locked_ = false;
+  outdated_ = 0;
+  forget();
+}
+
+void RedisRows::roll_back() noexcept {
+  unlock();
+  is_known_ = in_doubt_ = false;
+  forget();
+}
+
+void RedisRows::end(std::string_view why) {
+  const bool ends_all = owns();
+  is_over_ = is_over_ || ends_all;
+  throw DatabaseFailed{
+      {Errc::io, fmt::format("{}: {}{}{}", connection_.address().shown(), why,
+                             std::exchange(in_doubt_, false) ? kNotKnown : std::string_view(),
+                             ends_all ? "; nothing more is written. Start again to use what is there" : "")}};
+}
+
+void RedisRows::forget() noexcept {
+  for (Cells& known : cells_) known.clear();
+  wanted_.clear();
+  orders_.clear();
+  increments_.clear();
+  keep();
+}
+
+bool RedisRows::has_written() const noexcept {
+  const auto is_written = [](const auto& cell) { return cell.second.is_written; };
+  return !orders_.empty() || !increments_.empty() ||
+         std::ranges::any_of(cells_, [&](const Cells& known) { return std::ranges::any_of(known, is_written); });
+}
+
+// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of
+// runs and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some
+// back.
+bool RedisRows::needs_memory() const noexcept {
+  const auto sets = [this](RedisTable table) {
+    return std::ranges::any_of(cells_[static_cast<std::size_t>(table)],
+                               [](const auto& cell) { return cell.second.is_written && cell.second.value; });
+  };
+  const auto ids = orders_.find("ids");
+  const bool adds_jobs =
+      ids != orders_.end() && std::ranges::any_of(ids->second, [](const auto& id) { return id.second; });
+  if (sets(RedisTable::schedules)) return true;
+  return !sets(RedisTable::places) && (adds_jobs || sets(RedisTable::payloads));
+}
+
+// All that is written, as the script takes it.
+RedisCommands RedisRows::batch(std::string_view id) {
+  std::vector<std::string> keys = {key(RedisTable::meta), key("lock"), batch_key()};
+  std::deque<std::string> own_texts;
+  std::vector<std::string_view> arguments;
+  const auto write = [&](std::string_view command, const std::vector<std::string_view>& of) {
+    for (std::size_t from = 0; from < of.size(); from += kMostArguments) {
+      const std::size_t count = std::min(kMostArguments, of.size() - from);
+      arguments.insert(arguments.end(), {command, own_texts.emplace_back(std::to_string(keys.size())),
+                                         own_texts.emplace_back(std::to_string(count))});
+      arguments.insert(arguments.end(), of.begin() + static_cast<std::ptrdiff_t>(from),
+                       of.begin() + static_cast<std::ptrdiff_t>(from + count));
+    }
+  };
+  for (std::size_t i = 0; i < kRedisTables; ++i) {
+    const auto table = static_cast<RedisTable>(i);
+    std::vector<std::string_view> set, erased;
+    for (const auto& [field, cell] : cells_[i]) {
+      if (!cell.is_written) continue;
+      if (!cell.value) {
+        erased.push_back(field);
+      } else {
+        set.insert(set.end(), {field, *cell.value});
+      }
+    }
+    const auto first = increments_.lower_bound({table, ""});
+    const bool counts = first != increments_.end() && first->first.first == table;
+    if (set.empty() && erased.empty() && !counts) continue;
+    keys.push_back(key(table));
+    write("HSET", set);
+    write("HDEL", erased);
+    for (auto at = first; at != increments_.end() && at->first.first == table; ++at) {
+      if (at->second != 0) write("HINCRBY", {at->first.second, own_texts.emplace_back(std::to_string(at->second))});
+    }
+  }
+  const std::string hashes = std::to_string(keys.size() - 3);
+  for (const auto& [order, members] : orders_) {
+    std::vector<std::string_view> added, removed;
+    for (const auto& [member, is_there] : members) {
+      if (is_there) {
+        added.insert(added.end(), {"0", member});
+      } else {
+        removed.push_back(member);
+      }
+    }
+    keys.push_back(key(order));
+    write("ZADD", added);
+    write("ZREM", removed);
+  }
+  RedisCommands commands;
+  commands.begin(3 + keys.size() + 8 + arguments.size());
+  commands.argument("EVALSHA");
+  commands.argument(needs_memory() ? commit_script_ : lean_commit_script_);
+  commands.argument(std::to_string(keys.size()));
+  for (const std::string& name : keys) commands.argument(name);
+  // It may be sent again for as long as a call waits.
+  const std::string noted_s =
+      fmt::format("{:.0f}", std::max(kLeastNoted, 2 * to_seconds(connection_.address().store_timeout)));
+  for (const std::string_view text :
+       {std::string_view(client_), std::string_view(epoch_), std::string_view(last_batch_), id,
+        std::string_view(version_), std::string_view(kLeaseMs), std::string_view(hashes), std::string_view(noted_s)}) {
+    commands.argument(text);
+  }
+  for (const std::string_view argument : arguments) commands.argument(argument);
+  return commands;
+}
+
+// --- requests that may be refused ------------------------------------------------------------------------------------
+
+void RedisRows::mark() {
+  keep();
+  is_marked_ = true;
+}
+
+void RedisRows::keep() {
+  is_marked_ = false;
+  cells_before_.clear();
+  members_before_.clear();
+  numbers_before_.clear();
+}
+
+void RedisRows::take_back() {
+  is_marked_ = false;
+  for (CellBefore& before : cells_before_ | std::views::reverse) {
+    if (before.cell) {
+      cells(before.table)[before.field] = std::move(*before.cell);
+    } else {
+      cells(before.table).erase(before.field);
+    }
+  }
+  for (const MemberBefore& before : members_before_ | std::views::reverse) {
+    if (before.is_there) {
+      orders_[before.order][before.member] = *before.is_there;
+    } else {
+      orders_[before.order].erase(before.member);
+    }
+  }
+  std::erase_if(orders_, [](const auto& order) { return order.second.empty(); });
+  for (const NumberBefore& before : numbers_before_) increments_[{before.table, before.field}] -= before.by;
+  keep();
+}
+
+// --- rows ------------------------------------------------------------------------------------------------------------
+
+void RedisRows::want(RedisTable table, std::string_view field) {
+  if (!cells(table).contains(std::string(field))) wanted_.emplace_back(table, field);
+}
+
+void RedisRows::fetch() {
+  if (wanted_.empty()) return;
+  const auto wanted = std::exchange(wanted_, {});
+  std::array<std::vector<std::string_view>, kRedisTables> fields;
+  for (const auto& [table, field] : wanted) fields[static_cast<std::size_t>(table)].push_back(field);
+  RedisCommands commands;
+  for (std::size_t i = 0; i < kRedisTables; ++i) {
+    if (fields[i].empty()) continue;
+    commands.begin(2 + fields[i].size());
+    commands.argument("HMGET");
+    commands.argument(key(static_cast<RedisTable>(i)));
+    for (const std::string_view field : fields[i]) commands.argument(field);
+  }
+  const RedisReplies replies = look(commands);
+  std::size_t reply = 0;
+  for (std::size_t i = 0; i < kRedisTables; ++i) {
+    if (fields[i].empty()) continue;
+    const RedisValue values = replies[reply++];
+    for (std::size_t n = 0; n < fields[i].size(); ++n) {
+      std::optional<std::string> value;
+      if (!values[n].is_null()) value = values[n].text();
+      cells_[i].try_emplace(std::string(fields[i][n]), Cell{std::move(value), false});
+    }
+  }
+}
+
+const std::string* RedisRows::get(RedisTable table, std::string_view field) {
+  const std::string name(field);
+  auto found = cells(table).find(name);
+  if (found == cells(table).end()) {
+    wanted_.emplace_back(table, name);
+    fetch();
+    found = cells(table).find(name);
+  }
+  return found->second.value ? &*found->second.value : nullptr;
+}
+
+RedisRows::Cell& RedisRows::writing(RedisTable table, std::string_view field) {
+  const auto [at, is_new] = cells(table).try_emplace(std::string(field));
+  if (is_marked_) {
+    cells_before_.push_back({table, at->first, is_new ? std::nullopt : std::optional(at->second)});
+  }
+  at->second.is_written = true;
+  return at->second;
+}
+
+void RedisRows::set(RedisTable table, std::string_view field, std::string value) {
+  writing(table, field).value = std::move(value);
+}
+
+void RedisRows::erase(RedisTable table, std::string_view field) { writing(table, field).value.reset(); }
+
+std::vector<std::pair<std::string, std::string>> RedisRows::all(RedisTable table) {
+  RedisCommands commands;
+  commands.add("HGETALL", key(table));
+  const RedisReplies replies = look(commands);
+  std::map<std::string, std::string> found;
+  for (std::size_t i = 0; i + 1 < replies[0].size(); i += 2)
+    found.emplace(replies[0][i].text(), replies[0][i + 1].text());
+  for (const auto& [field, cell] : cells(table)) {
+    if (!cell.is_written) continue;
+    if (cell.value) {
+      found[field] = *cell.value;
+    } else {
+      found.erase(field);
+    }
+  }
+  return {std::make_move_iterator(found.begin()), std::make_move_iterator(found.end())};
+}
+
+bool RedisRows::exists(RedisTable table) {
+  RedisCommands commands;
+  commands.add("EXISTS", key(table));
+  return connection_.ask(commands)[0].number() != 0;
+}
+
+void RedisRows::increment(RedisTable table, std::string_view field, std::int64_t by) {
+  increments_[{table, std::string(field)}] += by;
+  if (is_marked_) numbers_before_.push_back({table, std::string(field), by});
+}
+
+std::int64_t RedisRows::number(RedisTable table, std::string_view field) {
+  const std::string* const kept = get(table, field);
+  const auto added = increments_.find({table, std::string(field)});
+  return (kept == nullptr ? 0 : std::strtoll(kept->c_str(), nullptr, 10)) +
+         (added == increments_.end() ? 0 : added->second);
+}
+
+// --- orders ----------------------------------------------------------------------------------------------------------
+
+void RedisRows::add(const std::string& order, std::string member) { place(order, std::move(member), true); }
+void RedisRows::remove(const std::string& order, std::string member) { place(order, std::move(member), false); }
+
+void RedisRows::place(const std::string& order, std::string member, bool is_there) {
+  const auto [at, is_new] = orders_[order].try_emplace(std::move(member), is_there);
+  if (is_marked_) {
+    members_before_.push_back({order, at->first, is_new ? std::nullopt : std::optional(at->second)});
+  }
+  at->second = is_there;
+}
+
+std::vector<std::string> RedisRows::range(const std::string& order, const RedisRange& range) {
+  const auto changed = orders_.find(order);
+  const bool is_changed = changed != orders_.end();
+  constexpr std::size_t kAll = std::numeric_limits<std::uint32_t>::max();
+  std::size_t limit = std::min(range.limit, kAll);
+  if (is_changed && limit < kAll) limit += changed->second.size();
+  const std::string from = range.after.empty() ? "-" : '(' + range.after;
+  const std::string to = range.before.empty() ? "+" : '(' + range.before;
+  RedisCommands commands;
+  if (range.backwards) {
+    commands.add("ZRANGE", key(order), to, from, "BYLEX", "REV", "LIMIT", "0", std::to_string(limit));
+  } else {
+    commands.add("ZRANGE", key(order), from, to, "BYLEX", "LIMIT", "0", std::to_string(limit));
+  }
+  const RedisReplies replies = look(commands);
+  std::vector<std::string> found;
+  found.reserve(replies[0].size());
+  for (std::size_t i = 0; i < replies[0].size(); ++i) {
+    std::string member(replies[0][i].text());
+    if (!is_changed || !changed->second.contains(member)) found.push_back(std::move(member));
+  }
+  if (is_changed) {
+    for (const auto& [member, is_there] : changed->second) {
+      const bool is_within = member > range.after && (range.before.empty() || member < range.before);
+      if (is_there && is_within) found.push_back(member);
+    }
+    range.backwards ? std::ranges::sort(found, std::greater{}) : std::ranges::sort(found);
+  }
+  if (found.size() > range.limit) found.resize(range.limit);
+  return found;
+}
+
+// Members that were added are looked for on the server, where they were not before: each is added once, and removed
+// only where it is.
+std::uint64_t RedisRows::count(const std::string& order, const RedisRange& range) {
+  RedisCommands commands;
+  commands.add("ZLEXCOUNT", key(order), range.after.empty() ? "-" : '(' + range.after,
+               range.before.empty() ? "+" : '(' + range.before);
+  const auto changed = orders_.find(order);
+  std::vector<std::string_view> within;
+  if (changed != orders_.end()) {
+    for (const auto& [member, is_there] : changed->second) {
+      if (member <= range.after || (!range.before.empty() && member >= range.before)) continue;
+      within.push_back(member);
+      commands.add("ZSCORE", key(order), member);
+    }
+  }
+  const RedisReplies replies = look(commands);
+  auto count = static_cast<std::uint64_t>(replies[0].number());
+  for (std::size_t i = 0; i < within.size(); ++i) {
+    const bool was_there = !replies[i + 1].is_null();
+    const bool is_there = changed->second.at(std::string(within[i]));
+    count = count + (is_there ? 1 : 0) - (was_there ? 1 : 0);
+  }
+  return count;
+}
+
+}  // namespace argiope
