@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kRenewInterval = 3s;
+constexpr std::size_t kMostTold = 10'000;  // changes of others, at once
 
 // How others are told who owns the store.
 std::string this_process() {
@@ -168,7 +169,9 @@ bool RedisDriver::others_changed_jobs() { return rows_.is_over() || rows_.exists
 ChangedElsewhere RedisDriver::changed_elsewhere() {
   ChangedElsewhere changed;
   if (!owns()) return changed;
-  for (const auto& [field, nothing] : rows_.all(RedisTable::touched)) {
+  auto [fields, more] = rows_.some(RedisTable::touched, kMostTold);
+  changed.more = more;
+  for (const std::string& field : fields) {
     const bool is_job = field.starts_with('j');
     if (is_job || field.starts_with('s')) {
       (is_job ? changed.jobs : changed.schedules).push_back(redis_keys::number_in(std::string_view(field).substr(1)));

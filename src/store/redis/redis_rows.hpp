@@ -102,6 +102,12 @@ class RedisRows {
   void set(RedisTable table, std::string_view field, std::string value);
   void erase(RedisTable table, std::string_view field);
   std::vector<std::pair<std::string, std::string>> all(RedisTable table);
+  // Some fields of a table that nothing has been written to, about `most`: `more`, where there are others.
+  struct Fields {
+    std::vector<std::string> names;
+    bool more = false;
+  };
+  Fields some(RedisTable table, std::size_t most);
   bool exists(RedisTable table);  // outside of transactions
   void increment(RedisTable table, std::string_view field, std::int64_t by);
   std::int64_t number(RedisTable table, std::string_view field);  // 0: there is none
@@ -148,13 +154,14 @@ class RedisRows {
   RedisReplies look(RedisCommands& commands);
   [[noreturn]] void outdated();
   std::optional<std::string> lock();
+  std::optional<std::string> lock_if_allowed();
+  std::optional<std::string> version_there();
   void unlock() noexcept;
   bool has_written() const noexcept;
   bool needs_memory() const noexcept;
   RedisCommands batch(std::string_view id);
   std::string sent(const RedisCommands& commands);
   std::string sent_batch(const std::string& id, const RedisCommands& commands);
-  void look_for_doubtful();
   [[noreturn]] void end(std::string_view why);
   void forget() noexcept;
 
