@@ -140,7 +140,8 @@ void RedisRows::renew() {
   if (!owns() || is_over_) return;
   RedisCommands commands;
   commands.add("EVALSHA", renew_script_, "1", key(RedisTable::meta), epoch_, kLeaseMs);
-  const std::string answer = sent(commands);
+  const RedisReplies replies = connection_.ask(commands);
+  const std::string_view answer = replies[0].text();
   if (answer == "done") return;
   is_over_ = true;
   spdlog::error("{}: {}; nothing more is written", connection_.address().shown(),
@@ -187,7 +188,7 @@ bool RedisRows::begin(bool to_write) {
   writes_ = to_write;
   const bool locks = to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken;
   if (!locks && to_write && is_known_) return false;
-  auto version = locks ? lock_if_allowed() : version_there();
+  auto version = locks ? lock() : version_there();
   if (!version) end(kKeysAreGone);
   const bool is_new = !is_known_ || *version != version_;
   version_ = std::move(*version);
@@ -204,15 +205,6 @@ std::optional<std::string> RedisRows::version_there() {
   // Commits renew the lease by themselves.
   if (owns() && (meta[2].text() != epoch_ || left_of(meta[1], replies[1]) < kLeastLeaseMs)) renew();
   return meta[0].is_null() ? std::nullopt : std::optional<std::string>(meta[0].text());
-}
-
-// Who may only read goes on without.
-std::optional<std::string> RedisRows::lock_if_allowed() {
-  try {
-    return lock();
-  } catch (const RedisForbidden&) {
-    return version_there();
-  }
 }
 
 // The replies to `commands`, as of the moment of the transaction: nobody has written since, as the last one says.
@@ -232,8 +224,8 @@ void RedisRows::outdated() {
   throw DatabaseFailed{{Errc::busy, fmt::format("{}: {}", connection_.address().shown(), kOthersWrite)}};
 }
 
-// The version at that moment.
-std::optional<std::string> RedisRows::lock() {
+// The version at that moment. Who may only read goes on without.
+std::optional<std::string> RedisRows::lock() try {
   const bool reads = access_ == StoreAccess::read;
   RedisCommands commands;
   commands.add("EVAL", redis_scripts::kLock, "2", key("lock"), key(RedisTable::meta), client_,
@@ -244,6 +236,8 @@ std::optional<std::string> RedisRows::lock() {
   is_locked_ = true;
   const RedisValue version = replies[0][1];
   return version.is_null() ? std::nullopt : std::optional<std::string>(version.text());
+} catch (const RedisForbidden&) {
+  return version_there();
 }
 
 void RedisRows::unlock() noexcept {
@@ -258,13 +252,11 @@ void RedisRows::unlock() noexcept {
   }
 }
 
-std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
-
 // An owner cannot go on from what may or may not have been written: it asks until it knows.
 std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& commands) {
   for (;;) {
     try {
-      std::string answer = sent(commands);
+      std::string answer(connection_.ask(commands)[0].text());
       in_doubt_ = in_doubt_ || connection_.may_be_done();
       return answer;
     } catch (const DatabaseFailed& failed) {
