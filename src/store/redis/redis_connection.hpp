@@ -72,6 +72,11 @@ class RedisReplies {
   std::vector<std::unique_ptr<redisReply, RedisReplyCloser>> replies_;
 };
 
+// Whether an error of ask() is to be followed by another try, later.
+inline bool redis_trouble_passes(const Error& error) noexcept {
+  return error.code == Errc::network || error.code == Errc::busy;
+}
+
 // What was asked is not for this user, or for this server, which is a replica.
 struct RedisForbidden {};
 

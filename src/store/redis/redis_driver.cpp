@@ -125,12 +125,10 @@ void RedisDriver::commit() {
 // Its calls may be run again, under the same tokens. What was counted for it is read anew.
 void RedisDriver::roll_back() noexcept { rows_.roll_back(); }
 
-bool RedisDriver::passes(const Error& error) const noexcept {
-  return !rows_.is_over() && (error.code == Errc::network || error.code == Errc::busy);
-}
+bool RedisDriver::passes(const Error& error) const noexcept { return !rows_.is_over() && redis_trouble_passes(error); }
 
 bool RedisDriver::ends_all(const Error& error) const noexcept {
-  return rows_.is_over() || (owns() && error.code != Errc::busy && error.code != Errc::network);
+  return rows_.is_over() || (owns() && !redis_trouble_passes(error));
 }
 
 std::optional<Duration> RedisDriver::renew_interval() const noexcept {

@@ -254,15 +254,21 @@ void RedisRows::unlock() noexcept {
 
 // An owner cannot go on from what may or may not have been written: it asks until it knows.
 std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& commands) {
+  in_doubt_ = false;
   for (;;) {
+    bool is_sent = false;
     try {
       std::string answer(connection_.ask(commands)[0].text());
       in_doubt_ = in_doubt_ || connection_.may_be_done();
-      return answer;
+      if (answer != "locked") return answer;
+      // The batch may be large: it is sent again when the others have ended. Where it is in doubt, what has been written
+      // meanwhile may be the batch itself, whose first sending was late: the server says so.
+      is_sent = true;
+      if (lock() != version_ && !in_doubt_) outdated();
     } catch (const DatabaseFailed& failed) {
-      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      in_doubt_ = in_doubt_ || (!is_sent && connection_.may_be_done());
       if (!in_doubt_) throw;
-      if (owns() && failed.error.code == Errc::network && !connection_.has_given_up()) {
+      if (owns() && redis_trouble_passes(failed.error) && !connection_.has_given_up()) {
         if (overdue_) overdue_(failed.error);
         continue;
       }
@@ -281,15 +287,7 @@ void RedisRows::commit() {
   }
   const std::string id = fmt::format("{}.{}", client_, ++batches_);
   const RedisCommands commands = batch(id);
-  in_doubt_ = false;
-  std::string answer = sent_batch(id, commands);
-  // The batch may be large: it is sent again when the others have ended.
-  // Where it is in doubt, what has been written meanwhile may be the batch itself, whose first sending was late: the
-  // server says so.
-  while (answer == "locked") {
-    if (lock() != version_ && !in_doubt_) outdated();
-    answer = sent_batch(id, commands);
-  }
+  const std::string answer = sent_batch(id, commands);
   if (answer == "changed") outdated();
   if (answer == "gone") end(kKeysAreGone);
   if (answer == "lost") end("another process has become its owner");
