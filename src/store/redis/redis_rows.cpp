@@ -261,8 +261,8 @@ std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& co
       std::string answer(connection_.ask(commands)[0].text());
       in_doubt_ = in_doubt_ || connection_.may_be_done();
       if (answer != "locked") return answer;
-      // The batch may be large: it is sent again when the others have ended. Where it is in doubt, what has been written
-      // meanwhile may be the batch itself, whose first sending was late: the server says so.
+      // The batch may be large: it is sent again when the others have ended. Where it is in doubt, what has been
+      // written meanwhile may be the batch itself, whose first sending was late: the server says so.
       is_sent = true;
       if (lock() != version_ && !in_doubt_) outdated();
     } catch (const DatabaseFailed& failed) {
@@ -332,8 +332,9 @@ bool RedisRows::has_written() const noexcept {
          std::ranges::any_of(cells_, [&](const Cells& known) { return std::ranges::any_of(known, is_written); });
 }
 
-// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of runs
-// and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some back.
+// What brings new jobs or schedules, or other payloads, waits for a server that has no memory left; leases, ends of
+// runs and what is erased do not, nor does a schedule's step, behind which they would wait: they are how it gets some
+// back.
 bool RedisRows::needs_memory() const noexcept {
   const auto sets = [this](RedisTable table) {
     return std::ranges::any_of(cells_[static_cast<std::size_t>(table)],

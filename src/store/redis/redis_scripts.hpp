@@ -6,7 +6,8 @@
 namespace argiope::redis_scripts {
 
 // KEYS: meta, touched. ARGV: the holder's name (empty: no owner), its lease in ms, the client, whose id is the epoch of
-// an owner, and the end of a lease that does not count. Gives how it went, then, where it did, the owner's last batch; else what stands against it.
+// an owner, and the end of a lease that does not count. Gives how it went, then, where it did, the owner's last batch;
+// else what stands against it.
 inline constexpr const char* kOpen = R"lua(#!lua flags=allow-oom
 local kept = redis.call('HMGET', KEYS[1], 'format', 'owner', 'until', 'batch')
 if kept[1] and kept[1] ~= '1' then return {'format', kept[1]} end
