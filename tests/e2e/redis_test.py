@@ -220,8 +220,8 @@ class RedisTest(OnRedis):
 
     def test_connections_that_are_cut_at_any_byte_lose_and_double_nothing(self):
         # The first connection lives until it is open, as what opening meets is told at once. The others greet the server with
-        # their scripts, some 3,000 bytes, and are cut a little later each time.
-        steps = itertools.chain([20_000], itertools.count(4_000, 37))
+        # their scripts, some 5,500 bytes, and are cut a little later each time.
+        steps = itertools.chain([20_000], itertools.count(7_000, 37))
         cutter = Cutter(self.server, self.folder, lambda: next(steps))
         self.addCleanup(cutter.stop)
         straight, self.store = self.store, self.at(cutter.socket)

@@ -3,6 +3,7 @@
 // it does while others write and while the server says nothing, in redis_moments_test.cpp.
 #include <boost/asio/ip/tcp.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +80,24 @@ TEST_F(RedisStoreTest, AnOwnerThatHasDiedIsFollowedWhenItsLeaseIsOver) {
   EXPECT_EQ(put(*next).value(), 1u);
 }
 
+// The server's clock may have been set back since, or be another server's.
+TEST_F(RedisStoreTest, AnOwnerThatHasNotRenewedItsLeaseForSoLongIsFollowedWhateverTheServersClockSays) {
+  open()->close();
+  server_->ask("HSET", prefix_ + "meta", "owner", "gone:1", "until", "9000000000000");
+  EXPECT_TRUE(has_owner(where_));
+  auto next = open();
+  EXPECT_EQ(put(*next).value(), 1u);
+}
+
+TEST_F(RedisStoreTest, WhoWaitsForItsOwnerAsksTheServerSeldom) {
+  auto owner = open();
+  SocketProxy proxy(server_->folder(), RedisServer::kSocket);
+  use(proxy);
+  EXPECT_FALSE(try_to_open());
+  // The owner renews its lease within 3 s.
+  EXPECT_LT(proxy.requests(), 100u);
+}
+
 // After a failover the server has forgotten who has opened the store.
 TEST_F(RedisStoreTest, AnOwnerThatTheServerHasForgottenIsNotTakenForTheNextOne) {
   open()->close();
@@ -119,6 +138,33 @@ TEST_F(RedisStoreTest, OthersPutAndChangeBesideItsOwner) {
   ASSERT_EQ(ask(beside->counts())->size(), 2u);
   EXPECT_EQ(ask(owner->counts())->at(0).counts.ready, 2u);
   EXPECT_EQ(ask(owner->counts())->at(1).ended, 1u);
+}
+
+TEST_F(RedisStoreTest, AnOwnerIsToldOfManyChangesInParts) {
+  auto owner = open();
+  server_->ask("EVAL", "for id = 1, 50000 do redis.call('HSET', KEYS[1], 'j' .. id, '') end", "1", prefix_ + "touched");
+  std::set<JobId> told;
+  int parts = 0;
+  for (bool more = true; more; ++parts) {
+    const auto changed = ask(owner->changed_elsewhere());
+    ASSERT_TRUE(changed) << changed.error().message;
+    EXPECT_LT(changed->jobs.size(), 25'000u);
+    told.insert(changed->jobs.begin(), changed->jobs.end());
+    more = changed->more;
+  }
+  EXPECT_GT(parts, 2);
+  EXPECT_EQ(told.size(), 50'000u);
+  EXPECT_EQ(server_->ask("EXISTS", prefix_ + "touched"), "0");
+}
+
+TEST_F(RedisStoreTest, NobodyIsToldOfChangesWithoutAnOwner) {
+  open()->close();
+  auto beside = open(StoreAccess::share);
+  ASSERT_TRUE(put(*beside));
+  EXPECT_EQ(server_->ask("EXISTS", prefix_ + "touched"), "0");
+  auto owner = open();
+  ASSERT_TRUE(put(*beside));
+  EXPECT_EQ(ask(owner->changed_elsewhere())->jobs, std::vector<JobId>{2});
 }
 
 TEST_F(RedisStoreTest, ManyWhoShareItLoseNoPutToEachOther) {
@@ -394,6 +440,7 @@ TEST_F(RedisStoreTest, WritesNothingWhereACountIsNoNumber) {
     EXPECT_EQ(kept(), 1u);
     EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "version"), version);
     ASSERT_FALSE(store->close());
+    let_lease_run_out();
     server_->ask("HSET", prefix_ + "counts", "1:ready", "1");
     store = open();
   }

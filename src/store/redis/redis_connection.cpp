@@ -24,7 +24,6 @@ constexpr Duration kConnectTimeout = 5s;
 // A server that is stopped or cut off says nothing; one that syncs its disk may take seconds.
 constexpr Duration kReplyTimeout = 10s;
 constexpr Duration kFirstPause = 1ms, kLongestPause = 250ms;
-constexpr Duration kLongestPauseForOthers = 16ms;
 
 // hiredis writes so that a server which has gone kills the process by a signal; here it is an error like others.
 class WithoutSigpipe {
@@ -51,9 +50,9 @@ class WithoutSigpipe {
 
 // Errors that say nothing against what was asked: another moment, or another setting, will do.
 bool redis_error_passes(std::string_view error) {
-  constexpr std::array<std::string_view, 14> kPassing = {
-      "BUSY ",   "LOADING ",  "OOM ",        "MISCONF ",     "READONLY ",   "NOAUTH ", "WRONGPASS ",
-      "NOPERM ", "TRYAGAIN ", "MASTERDOWN ", "CLUSTERDOWN ", "NOREPLICAS ", "MOVED ",  "ASK "};
+  constexpr std::array<std::string_view, 12> kPassing = {"BUSY ",        "LOADING ",    "OOM ",      "MISCONF ",
+                                                         "NOAUTH ",      "WRONGPASS ",  "TRYAGAIN ", "MASTERDOWN ",
+                                                         "CLUSTERDOWN ", "NOREPLICAS ", "MOVED ",    "ASK "};
   return std::ranges::any_of(kPassing, [&](std::string_view code) { return error.starts_with(code); });
 }
 
@@ -77,7 +76,7 @@ void RedisCommands::argument(std::string_view bytes) {
   bytes_ += "\r\n";
 }
 
-RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wanted& wanted, std::string_view why) {
+RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wanted& wanted, const Waiting& waiting) {
   may_be_done_ = false;
   pause_ = kFirstPause;
   bool has_new_scripts = false;
@@ -94,14 +93,17 @@ RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wan
           wait_.answered();
           return replies;
         }
-        if (!wait_.pause(why, std::exchange(pause_, std::min(pause_ * 2, kLongestPauseForOthers))))
-          throw DatabaseFailed{error(Errc::busy, why)};
+        if (!wait_.pause(waiting.why, std::exchange(pause_, std::min(pause_ * 2, waiting.longest_pause))))
+          throw DatabaseFailed{error(Errc::busy, waiting.why)};
         break;
       case Trouble::stays: wait_.answered(); throw DatabaseFailed{error(Errc::io, cause)};
       case Trouble::scripts_gone:
         context_.reset();
         if (std::exchange(has_new_scripts, true) && !pause(cause)) throw DatabaseFailed{error(Errc::network, cause)};
         break;
+      case Trouble::forbidden:
+        if (waiting.tells_forbidden) throw RedisForbidden{};
+        [[fallthrough]];
       case Trouble::passes:
         if (!pause(cause)) throw DatabaseFailed{error(Errc::network, before.empty() ? cause : before)};
     }
@@ -123,12 +125,14 @@ RedisConnection::Trouble RedisConnection::try_once(const RedisCommands& commands
     if (!replies[i].is_error()) continue;
     const std::string_view text = replies[i].text();
     cause = printable(text);
+    const bool is_forbidden = text.starts_with("NOPERM ") || text.starts_with("READONLY ");
     trouble = text.starts_with("NOSCRIPT ") ? Trouble::scripts_gone
+              : is_forbidden                ? Trouble::forbidden
               : redis_error_passes(text)    ? Trouble::passes
                                             : Trouble::stays;
   }
   // A password that was changed is asked for at the next connection.
-  if (trouble == Trouble::passes) context_.reset();
+  if (trouble == Trouble::passes || trouble == Trouble::forbidden) context_.reset();
   return trouble;
 }
 

@@ -72,6 +72,14 @@ class RedisReplies {
   std::vector<std::unique_ptr<redisReply, RedisReplyCloser>> replies_;
 };
 
+// Whether an error of ask() is to be followed by another try, later.
+inline bool redis_trouble_passes(const Error& error) noexcept {
+  return error.code == Errc::network || error.code == Errc::busy;
+}
+
+// What was asked is not for this user, or for this server, which is a replica.
+struct RedisForbidden {};
+
 // How long it waits: until be_patient() for one answer, of a server that is there; then, whatever it waits for, as long
 // as the address says (ServerWait), but for the system's look-up of a host's name. The log tells once of such a wait,
 // and of its end.
@@ -90,9 +98,15 @@ class RedisConnection {
   // The replies, one a command, none of them an error.
   // Errors: DatabaseFailed: network after the limit; io for an error that does not pass.
   RedisReplies ask(const RedisCommands& commands) { return ask_until(commands, nullptr, {}); }
-  // Asks with pauses until the replies are `wanted`. Errors: as ask()'s; busy with `why` after the limit.
+  // Asks with pauses until the replies are `wanted`. Errors: as ask()'s; busy with `why` after the limit;
+  // RedisForbidden, where that is to be told.
   using Wanted = std::function<bool(const RedisReplies&)>;
-  RedisReplies ask_until(const RedisCommands& commands, const Wanted& wanted, std::string_view why);
+  struct Waiting {
+    std::string_view why;
+    Duration longest_pause{};
+    bool tells_forbidden = false;
+  };
+  RedisReplies ask_until(const RedisCommands& commands, const Wanted& wanted, const Waiting& waiting);
   // False after trouble: the next ask() connects anew.
   bool is_up() const noexcept { return context_ != nullptr; }
   // After ask(), also one that gave replies: the server may have done what was asked, by an earlier try.
@@ -106,7 +120,7 @@ class RedisConnection {
   struct Closer {
     void operator()(redisContext* context) const noexcept { redisFree(context); }
   };
-  enum class Trouble : std::uint8_t { none, passes, scripts_gone, stays };
+  enum class Trouble : std::uint8_t { none, passes, forbidden, scripts_gone, stays };
 
   bool connect(std::string& cause);
   bool greet(std::string& cause);

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Duration kRenewInterval = 3s;
+constexpr std::size_t kMostTold = 10'000;  // changes of others, at once
 
 // How others are told who owns the store.
 std::string this_process() {
@@ -124,12 +125,10 @@ void RedisDriver::commit() {
 // Its calls may be run again, under the same tokens. What was counted for it is read anew.
 void RedisDriver::roll_back() noexcept { rows_.roll_back(); }
 
-bool RedisDriver::passes(const Error& error) const noexcept {
-  return !rows_.is_over() && (error.code == Errc::network || error.code == Errc::busy);
-}
+bool RedisDriver::passes(const Error& error) const noexcept { return !rows_.is_over() && redis_trouble_passes(error); }
 
 bool RedisDriver::ends_all(const Error& error) const noexcept {
-  return rows_.is_over() || (owns() && error.code != Errc::busy && error.code != Errc::network);
+  return rows_.is_over() || (owns() && !redis_trouble_passes(error));
 }
 
 std::optional<Duration> RedisDriver::renew_interval() const noexcept {
@@ -168,7 +167,9 @@ bool RedisDriver::others_changed_jobs() { return rows_.is_over() || rows_.exists
 ChangedElsewhere RedisDriver::changed_elsewhere() {
   ChangedElsewhere changed;
   if (!owns()) return changed;
-  for (const auto& [field, nothing] : rows_.all(RedisTable::touched)) {
+  auto [fields, more] = rows_.some(RedisTable::touched, kMostTold);
+  changed.more = more;
+  for (const std::string& field : fields) {
     const bool is_job = field.starts_with('j');
     if (is_job || field.starts_with('s')) {
       (is_job ? changed.jobs : changed.schedules).push_back(redis_keys::number_in(std::string_view(field).substr(1)));

@@ -135,7 +135,7 @@ void RedisJobs::insert(const JobRow& row, const NewJob& wanted, WallTime now) {
   if (!job.name.empty()) rows_.set(RedisTable::names, job.name, field);
   if (row.holds_unique()) rows_.set(RedisTable::uniques, unique_field(row.queue, row.unique), field);
   place(row, true);
-  rows_.tell(row.id);
+  rows_.tell(RedisTable::jobs, row.id);
 }
 
 void RedisJobs::save(const JobRow& before, const JobRow& after) {
@@ -152,7 +152,7 @@ void RedisJobs::save(const JobRow& before, const JobRow& after) {
   if (after.holds_unique() && !keeps_unique) {
     rows_.set(RedisTable::uniques, unique_field(after.queue, after.unique), std::to_string(after.id));
   }
-  rows_.tell(after.id);
+  rows_.tell(RedisTable::jobs, after.id);
 }
 
 void RedisJobs::write_work(JobId id, const NewJob& wanted) {
@@ -176,7 +176,7 @@ void RedisJobs::erase(const JobRow& row) {
   if (job.has_attempts) rows_.erase(RedisTable::attempts, field);
   if (!job.name.empty()) rows_.erase(RedisTable::names, job.name);
   if (job.row.holds_unique()) rows_.erase(RedisTable::uniques, unique_field(job.row.queue, job.row.unique));
-  rows_.tell(row.id);
+  rows_.tell(RedisTable::jobs, row.id);
 }
 
 std::optional<ErasedJob> RedisJobs::erase_done(JobId id, std::uint64_t token) {

@@ -40,7 +40,7 @@ void RedisQueues::erase(QueueId queue) {
 
 void RedisQueues::write(QueueId queue, const std::string& name, const QueueConfig& config, bool is_erased) {
   rows_.set(RedisTable::queues, std::to_string(queue), row_text(name, to_json(config), is_erased));
-  rows_.tell(0);
+  rows_.tell(RedisTable::jobs, 0);
 }
 
 const std::string& RedisQueues::name_of(QueueId queue) {

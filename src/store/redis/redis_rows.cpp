@@ -28,12 +28,15 @@ constexpr std::array<const char*, kRedisTables> kRedisTableNames = {
     "schedule_names", "runs",     "outputs", "requests", "touched"};
 
 constexpr const char* kLeaseMs = "10000";      // of an owner
+constexpr Duration kLease = 10s;               // the same
 constexpr std::int64_t kLeastLeaseMs = 7'000;  // it is renewed from here on
 constexpr int kMostOutdated = 1'000;           // in a row
 // Who only reads asks for the lock when it was overtaken so often in a row.
 constexpr int kMostOvertaken = 8;
 // One who holds the lock and is gone keeps others from it for so long.
 constexpr const char* kLockMs = "5000";
+constexpr const char* kReadersLockMs = "1000";
+constexpr Duration kLongestPauseForLock = 16ms, kLongestPauseForOwner = 250ms;
 constexpr double kLeastNoted = 3'600;  // seconds
 constexpr std::string_view kOthersWrite = "other processes keep writing to it";
 constexpr std::string_view kBatchesAreLost = "the server has lost batches that it had acknowledged";
@@ -78,27 +81,39 @@ Result<void> RedisRows::open(const std::string& holder) {
     return fail(Errc::not_found,
                 fmt::format("{}: there is no store with prefix {}", shown, in_quotes(connection_.address().prefix)));
   }
-  RedisCommands commands;
-  for (const std::string& script : scripts) commands.add("SCRIPT", "LOAD", script);
-  commands.add("EVAL", redis_scripts::kOpen, "2", key(RedisTable::meta), key(RedisTable::touched),
-               owns() ? holder : std::string(), kLeaseMs, client_);
-  // An owner that lives renews its lease; one that has died is followed when that is over.
+  RedisCommands loads;
+  for (const std::string& script : scripts) loads.add("SCRIPT", "LOAD", script);
+  const RedisReplies loaded = connection_.ask(loads);
+  // An owner that lives renews its lease. One that has died is followed when that is over by the server's clock, which
+  // may have been set back, or another server's by now: or was not renewed for as long by this machine's.
   std::string until;
+  bool is_stale = false;
+  Alarm lease;
   const auto is_settled = [&](const RedisReplies& got) {
-    if (got.back()[0].text() != "held") return true;
-    const std::string before = std::exchange(until, std::string(got.back()[2].text()));
-    return !before.empty() && before != until;
+    if (got[0][0].text() != "held") return true;
+    const std::string before = std::exchange(until, std::string(got[0][2].text()));
+    if (before == until) return is_stale = lease.has_gone_off();
+    lease.set(kLease);
+    return !before.empty();
   };
-  const RedisReplies replies =
-      connection_.ask_until(commands, is_settled, "another process owns this store, whose lease is not over yet");
-  const RedisValue opened = replies.back();
+  const auto claim = [&](const std::string& passed_over) {
+    RedisCommands commands;
+    commands.add("EVAL", redis_scripts::kOpen, "2", key(RedisTable::meta), key(RedisTable::touched),
+                 owns() ? holder : std::string(), kLeaseMs, client_, passed_over);
+    return connection_.ask_until(commands, is_settled,
+                                 {.why = "another process owns this store, whose lease is not over yet",
+                                  .longest_pause = kLongestPauseForOwner});
+  };
+  RedisReplies replies = claim("");
+  if (is_stale) replies = claim(std::string(until));
+  const RedisValue opened = replies[0];
   if (opened[0].text() == "format") return check_format(opened[1].text());
   if (opened[0].text() == "held") {
     return fail(Errc::busy, fmt::format("{}: {} owns this store", shown, printable(opened[1].text())));
   }
-  commit_script_ = replies[0].text();
-  lean_commit_script_ = replies[1].text();
-  renew_script_ = replies[2].text();
+  commit_script_ = loaded[0].text();
+  lean_commit_script_ = loaded[1].text();
+  renew_script_ = loaded[2].text();
   if (owns()) epoch_ = client_;
   last_batch_ = opened[1].text();
   connection_.set_scripts(scripts);
@@ -125,7 +140,8 @@ void RedisRows::renew() {
   if (!owns() || is_over_) return;
   RedisCommands commands;
   commands.add("EVALSHA", renew_script_, "1", key(RedisTable::meta), epoch_, kLeaseMs);
-  const std::string answer = sent(commands);
+  const RedisReplies replies = connection_.ask(commands);
+  const std::string_view answer = replies[0].text();
   if (answer == "done") return;
   is_over_ = true;
   spdlog::error("{}: {}; nothing more is written", connection_.address().shown(),
@@ -170,22 +186,9 @@ void RedisRows::raise(std::span<const std::pair<std::string_view, std::uint64_t>
 bool RedisRows::begin(bool to_write) {
   if (is_over_ && to_write) end("this process does not own it any more");
   writes_ = to_write;
-  if (to_write && !doubtful_.empty()) look_for_doubtful();
-  std::optional<std::string> version;
-  if (to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken) {
-    version = lock();
-  } else if (to_write && is_known_) {
-    return false;
-  } else {
-    RedisCommands commands;
-    commands.add("HMGET", key(RedisTable::meta), "version", "until", "epoch");
-    commands.add("TIME");
-    const RedisReplies replies = connection_.ask(commands);
-    const RedisValue meta = replies[0];
-    if (!meta[0].is_null()) version = meta[0].text();
-    // Commits renew the lease by themselves.
-    if (owns() && (meta[2].text() != epoch_ || left_of(meta[1], replies[1]) < kLeastLeaseMs)) renew();
-  }
+  const bool locks = to_write ? !owns() || outdated_ > 0 : outdated_ >= kMostOvertaken;
+  if (!locks && to_write && is_known_) return false;
+  auto version = locks ? lock() : version_there();
   if (!version) end(kKeysAreGone);
   const bool is_new = !is_known_ || *version != version_;
   version_ = std::move(*version);
@@ -193,11 +196,15 @@ bool RedisRows::begin(bool to_write) {
   return is_new;
 }
 
-// Where it is not written yet it never will be: the next batch gets the store another version.
-void RedisRows::look_for_doubtful() {
+std::optional<std::string> RedisRows::version_there() {
   RedisCommands commands;
-  commands.add("HGET", key(RedisTable::meta), "batch");
-  if (sent(commands) == doubtful_) end(kWasWritten);
+  commands.add("HMGET", key(RedisTable::meta), "version", "until", "epoch");
+  commands.add("TIME");
+  const RedisReplies replies = connection_.ask(commands);
+  const RedisValue meta = replies[0];
+  // Commits renew the lease by themselves.
+  if (owns() && (meta[2].text() != epoch_ || left_of(meta[1], replies[1]) < kLeastLeaseMs)) renew();
+  return meta[0].is_null() ? std::nullopt : std::optional<std::string>(meta[0].text());
 }
 
 // The replies to `commands`, as of the moment of the transaction: nobody has written since, as the last one says.
@@ -217,15 +224,20 @@ void RedisRows::outdated() {
   throw DatabaseFailed{{Errc::busy, fmt::format("{}: {}", connection_.address().shown(), kOthersWrite)}};
 }
 
-// The version at that moment.
-std::optional<std::string> RedisRows::lock() {
+// The version at that moment. Who may only read goes on without.
+std::optional<std::string> RedisRows::lock() try {
+  const bool reads = access_ == StoreAccess::read;
   RedisCommands commands;
-  commands.add("EVAL", redis_scripts::kLock, "2", key("lock"), key(RedisTable::meta), client_, kLockMs);
-  const RedisReplies replies = connection_.ask_until(
-      commands, [](const RedisReplies& got) { return got[0][0].text() == "locked"; }, kOthersWrite);
+  commands.add("EVAL", redis_scripts::kLock, "2", key("lock"), key(RedisTable::meta), client_,
+               reads ? kReadersLockMs : kLockMs);
+  const RedisReplies replies =
+      connection_.ask_until(commands, [](const RedisReplies& got) { return got[0][0].text() == "locked"; },
+                            {.why = kOthersWrite, .longest_pause = kLongestPauseForLock, .tells_forbidden = reads});
   is_locked_ = true;
   const RedisValue version = replies[0][1];
   return version.is_null() ? std::nullopt : std::optional<std::string>(version.text());
+} catch (const RedisForbidden&) {
+  return version_there();
 }
 
 void RedisRows::unlock() noexcept {
@@ -240,19 +252,23 @@ void RedisRows::unlock() noexcept {
   }
 }
 
-std::string RedisRows::sent(const RedisCommands& commands) { return std::string(connection_.ask(commands)[0].text()); }
-
 // An owner cannot go on from what may or may not have been written: it asks until it knows.
 std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& commands) {
+  in_doubt_ = false;
   for (;;) {
+    bool is_sent = false;
     try {
-      std::string answer = sent(commands);
+      std::string answer(connection_.ask(commands)[0].text());
       in_doubt_ = in_doubt_ || connection_.may_be_done();
-      return answer;
+      if (answer != "locked") return answer;
+      // The batch may be large: it is sent again when the others have ended. Where it is in doubt, what has been
+      // written meanwhile may be the batch itself, whose first sending was late: the server says so.
+      is_sent = true;
+      if (lock() != version_ && !in_doubt_) outdated();
     } catch (const DatabaseFailed& failed) {
-      in_doubt_ = in_doubt_ || connection_.may_be_done();
+      in_doubt_ = in_doubt_ || (!is_sent && connection_.may_be_done());
       if (!in_doubt_) throw;
-      if (owns() && failed.error.code == Errc::network && !connection_.has_given_up()) {
+      if (owns() && redis_trouble_passes(failed.error) && !connection_.has_given_up()) {
         if (overdue_) overdue_(failed.error);
         continue;
       }
@@ -271,15 +287,7 @@ void RedisRows::commit() {
   }
   const std::string id = fmt::format("{}.{}", client_, ++batches_);
   const RedisCommands commands = batch(id);
-  in_doubt_ = false;
-  std::string answer = sent_batch(id, commands);
-  // The batch may be large: it is sent again when the others have ended.
-  // Where it is in doubt, what has been written meanwhile may be the batch itself, whose first sending was late: the
-  // server says so.
-  while (answer == "locked") {
-    if (lock() != version_ && !in_doubt_) outdated();
-    answer = sent_batch(id, commands);
-  }
+  const std::string answer = sent_batch(id, commands);
   if (answer == "changed") outdated();
   if (answer == "gone") end(kKeysAreGone);
   if (answer == "lost") end("another process has become its owner");
@@ -439,170 +447,6 @@ void RedisRows::take_back() {
   std::erase_if(orders_, [](const auto& order) { return order.second.empty(); });
   for (const NumberBefore& before : numbers_before_) increments_[{before.table, before.field}] -= before.by;
   keep();
-}
-
-// --- rows ------------------------------------------------------------------------------------------------------------
-
-void RedisRows::want(RedisTable table, std::string_view field) {
-  if (!cells(table).contains(std::string(field))) wanted_.emplace_back(table, field);
-}
-
-void RedisRows::fetch() {
-  if (wanted_.empty()) return;
-  const auto wanted = std::exchange(wanted_, {});
-  std::array<std::vector<std::string_view>, kRedisTables> fields;
-  for (const auto& [table, field] : wanted) fields[static_cast<std::size_t>(table)].push_back(field);
-  RedisCommands commands;
-  for (std::size_t i = 0; i < kRedisTables; ++i) {
-    if (fields[i].empty()) continue;
-    commands.begin(2 + fields[i].size());
-    commands.argument("HMGET");
-    commands.argument(key(static_cast<RedisTable>(i)));
-    for (const std::string_view field : fields[i]) commands.argument(field);
-  }
-  const RedisReplies replies = look(commands);
-  std::size_t reply = 0;
-  for (std::size_t i = 0; i < kRedisTables; ++i) {
-    if (fields[i].empty()) continue;
-    const RedisValue values = replies[reply++];
-    for (std::size_t n = 0; n < fields[i].size(); ++n) {
-      std::optional<std::string> value;
-      if (!values[n].is_null()) value = values[n].text();
-      cells_[i].try_emplace(std::string(fields[i][n]), Cell{std::move(value), false});
-    }
-  }
-}
-
-const std::string* RedisRows::get(RedisTable table, std::string_view field) {
-  const std::string name(field);
-  auto found = cells(table).find(name);
-  if (found == cells(table).end()) {
-    wanted_.emplace_back(table, name);
-    fetch();
-    found = cells(table).find(name);
-  }
-  return found->second.value ? &*found->second.value : nullptr;
-}
-
-RedisRows::Cell& RedisRows::writing(RedisTable table, std::string_view field) {
-  const auto [at, is_new] = cells(table).try_emplace(std::string(field));
-  if (is_marked_) {
-    cells_before_.push_back({table, at->first, is_new ? std::nullopt : std::optional(at->second)});
-  }
-  at->second.is_written = true;
-  return at->second;
-}
-
-void RedisRows::set(RedisTable table, std::string_view field, std::string value) {
-  writing(table, field).value = std::move(value);
-}
-
-void RedisRows::erase(RedisTable table, std::string_view field) { writing(table, field).value.reset(); }
-
-std::vector<std::pair<std::string, std::string>> RedisRows::all(RedisTable table) {
-  RedisCommands commands;
-  commands.add("HGETALL", key(table));
-  const RedisReplies replies = look(commands);
-  std::map<std::string, std::string> found;
-  for (std::size_t i = 0; i + 1 < replies[0].size(); i += 2)
-    found.emplace(replies[0][i].text(), replies[0][i + 1].text());
-  for (const auto& [field, cell] : cells(table)) {
-    if (!cell.is_written) continue;
-    if (cell.value) {
-      found[field] = *cell.value;
-    } else {
-      found.erase(field);
-    }
-  }
-  return {std::make_move_iterator(found.begin()), std::make_move_iterator(found.end())};
-}
-
-bool RedisRows::exists(RedisTable table) {
-  RedisCommands commands;
-  commands.add("EXISTS", key(table));
-  return connection_.ask(commands)[0].number() != 0;
-}
-
-void RedisRows::increment(RedisTable table, std::string_view field, std::int64_t by) {
-  increments_[{table, std::string(field)}] += by;
-  if (is_marked_) numbers_before_.push_back({table, std::string(field), by});
-}
-
-std::int64_t RedisRows::number(RedisTable table, std::string_view field) {
-  const std::string* const kept = get(table, field);
-  const auto added = increments_.find({table, std::string(field)});
-  return (kept == nullptr ? 0 : std::strtoll(kept->c_str(), nullptr, 10)) +
-         (added == increments_.end() ? 0 : added->second);
-}
-
-// --- orders ----------------------------------------------------------------------------------------------------------
-
-void RedisRows::add(const std::string& order, std::string member) { place(order, std::move(member), true); }
-void RedisRows::remove(const std::string& order, std::string member) { place(order, std::move(member), false); }
-
-void RedisRows::place(const std::string& order, std::string member, bool is_there) {
-  const auto [at, is_new] = orders_[order].try_emplace(std::move(member), is_there);
-  if (is_marked_) {
-    members_before_.push_back({order, at->first, is_new ? std::nullopt : std::optional(at->second)});
-  }
-  at->second = is_there;
-}
-
-std::vector<std::string> RedisRows::range(const std::string& order, const RedisRange& range) {
-  const auto changed = orders_.find(order);
-  const bool is_changed = changed != orders_.end();
-  constexpr std::size_t kAll = std::numeric_limits<std::uint32_t>::max();
-  std::size_t limit = std::min(range.limit, kAll);
-  if (is_changed && limit < kAll) limit += changed->second.size();
-  const std::string from = range.after.empty() ? "-" : '(' + range.after;
-  const std::string to = range.before.empty() ? "+" : '(' + range.before;
-  RedisCommands commands;
-  if (range.backwards) {
-    commands.add("ZRANGE", key(order), to, from, "BYLEX", "REV", "LIMIT", "0", std::to_string(limit));
-  } else {
-    commands.add("ZRANGE", key(order), from, to, "BYLEX", "LIMIT", "0", std::to_string(limit));
-  }
-  const RedisReplies replies = look(commands);
-  std::vector<std::string> found;
-  found.reserve(replies[0].size());
-  for (std::size_t i = 0; i < replies[0].size(); ++i) {
-    std::string member(replies[0][i].text());
-    if (!is_changed || !changed->second.contains(member)) found.push_back(std::move(member));
-  }
-  if (is_changed) {
-    for (const auto& [member, is_there] : changed->second) {
-      const bool is_within = member > range.after && (range.before.empty() || member < range.before);
-      if (is_there && is_within) found.push_back(member);
-    }
-    range.backwards ? std::ranges::sort(found, std::greater{}) : std::ranges::sort(found);
-  }
-  if (found.size() > range.limit) found.resize(range.limit);
-  return found;
-}
-
-// Members that were added are looked for on the server, where they were not before: each is added once, and removed
-// only where it is.
-std::uint64_t RedisRows::count(const std::string& order, const RedisRange& range) {
-  RedisCommands commands;
-  commands.add("ZLEXCOUNT", key(order), range.after.empty() ? "-" : '(' + range.after,
-               range.before.empty() ? "+" : '(' + range.before);
-  const auto changed = orders_.find(order);
-  std::vector<std::string_view> within;
-  if (changed != orders_.end()) {
-    for (const auto& [member, is_there] : changed->second) {
-      if (member <= range.after || (!range.before.empty() && member >= range.before)) continue;
-      within.push_back(member);
-      commands.add("ZSCORE", key(order), member);
-    }
-  }
-  const RedisReplies replies = look(commands);
-  auto count = static_cast<std::uint64_t>(replies[0].number());
-  for (std::size_t i = 0; i < within.size(); ++i) {
-    const bool was_there = !replies[i + 1].is_null();
-    const bool is_there = changed->second.at(std::string(within[i]));
-    count = count + (is_there ? 1 : 0) - (was_there ? 1 : 0);
-  }
-  return count;
 }
 
 }  // namespace argiope

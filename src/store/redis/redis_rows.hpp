@@ -88,9 +88,11 @@ class RedisRows {
   void keep();
   void take_back();
 
-  // The owner is to hear of a change to that job (0: a queue) or schedule, where another process makes it.
-  void tell(std::uint64_t job) { tell('j', job); }
-  void tell_schedule(std::uint64_t schedule) { tell('s', schedule); }
+  // The owner is to hear of a change to one of the jobs (0: a queue) or schedules, where another process makes it.
+  void tell(RedisTable of, std::uint64_t id) {
+    const char* const kind = of == RedisTable::jobs ? "j" : "s";
+    if (access_ == StoreAccess::share) set(RedisTable::touched, kind + std::to_string(id), "");
+  }
   const std::string& epoch() const noexcept { return epoch_; }
 
   // --- rows
@@ -102,6 +104,12 @@ class RedisRows {
   void set(RedisTable table, std::string_view field, std::string value);
   void erase(RedisTable table, std::string_view field);
   std::vector<std::pair<std::string, std::string>> all(RedisTable table);
+  // Some fields of a table that nothing has been written to, about `most`: `more`, where there are others.
+  struct Fields {
+    std::vector<std::string> names;
+    bool more = false;
+  };
+  Fields some(RedisTable table, std::size_t most);
   bool exists(RedisTable table);  // outside of transactions
   void increment(RedisTable table, std::string_view field, std::int64_t by);
   std::int64_t number(RedisTable table, std::string_view field);  // 0: there is none
@@ -111,7 +119,6 @@ class RedisRows {
   void remove(const std::string& order, std::string member);
   std::vector<std::string> range(const std::string& order, const RedisRange& range);
   std::uint64_t count(const std::string& order, const RedisRange& range);
-  std::uint64_t size(const std::string& order) { return count(order, {}); }
 
  private:
   struct Cell {
@@ -139,22 +146,18 @@ class RedisRows {
   std::string key(std::string_view name) const { return keys_ + std::string(name); }
   std::string key(RedisTable table) const;
   std::string batch_key() const { return key("batch:" + client_); }
-  void tell(char kind, std::uint64_t id) {
-    if (access_ == StoreAccess::share) set(RedisTable::touched, kind + std::to_string(id), "");
-  }
   Cell& writing(RedisTable table, std::string_view field);
   void place(const std::string& order, std::string member, bool is_there);
   std::string new_client(std::string_view holder, RedisValue time) const;
   RedisReplies look(RedisCommands& commands);
   [[noreturn]] void outdated();
   std::optional<std::string> lock();
+  std::optional<std::string> version_there();
   void unlock() noexcept;
   bool has_written() const noexcept;
   bool needs_memory() const noexcept;
   RedisCommands batch(std::string_view id);
-  std::string sent(const RedisCommands& commands);
   std::string sent_batch(const std::string& id, const RedisCommands& commands);
-  void look_for_doubtful();
   [[noreturn]] void end(std::string_view why);
   void forget() noexcept;
 

@@ -34,7 +34,7 @@ void RedisSchedules::write_place(const StoredSchedule& schedule) {
       .id = schedule.id, .version = schedule.version, .place = schedule.place, .active = schedule.active};
   fields_of(io, written);
   rows_.set(RedisTable::places, std::to_string(schedule.id), io.take());
-  rows_.tell_schedule(schedule.id);
+  rows_.tell(RedisTable::schedules, schedule.id);
 }
 
 void RedisSchedules::read_texts(StoredSchedule& schedule) {
@@ -126,7 +126,7 @@ bool RedisSchedules::erase(ScheduleId id) {
   rows_.erase(RedisTable::outputs, field);
   rows_.erase(RedisTable::schedule_names, schedule->name);
   rows_.remove("schedule_ids", redis_keys::digits(id));
-  rows_.tell_schedule(id);
+  rows_.tell(RedisTable::schedules, id);
   return true;
 }
 
@@ -304,7 +304,7 @@ void RedisKeys::write(const RequestKey& key, WallTime at, const std::string& rep
 }
 
 std::size_t RedisKeys::prune(WallTime before, std::size_t most, std::size_t limit) {
-  std::uint64_t left = rows_.size("request_order");
+  std::uint64_t left = rows_.count("request_order", {});
   const std::vector<std::string> oldest = rows_.range("request_order", {.limit = limit});
   const auto key_of = [](const std::string& member) {
     return std::string_view(member).substr(std::min(member.size(), redis_keys::kDigits + 1));

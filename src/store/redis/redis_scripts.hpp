@@ -6,14 +6,17 @@
 namespace argiope::redis_scripts {
 
 // KEYS: meta, touched. ARGV: the holder's name (empty: no owner), its lease in ms, the client, whose id is the epoch of
-// an owner. Gives how it went, then, where it did, the owner's last batch; else what stands against it.
+// an owner, and the end of a lease that does not count. Gives how it went, then, where it did, the owner's last batch;
+// else what stands against it.
 inline constexpr const char* kOpen = R"lua(#!lua flags=allow-oom
 local kept = redis.call('HMGET', KEYS[1], 'format', 'owner', 'until', 'batch')
 if kept[1] and kept[1] ~= '1' then return {'format', kept[1]} end
 if not kept[1] and redis.call('EXISTS', KEYS[1]) == 1 then return {'format', '?'} end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if ARGV[1] ~= '' and kept[3] and tonumber(kept[3]) > now then return {'held', kept[2], kept[3]} end
+if ARGV[1] ~= '' and kept[3] and kept[3] ~= ARGV[4] and tonumber(kept[3]) > now then
+  return {'held', kept[2], kept[3]}
+end
 if not kept[1] then
   redis.call('HSET', KEYS[1], 'format', '1', 'version', '0', 'batch', '0')
 end
@@ -73,7 +76,7 @@ inline constexpr const char* kNeedsNoMemory = "#!lua flags=allow-oom\n";
 inline constexpr const char* kCommit = R"lua(
 local client, epoch, last, batch, version = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local meta, lock, record = KEYS[1], KEYS[2], KEYS[3]
-local kept = redis.call('HMGET', meta, 'version', 'epoch', 'batch')
+local kept = redis.call('HMGET', meta, 'version', 'epoch', 'batch', 'owner')
 if not kept[1] then return 'gone' end
 local owns = epoch ~= ''
 local done = kept[3]
@@ -106,10 +109,13 @@ while at <= #ARGV do
   end
   at = at + 3 + ARGV[at + 2]
 end
+-- Without an owner nobody is told: the next one reads all.
+local touched = (kept[4] or '') == '' and string.sub(meta, 1, -5) .. 'touched'
 at = 9
 while at <= #ARGV do
   local last_argument = at + 2 + ARGV[at + 2]
-  redis.call(ARGV[at], KEYS[tonumber(ARGV[at + 1])], unpack(ARGV, at + 3, last_argument))
+  local key = KEYS[tonumber(ARGV[at + 1])]
+  if owns or key ~= touched then redis.call(ARGV[at], key, unpack(ARGV, at + 3, last_argument)) end
   at = last_argument + 1
 end
 if owns then
