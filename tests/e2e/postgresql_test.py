@@ -73,7 +73,7 @@ class PostgresTest(Daemons):
 
     def setUp(self):
         super().setUp()
-        self.schema = self._testMethodName
+        self.schema = self._testMethodName[:63]  # PostgreSQL's longest name
         self.store = self.server.store(self.schema)
 
     def argiope(self, *words, expect=0):
@@ -86,7 +86,7 @@ class PostgresTest(Daemons):
 
     def test_commands_work_on_it(self):
         self.argiope('job', 'put', 'mail', 'hello')
-        self.argiope('job', 'put', 'mail', 'again', '--name', 'second')
+        self.argiope('job', 'put', 'mail', 'again', '--id', 'second')
         self.assertEqual(len(self.argiope('job', 'list', '--json').splitlines()), 2)
         seen = f'select queue, state, count(*) from {self.schema}.job_list group by 1, 2 order by 2'
         self.assertEqual(self.server.query(seen), 'mail|ready|2')

@@ -137,7 +137,7 @@ class OnRedis(Daemons):
 class RedisTest(OnRedis):
     def test_commands_work_on_it(self):
         self.argiope('job', 'put', 'mail', 'hello')
-        self.argiope('job', 'put', 'mail', 'again', '--name', 'second')
+        self.argiope('job', 'put', 'mail', 'again', '--id', 'second')
         self.assertEqual(self.payloads(), ['again', 'hello'])
         self.assertEqual(self.server.ask('HGET', '{p:0}:payloads', '1'), 'hello')
         self.argiope('job', 'cancel', 'second')
