@@ -14,6 +14,7 @@
 #include "calls/http_call_form.hpp"
 #include "calls/internal/call_functions.hpp"
 #include "web/http/internal/http_date.hpp"
+#include "web/http/internal/http_method_names.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/http_field.hpp"
 
@@ -21,8 +22,6 @@ namespace argiope {
 namespace {
 
 constexpr Duration kUntilAllowed = std::chrono::minutes{5};
-constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
-                                   HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
 
 void read_url(const JsonValue& value, HttpRequest& request) {
   // Logs keep errors, and the path of a webhook is its secret.
@@ -37,10 +36,9 @@ void read_url(const JsonValue& value, HttpRequest& request) {
 }
 
 void read_method(const JsonValue& value, HttpRequest& request) {
-  for (const HttpMethod method : kMethods) {
-    if (value.if_text() == to_string(method)) return void(request.method = method);
-  }
-  value.complain("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
+  const auto method = http_method_named(value.if_text().value_or(""));
+  if (!method) return value.complain("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
+  request.method = *method;
 }
 
 void read_headers(const JsonValue& value, HttpRequest& request) {

@@ -13,6 +13,7 @@
 #include "document/xpath.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -20,8 +21,7 @@ namespace {
 // text/xml, application/xml and what ends with +xml, but not XHTML, which browsers of old read as HTML and so do
 // crawlers.
 bool says_xml(std::string_view content_type) {
-  std::string type(parse_content_type(content_type).type);
-  std::ranges::transform(type, type.begin(), to_lower);
+  const std::string type = in_lower_case(parse_content_type(content_type).type);
   return type != "application/xhtml+xml" && (type == "text/xml" || type == "application/xml" || type.ends_with("+xml"));
 }
 
@@ -172,9 +172,9 @@ Result<Document> Document::parse(std::string_view bytes, std::string_view conten
                 fmt::format("a page of {} bytes: at most {} are read as a tree", bytes.size(), limits.most_bytes));
   }
   const CharsetDecision charset = detect_charset(bytes, content_type);
-  bytes.remove_prefix(charset.bom_length);
-  const bool in_place = charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(bytes));
-  std::string text = in_place ? std::string(bytes) : to_utf8(bytes, charset.name).value_or(std::string(bytes));
+  std::string text;
+  const std::string_view utf8 = in_utf8(bytes, charset, text);
+  if (text.empty()) text = utf8;
   return parse_text(std::move(text), content_type, charset.name, limits);
 }
 

@@ -15,7 +15,9 @@
 #include "base/internal/json_writer.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
+#include "web/http/internal/http_method_names.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -53,12 +55,6 @@ constexpr std::array<std::string_view, 20> kOwnFields = {"accept-ch",
                                                          "strict-transport-security",
                                                          "upgrade"};
 
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
-  return lower;
-}
-
 std::optional<PartKind> kind_of(std::string_view type, bool with_images) {
   if (type == "Script") return PartKind::script;
   if (type == "Stylesheet") return PartKind::style;
@@ -70,7 +66,7 @@ std::optional<PartKind> kind_of(std::string_view type, bool with_images) {
 // A request that was made ahead of time is no part of the page.
 bool is_prefetch(const PausedRequest& request) {
   return std::ranges::any_of(request.headers, [](const auto& field) {
-    const std::string name = lowered(field.first);
+    const std::string name = in_lower_case(field.first);
     return name == "sec-purpose" || (name == "purpose" && field.second == "prefetch");
   });
 }
@@ -78,7 +74,7 @@ bool is_prefetch(const PausedRequest& request) {
 // A stream of events never ends: it would hold up all that the page asks for after it.
 bool is_event_stream(const PausedRequest& request) {
   return std::ranges::any_of(request.headers, [](const auto& field) {
-    return equals_lower(field.first, "accept") && lowered(field.second).contains("text/event-stream");
+    return equals_lower(field.first, "accept") && in_lower_case(field.second).contains("text/event-stream");
   });
 }
 
@@ -90,14 +86,6 @@ bool is_plain(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
-}
-
-std::optional<HttpMethod> method_named(std::string_view name) {
-  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put,
-                                  HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
-    if (to_string(method) == name) return method;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -583,7 +571,7 @@ std::string BrowserPage::fulfilment(const PausedRequest& request, const HttpResp
       };
       if (!response.headers.content_type.empty()) field("Content-Type", response.headers.content_type);
       for (const auto& [name, value] : response.fields) {
-        const std::string lower = lowered(name);
+        const std::string lower = in_lower_case(name);
         const bool is_cookie = keeps_cookies && lower == "set-cookie";
         if (is_cookie || std::ranges::find(kOwnFields, lower) == kOwnFields.end()) field(name, value);
       }
@@ -602,7 +590,7 @@ Coro<void> BrowserPage::answer_part(PausedRequest paused, PartKind kind) {
     }
   } const leaves{*this};
   HttpRequest request;
-  const auto method = method_named(paused.method);
+  const auto method = http_method_named(paused.method);
   auto url = Url::parse(paused.url);
   if (!method || !url) co_return refuse(paused);
   request.method = *method;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/internal/wall_time.hpp"
 #include "time/trigger_rule.hpp"
 
 namespace argiope::detail {
@@ -28,12 +29,8 @@ std::optional<__int128> first_multiple_within(__int128 a, __int128 m, __int128 l
 
 const IntervalRule* interval_of(const Trigger& trigger) noexcept { return trigger.interval_rule(); }
 
-WallTime AllRule::reach(WallTime time) const {
-  return time > WallTime::max() - threshold ? WallTime::max() : time + threshold;
-}
-WallTime AllRule::reach_back(WallTime time) const {
-  return time < WallTime::min() + threshold ? WallTime::min() : time - threshold;
-}
+WallTime AllRule::reach(WallTime time) const { return saturating_add(time, threshold); }
+WallTime AllRule::reach_back(WallTime time) const { return saturating_add(time, -threshold); }
 
 // Two intervals that are not near each other go to where they are next, without a walk. False: they never are.
 bool AllRule::leap(Times& times) const {

@@ -8,6 +8,7 @@
 #include "argiope/base/random.hpp"
 #include "argiope/time/time_zone.hpp"
 #include "base/internal/printable.hpp"
+#include "base/internal/wall_time.hpp"
 #include "time/cron_parser.hpp"
 #include "time/trigger_rule.hpp"
 
@@ -234,7 +235,7 @@ WallTime Trigger::due_at(WallTime planned) const {
   const auto drawn = mix64(bounds_.seed ^ mix64(static_cast<std::uint64_t>(planned.time_since_epoch().count())));
   const auto range = static_cast<unsigned __int128>(bounds_.jitter.count()) + 1;
   const Duration later{static_cast<std::int64_t>(drawn * range >> 64)};
-  WallTime due = planned > WallTime::max() - later ? WallTime::max() : planned + later;
+  WallTime due = saturating_add(planned, later);
   if (const auto following = next(planned)) due = std::min(due, std::max(planned, just_before(*following)));
   return due;
 }

@@ -22,6 +22,7 @@
 #include "web/html/internal/lenient_json.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/content_type.hpp"
+#include "web/text/internal/lower_case.hpp"
 #include "web/url/internal/url_patterns.hpp"
 
 namespace argiope {
@@ -194,8 +195,7 @@ bool is_found_in_json(const FieldSource& source) {
 
 bool has_tree(std::string_view content_type, std::string_view body) {
   if (is_html_page(content_type, body)) return true;
-  std::string type(parse_content_type(content_type).type);
-  std::ranges::transform(type, type.begin(), to_lower);
+  const std::string type = in_lower_case(parse_content_type(content_type).type);
   return type == "text/xml" || type == "application/xml" || type.ends_with("+xml");
 }
 
@@ -203,8 +203,7 @@ constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
 
 // By its type; what is neither that nor a page with a tree, by its first character.
 bool is_json_body(std::string_view content_type, std::string_view body) {
-  std::string type(parse_content_type(content_type).type);
-  std::ranges::transform(type, type.begin(), to_lower);
+  const std::string type = in_lower_case(parse_content_type(content_type).type);
   if (type == "application/json" || type == "text/json" || type.ends_with("+json")) return true;
   if (has_tree(content_type, body)) return false;
   if (body.starts_with(kUtf8Mark)) body.remove_prefix(kUtf8Mark.size());

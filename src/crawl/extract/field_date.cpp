@@ -15,6 +15,7 @@
 #include "crawl/extract/field_value.hpp"
 #include "crawl/extract/numerals.hpp"
 #include "web/text/internal/ascii.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -152,8 +153,7 @@ struct DateToken {
 
 // Of ASCII, Latin-1, Greek and Cyrillic: the letters that names of months and days begin with.
 std::string lower_words(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
+  std::string lower = in_lower_case(text);
   for (std::size_t i = 0; i + 1 < lower.size(); ++i) {
     const auto lead = static_cast<unsigned char>(lower[i]);
     auto second = static_cast<unsigned char>(lower[i + 1]);

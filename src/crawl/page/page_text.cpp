@@ -1,9 +1,5 @@
 #include "crawl/page/internal/page_text.hpp"
 
-#include <utility>
-
-#include "web/text/internal/ascii.hpp"
-
 namespace argiope {
 
 void PageText::begin(std::string_view body, std::string_view content_type) {
@@ -40,16 +36,9 @@ const CharsetDecision& PageText::charset() {
 
 std::string_view PageText::utf8() {
   const std::lock_guard lock(mutex_);
-  if (utf8_) return *utf8_;
-  ++times_made_;
-  const CharsetDecision& found = charset_now();
-  std::string_view bytes = body_;
-  bytes.remove_prefix(found.bom_length);
-  utf8_ = bytes;
-  if (found.name == "UTF-8" || (found.ascii_compatible && is_ascii(bytes))) return *utf8_;
-  if (auto text = to_utf8(bytes, found.name)) {
-    transcoded_ = std::move(*text);
-    utf8_ = transcoded_;
+  if (!utf8_) {
+    ++times_made_;
+    utf8_ = in_utf8(body_, charset_now(), transcoded_);
   }
   return *utf8_;
 }

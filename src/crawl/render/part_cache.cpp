@@ -5,6 +5,7 @@
 
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/http_field.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -16,9 +17,7 @@ constexpr Duration kLongestLifetime = std::chrono::hours{1};
 std::vector<std::string> words_of(std::string_view list) {
   std::vector<std::string> words;
   for_each_element(list, [&](std::string_view word) {
-    std::string lower(word);
-    std::ranges::transform(lower, lower.begin(), to_lower);
-    if (!lower.empty()) words.push_back(std::move(lower));
+    if (!word.empty()) words.push_back(in_lower_case(word));
   });
   return words;
 }

@@ -17,6 +17,7 @@
 #include "project/fetch/page_encoding.hpp"
 #include "project/rules/internal/data_scheme.hpp"
 #include "web/http/internal/http_date.hpp"
+#include "web/http/internal/http_method_names.hpp"
 #include "web/http/internal/reason_phrase.hpp"
 #include "web/http/internal/validators.hpp"
 #include "web/text/internal/ascii.hpp"
@@ -44,14 +45,6 @@ bool has_named(const RequestFields& fields, std::string_view lower) {
 
 bool is_field_name(std::string_view name) {
   return !name.empty() && is_header_safe(name) && name.find_first_of(": \t") == std::string_view::npos;
-}
-
-std::optional<HttpMethod> http_method_named(std::string_view name) {
-  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put,
-                                  HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
-    if (equals_ignoring_case(name, to_string(method))) return method;
-  }
-  return std::nullopt;
 }
 
 // Null: none of its own.
@@ -142,7 +135,7 @@ Result<OrderedRequest> ordered_request(const FetchOrder& order) {
   request.url.strip_fragment();
   request.body = said_or(said.body, std::string());
   const std::string method = said_or(said.method, std::string(said.body.value ? "POST" : "GET"));
-  const auto known = http_method_named(method);
+  const auto known = http_method_in_any_case(method);
   if (!known) {
     return fail(Errc::invalid_input,
                 fmt::format("request/method: {} is none of GET, HEAD, POST, PUT, PATCH, DELETE and OPTIONS",

@@ -11,6 +11,7 @@
 #include "base/internal/base64.hpp"
 #include "base/internal/printable.hpp"
 #include "base/internal/utf8.hpp"
+#include "web/http/internal/http_method_names.hpp"
 #include "web/text/internal/ascii.hpp"
 
 namespace argiope {
@@ -107,12 +108,8 @@ void take_named(RequestSettings::Named& all, bool& none_behind, const JsonValue&
 }
 
 std::string method_of(const JsonValue& value) {
-  static constexpr HttpMethod kMethods[] = {HttpMethod::get,   HttpMethod::head,    HttpMethod::post,   HttpMethod::put,
-                                            HttpMethod::patch, HttpMethod::delete_, HttpMethod::options};
-  const std::string_view given = value.if_text().value_or("");
-  for (const HttpMethod method : kMethods) {
-    if (equals_ignoring_case(given, to_string(method))) return std::string(to_string(method));
-  }
+  const auto method = http_method_in_any_case(value.if_text().value_or(""));
+  if (method) return std::string(to_string(*method));
   value.wrong("GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS");
   return {};
 }

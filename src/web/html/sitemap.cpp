@@ -466,15 +466,7 @@ SitemapReport read_sitemap(std::string_view body, std::string_view content_type,
     body = body.substr(0, limits.most_bytes);
     trouble = fmt::format("only the first {} bytes were read", limits.most_bytes);
   }
-  const CharsetDecision charset = detect_charset(body, content_type);
-  body.remove_prefix(charset.bom_length);
-  if (charset.name != "UTF-8" && !(charset.ascii_compatible && is_ascii(body))) {
-    if (auto text = to_utf8(body, charset.name)) {
-      transcoded = std::move(*text);
-      body = transcoded;
-    }
-  }
-  body = trim_space(body);
+  body = trim_space(in_utf8(body, detect_charset(body, content_type), transcoded));
   if (!body.starts_with('<')) {
     read_lines(body, limits, visit, report);
   } else {

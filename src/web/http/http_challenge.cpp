@@ -5,6 +5,7 @@
 
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/http_field.hpp"
+#include "web/text/internal/lower_case.hpp"
 
 namespace argiope {
 namespace {
@@ -18,12 +19,6 @@ std::string unescape(std::string_view quoted) {
     value += quoted[at];
   }
   return value;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), to_lower);
-  return lower;
 }
 
 // One field. Commas stand between challenges, and between the parameters of one: what follows a word tells them apart,
@@ -72,7 +67,7 @@ class ChallengeReader {
   void begin_challenge(std::string_view scheme) {
     is_beyond_ = challenges_.size() == kMostChallenges;
     if (is_beyond_) return;
-    challenges_.emplace_back().scheme = lower_case(scheme);
+    challenges_.emplace_back().scheme = in_lower_case(scheme);
     std::string_view ahead = rest_;
     while (!ahead.empty() && is_space(ahead.front())) ahead.remove_prefix(1);
     // A token68 is all there is up to a comma or the end, as "realm=x" is not.
@@ -88,7 +83,7 @@ class ChallengeReader {
   void add_parameter(std::string_view name, std::string value) {
     if (challenges_.empty() || is_beyond_) return;
     HttpChallenge& challenge = challenges_.back();
-    std::string lower = lower_case(name);
+    std::string lower = in_lower_case(name);
     if (challenge.parameters.size() == kMostChallengeParameters || challenge.parameter(lower) != nullptr) return;
     challenge.parameters.emplace_back(std::move(lower), std::move(value));
   }

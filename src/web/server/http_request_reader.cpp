@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/internal/printable.hpp"
+#include "web/http/internal/http_method_names.hpp"
 #include "web/text/internal/ascii.hpp"
 #include "web/text/internal/http_field.hpp"
 
@@ -17,14 +18,6 @@ constexpr std::size_t kMostChunkLine = 4 * 1024;  // of a chunk's head; the trai
 constexpr std::size_t kKeptInput = 4 * 1024;
 constexpr std::size_t kKeptBody = 64 * 1024;
 constexpr unsigned char kTlsHandshake = 0x16;
-
-std::optional<HttpMethod> method_named(std::string_view name) noexcept {
-  for (const HttpMethod method : {HttpMethod::get, HttpMethod::head, HttpMethod::post, HttpMethod::put,
-                                  HttpMethod::patch, HttpMethod::delete_, HttpMethod::options}) {
-    if (to_string(method) == name) return method;
-  }
-  return std::nullopt;
-}
 
 // uri-host [":" port], as far as that a Host can have nothing in it that belongs elsewhere.
 bool is_host(std::string_view text) noexcept {
@@ -247,7 +240,7 @@ HttpRequestReader::State HttpRequestReader::check_head() {
     if (is_http_1_0_) return refuse(400, "bad request: HTTP/1.0 has no Transfer-Encoding");
   }
   if (!check_host()) return state_;
-  const auto method = method_named(at(method_));
+  const auto method = http_method_named(at(method_));
   if (!method) {
     return refuse(501, fmt::format("this server does not know the method {}", in_quotes(at(method_), 40)));
   }

@@ -165,6 +165,15 @@ Result<std::string> to_utf8(std::string_view bytes, std::string_view encoding) {
   return out;
 }
 
+std::string_view in_utf8(std::string_view bytes, const CharsetDecision& charset, std::string& transcoded) {
+  bytes.remove_prefix(charset.bom_length);
+  if (charset.name == "UTF-8" || (charset.ascii_compatible && is_ascii(bytes))) return bytes;
+  auto text = to_utf8(bytes, charset.name);
+  if (!text) return bytes;
+  transcoded = std::move(*text);
+  return transcoded;
+}
+
 void encode_query(std::string_view utf8, std::string_view encoding, std::string& out) {
   const Encoding* const to = find_encoding(encoding);
   if (to == nullptr || to->encoder == kReadUtf8 || is_ascii(utf8)) {

@@ -50,6 +50,11 @@ std::string_view encoding_of_label(std::string_view label) noexcept;
 // Threads: any; each keeps its converters.
 Result<std::string> to_utf8(std::string_view bytes, std::string_view encoding);
 
+// `bytes` of that charset, without their byte order mark, in UTF-8: themselves, where that is what they are, or all is
+// ASCII; else `transcoded`. What says that it is UTF-8 stays as it is.
+// Threads: as to_utf8().
+std::string_view in_utf8(std::string_view bytes, const CharsetDecision& charset, std::string& transcoded);
+
 // Appends to `out` the bytes that `utf8` has in `encoding`, a name or label; a character that it lacks as
 // "%26%23NNN%3B" (URL Standard, "percent-encode after encoding": the caller percent-encodes the bytes). In UTF-16, in
 // the replacement encoding and in unknown ones the bytes are UTF-8.
