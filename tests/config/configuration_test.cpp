@@ -357,8 +357,10 @@ TEST(Configuration, NamesTheLineOfWhatIsWrongWithTheDaemon) {
             "a.toml:4: serve: listen[1]: address \"b:x\": port \"x\": a whole number, 0 to 65535");
   EXPECT_EQ(error("[serve]\nlisen = 1"), "a.toml:2: serve: member \"lisen\": [serve] has none");
   EXPECT_EQ(error("serve = 1"), "a.toml:1: serve: a table, [serve]");
-  EXPECT_EQ(error("[serve]\nstore = \"mysql:x\""),
-            "a.toml:2: serve: store \"mysql:x\": \"sqlite:FILE\" or \"memory:\" (nothing is kept)");
+  EXPECT_EQ(
+      error("[serve]\nstore = \"mysql:x\""),
+      R"(a.toml:2: serve: store "mysql:x": "sqlite:FILE", "postgresql://USER@HOST/DATABASE", "redis://HOST/DB" or )"
+      R"("memory:" (nothing is kept))");
   EXPECT_EQ(error("[serve]\nlisten = [\n\"a:1\",\n\"a:1\"]"),
             "a.toml:4: serve: listen[1] \"a:1\": \"a:1\" is listened at already");
   EXPECT_EQ(error("[serve]\norigins = [\n\"https://a\",\n\"*\"]").substr(0, 31), "a.toml:4: serve: origins[1] \"*\"");

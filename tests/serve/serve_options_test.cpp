@@ -103,7 +103,9 @@ TEST(ServeOptionsTest, WhatIsWrongIsToldByItsName) {
 TEST(ServeOptionsTest, WhatCannotStartIsToldByItsName) {
   for (const char* store : {"mysql:x", "", "sqlite:", ":memory:"}) {
     EXPECT_EQ(read(fmt::format(R"({{"store":"{}"}})", store)).error,
-              fmt::format(R"(store "{}": "sqlite:FILE" or "memory:" (nothing is kept))", store));
+              fmt::format(R"(store "{}": "sqlite:FILE", "postgresql://USER@HOST/DATABASE", "redis://HOST/DB" or )"
+                          R"("memory:" (nothing is kept))",
+                          store));
     ServeOptions options;
     options.store = store;
     EXPECT_FALSE(check(options)) << store;
