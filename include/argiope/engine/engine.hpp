@@ -241,8 +241,9 @@ struct EngineOptions {
   SchedulerOptions schedules;
   // false: it reads no schedules and has no scheduler(); another program fires them.
   bool fires_schedules = true;
-  // open() of a name waits so long for another process to give the store up.
-  Duration owner_limit = std::chrono::seconds{1};
+  // open() of a name waits so long for another process to give the store up. A program that an owner has just begun to
+  // start holds the lock of a file until it runs, also where the owner was killed meanwhile.
+  Duration owner_limit = std::chrono::seconds{3};
 };
 
 // Times that go in and come out are the calendar's. Times in the store may differ from them by the jumps of the
