@@ -141,7 +141,7 @@ class Putting(Jobs):
                 (['job'], 'name one of these commands'), (['job', 'frob'], 'frob'),
                 (['job', 'put', '--store', self.store], 'QUEUE'),
                 (['job', 'put', '--store', 'memory:', 'q'], 'memory:'),
-                (['job', 'put', '--store', 'postgres://x', 'q'], 'postgres://x'),
+                (['job', 'put', '--store', 'mysql://x', 'q'], 'mysql://x'),
                 (['job', 'put', '--store', self.store, 'q', '--priority', '9999999999'], '9999999999'),
                 (['job', 'put', '--store', self.store, 'q', '--due-at', 'tomorrow'], 'tomorrow'),
                 (['job', 'put', '--store', self.store, 'q', '--id', '0'], '0'),
@@ -200,7 +200,7 @@ class Looking(Jobs):
             database.commit()
         self.refused('job', 'put', 'mail', '--store', foreign, expect=3,
                      culprit=['not made by argiope', '--store names another file'])
-        self.refused('job', 'put', 'mail', '--store', 'redis://here', culprit='--store "redis://here": give "sqlite:FILE"')
+        self.refused('job', 'put', 'mail', '--store', 'mysql://here', culprit='--store "mysql://here": give "sqlite:FILE"')
         self.refused('job', 'put', 'mail', '--store', self.folder, culprit=str(self.folder), expect=3)
         pipe = self.folder / 'pipe'
         os.mkfifo(pipe)
