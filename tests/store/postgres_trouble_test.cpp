@@ -202,19 +202,24 @@ TEST_F(PostgresWaitTest, WaitsWhileTheServerIsReadOnly) {
 
 TEST_F(PostgresWaitTest, PatientCallsWaitForTheServerAndOthersFail) {
   auto store = open_hasty(where_);
-  const JobId id = put(*store).value();
+  const JobId id = put(*store).value(), running = put(*store).value();
+  ASSERT_TRUE(lease(*store, running, 1));
   server_->stop();
-  loop_.run_until_complete([](Store& its, JobId job, PostgresServer& server) -> Coro<void> {
+  loop_.run_until_complete([](Store& its, JobId job, JobId ended, PostgresServer& server) -> Coro<void> {
     auto& loop = EventLoop::current();
-    auto leasing = loop.create_task(its.lease({{job, 1, kNow + 60s, "w"}}));
+    auto leasing = loop.create_task(its.lease({{job, 2, kNow + 60s, "w"}}));
+    auto ending = loop.create_task(
+        its.once({.key = {"k", "digest"}, .now = kNow, .settlements = {{.id = ended, .token = 1, .at = kNow}}}));
     std::vector<PutRequest> requests(1);
     requests[0].job.queue = "q";
     EXPECT_EQ((co_await its.put(std::move(requests), kNow)).error().code, Errc::network);
-    EXPECT_FALSE(leasing.done());
+    EXPECT_FALSE(leasing.done() || ending.done());
     server.start();
     const auto leased = co_await leasing;
     EXPECT_TRUE(leased && leased->at(0));
-  }(*store, id, *server_));
+    const auto answered = co_await ending;
+    EXPECT_TRUE(answered && answered->settlements.at(0).settled);
+  }(*store, id, running, *server_));
 }
 
 TEST_F(PostgresWaitTest, ClosesAlthoughTheServerIsSilent) {
