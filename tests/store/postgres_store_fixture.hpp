@@ -1,4 +1,4 @@
-// What the tests of a store in PostgreSQL share: a store of its own on a server.
+// Shared by the tests of a store in PostgreSQL: a store of its own on a server.
 #pragma once
 
 #include <gmock/gmock.h>

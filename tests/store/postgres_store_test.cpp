@@ -82,7 +82,7 @@ TEST_F(PostgresStoreTest, AnOwnerThatOnlyLooksHearsThatAnotherHasTakenItOver) {
   EXPECT_TRUE(first->failure()) << "which ends its engine";
 }
 
-// Who stands by tries again after that.
+// A process that stands by tries again after that.
 TEST_F(PostgresStoreTest, WhatPassesByItselfRefusesNoTakeoverForGood) {
   ASSERT_TRUE(open()->close());
   server_->hold("select from " + schema_ + ".partitions for update");

@@ -1,4 +1,4 @@
-// What a store in PostgreSQL does when its server is lost, silent, away or another one than before.
+// A store in PostgreSQL whose server is lost, silent, away or another one than before.
 #include <atomic>
 #include <memory>
 #include <string>
