@@ -259,8 +259,8 @@ TEST_F(PostgresStoreTest, SaysThatAnotherConnectionAnswersIt) {
   auto store = open();
   ASSERT_TRUE(put(*store));
   server_->query("alter function " + schema_ + ".argiope_begin rename to as_it_was; set search_path to " + schema_ +
-                 "; create function argiope_begin(bigint, bigint, bigint, bigint, bigint[], bigint) returns bigint "
-                 "language sql as 'select as_it_was($1, $2, $3, $4, $5, $6 + 1)'");
+                 "; create function argiope_begin(a bigint, b bigint, c bigint, d bigint, e bigint[], f bigint) "
+                 "returns bigint language sql as 'select as_it_was(a, b, c, d, e, f + 1)'");
   cut_connections();  // statements are prepared anew
   const auto refused = put(*store);
   ASSERT_FALSE(refused);
