@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 class PostgresTroubleTest : public PostgresStoreTest {};
 class PostgresWaitTest : public PostgresStoreTest {};
 
-// --- what becomes of what was said ------------------------------------------------------------------------------------
+// --- what becomes of what was said -----------------------------------------------------------------------------------
 
 TEST_F(PostgresTroubleTest, GoesOnWhenItsConnectionIsCut) {
   auto store = open();
