@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::size_t kPruneAtOnce = 5'000;
 
+bool passes(Errc trouble) noexcept {
+  return trouble == Errc::network || trouble == Errc::busy || trouble == Errc::disk_full;
+}
+
 }  // namespace
 
 Coro<void> Housekeeper::ended() {
@@ -48,7 +52,7 @@ Coro<Result<bool>> Housekeeper::look_after_house() {
   if (!taken) {
     spdlog::error("{}", taken.error().message);
     // What the store has not answered in time is looked for again.
-    if (!store_.failure()) co_return true;
+    if (!store_.failure() && passes(taken.error().code)) co_return true;
     owned_.stop_all(taken.error());
     co_return false;
   }

@@ -207,6 +207,23 @@ TEST_F(QueuesTest, AServerThatIsAwayForLongEndsNoLookForChanges) {
   }));
 }
 
+TEST_F(QueuesTest, ALookForChangesThatIsRefusedForGoodEndsAll) {
+  SlowStore slow(store_);
+  loop_.run_until_complete(keeping([&]() -> Coro<void> {
+    engine_ = co_await open_engine(slow, {});
+    EXPECT_TRUE(co_await engine_->book().configure("q", {}));
+    auto leasing = loop_.create_task(engine_->lease({.queues = {"q"}, .worker = "w"}));
+    slow.why_no_looks = Error{Errc::refused, "another process has taken it over"};
+    co_await sleep(1min);
+    EXPECT_TRUE(leasing.done());
+    if (leasing.done()) {
+      EXPECT_EQ(leasing.result().error().code, Errc::refused);
+    }
+    (void)co_await engine_->close();
+    engine_.reset();
+  }));
+}
+
 // The store tells of them once.
 TEST_F(QueuesTest, ChangesOfOthersAreTakenAlthoughTheServerGoesAwayOnceItHasToldOfThem) {
   SlowStore slow(store_);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -84,17 +85,23 @@ class NotedTransactions final : public Transactions {
     return error.code != Errc::busy && error.code != Errc::network;
   }
   bool passes(const Error& error) const noexcept override { return error.code == Errc::network; }
+  void when_overdue(std::function<void(const Error&)> tell) override { overdue_ = std::move(tell); }
   std::optional<Duration> renew_interval() const noexcept override { return interval_; }
   void renew() noexcept override { happened_.note("renewed"); }
   void set_interval(Duration interval) { interval_ = interval; }
+  // The first commit is waited for until others have waited long enough.
+  void begin_in_doubt() { in_doubt_ = true; }
 
  private:
   void step(const std::string& what) {
+    if (what == "commit" && in_doubt_.exchange(false)) overdue_(kAway);
     trouble_(what);
     happened_.note(what);
   }
   Happened& happened_;
   const std::function<void(const std::string&)> trouble_;
+  std::function<void(const Error&)> overdue_;
+  std::atomic<bool> in_doubt_ = false;
   bool inside_ = false;
   std::optional<Duration> interval_;
   SqliteDatabase database_ = *SqliteDatabase::open(":memory:", SQLITE_OPEN_READWRITE);
@@ -123,10 +130,13 @@ class GroupCommitTest : public testing::Test {
   };
 
   GroupCommit& start(const GroupCommit::Rules& rules = {}) {
-    commit_.emplace(std::make_unique<NotedTransactions>(happened_, [this](const std::string& what) { trouble(what); }),
-                    rules, [this](GroupCommit::Calls calls) {
-                      for (const auto& call : calls) happened_.note(static_cast<NotedCall&>(*call).answer());
-                    });
+    return start_with(
+        std::make_unique<NotedTransactions>(happened_, [this](const std::string& what) { trouble(what); }), rules);
+  }
+  GroupCommit& start_with(std::unique_ptr<Transactions> transactions, const GroupCommit::Rules& rules) {
+    commit_.emplace(std::move(transactions), rules, [this](GroupCommit::Calls calls) {
+      for (const auto& call : calls) happened_.note(static_cast<NotedCall&>(*call).answer());
+    });
     return *commit_;
   }
   bool write(const std::string& name, std::size_t size = 1) {
@@ -335,6 +345,17 @@ TEST_F(GroupCommitTest, PatientCallsFailWithTheServerOnceItIsStopped) {
   wake_and_await("b failed: away");
   EXPECT_TRUE(commit_->stop());
   EXPECT_EQ(std::ranges::count(happened_.lines(), "patient a failed: away"), 1);
+}
+
+TEST_F(GroupCommitTest, ThoseBehindACommitInDoubtFailInTimeButForPatientOnes) {
+  auto transactions = std::make_unique<NotedTransactions>(happened_, [](const std::string&) {});
+  transactions->begin_in_doubt();
+  start_with(std::move(transactions), {.most_in_transaction = 2});
+  for (const char* name : {"a", "b", "c", "patient d", "e"}) write(name);
+  EXPECT_EQ(wake_and_await("patient d done"),
+            (Lines{"begin to write", "a", "b", "c failed: away", "e failed: away", "commit", "a done", "b done",
+                   "begin to write", "patient d", "commit", "patient d done"}));
+  EXPECT_FALSE(commit_->failure());
 }
 
 TEST_F(GroupCommitTest, RenewsWithoutCallsAndUnderEndlessOnes) {

@@ -1,19 +1,14 @@
-// What a store in PostgreSQL does that others do not: share a server, lose it, be taken over. That it is a store like
-// the others is in store_conformance_test.cpp and store_schedules_test.cpp.
-#include <gmock/gmock.h>
-
-#include <future>
+// What a store in PostgreSQL does that others do not: share a server, be taken over, be put into by SQL. That it is a
+// store like the others is in store_conformance_test.cpp and store_schedules_test.cpp.
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "argiope/store/store.hpp"
 #include "jobs/internal/stored_time.hpp"
 #include "store/internal/store_url.hpp"
-#include "store/socket_proxy.hpp"
-#include "support/loop_fixture.hpp"
-#include "support/postgres_server.hpp"
+#include "store/postgres_store_fixture.hpp"
 
 namespace argiope {
 namespace {
@@ -21,64 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class PostgresStoreTest : public OnVirtualLoop {
- protected:
-  static constexpr WallTime kNow{1'800'000'000s};
-
-  void SetUp() override {
-    if (server_ == nullptr) GTEST_SKIP() << PostgresServer::kNotThere;
-    where_ = server_->new_store();
-    schema_ = where_.substr(where_.rfind('=') + 1);
-  }
-  std::unique_ptr<Store> open(StoreAccess access = StoreAccess::own) { return open_at(where_, access); }
-  static std::unique_ptr<Store> open_at(const std::string& where, StoreAccess access = StoreAccess::own) {
-    auto opened = open_store(where, {.access = access});
-    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
-    return opened ? std::move(*opened) : nullptr;
-  }
-  // One that waits for its server for seconds only, which must do for what it is answered.
-  static std::unique_ptr<Store> open_hasty(const std::string& where, StoreAccess access = StoreAccess::own) {
-    const auto usual = open_at(where, StoreAccess::share);  // which makes the tables
-    auto store = open_at(where + "&store_timeout=5", access);
-    if (store == nullptr) throw std::runtime_error("the server takes seconds");
-    return store;
-  }
-  static Error refusal(const std::string& where, StoreAccess access = StoreAccess::own) {
-    auto opened = open_store(where, {.access = access});
-    EXPECT_FALSE(opened);
-    return opened ? Error{} : opened.error();
-  }
-  template <class T>
-  Result<T> ask(Coro<Result<T>> call) {
-    return loop_.run_until_complete(std::move(call));
-  }
-  Result<JobId> put(Store& store, NewJob job = {}) {
-    if (job.queue.empty()) job.queue = "q";
-    auto replies = ask(store.put({{.job = std::move(job)}}, kNow));
-    if (!replies) return std::unexpected(replies.error());
-    return replies->at(0)->id;
-  }
-  std::optional<JobRecord> lease(Store& store, JobId id, std::uint64_t token) {
-    const auto leased = ask(store.lease({{id, token, kNow + 60s, "w"}}));
-    EXPECT_TRUE(leased) << (leased ? "" : leased.error().message);
-    return leased ? leased->at(0) : std::nullopt;
-  }
-  bool settle(Store& store, JobId id, std::uint64_t token) {
-    const auto settled = ask(store.settle({{.id = id, .token = token, .at = kNow}}));
-    EXPECT_TRUE(settled) << (settled ? "" : settled.error().message);
-    return settled && settled->at(0).settled;
-  }
-  std::string count(const std::string& table) {
-    return server_->query("select count(*) from " + schema_ + "." + table);
-  }
-  void cut_connections() {
-    server_->query("select pg_terminate_backend(pid, 60000) from pg_stat_activity where application_name = 'argiope'");
-  }
-
-  PostgresServer* const server_ = PostgresServer::shared();
-  std::string where_, schema_;
-};
 
 // --- who opens it ----------------------------------------------------------------------------------------------------
 
@@ -133,7 +70,19 @@ TEST_F(PostgresStoreTest, WritesNothingOnceAnotherHasTakenItOver) {
   EXPECT_TRUE(has_owner(where_)) << "the first has not given back what is not its own";
 }
 
-// Whoever stands by tries again after that.
+TEST_F(PostgresStoreTest, AnOwnerThatOnlyLooksHearsThatAnotherHasTakenItOver) {
+  auto first = open();
+  ASSERT_TRUE(ask(first->changed_elsewhere()));
+  server_->query("update " + schema_ + ".partitions set node = null");
+  auto second = open();
+  const auto refused = ask(first->queues());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("another process has taken it over"));
+  EXPECT_FALSE(ask(first->changed_elsewhere()));
+  EXPECT_TRUE(first->failure()) << "which ends its engine";
+}
+
+// A process that stands by tries again after that.
 TEST_F(PostgresStoreTest, WhatPassesByItselfRefusesNoTakeoverForGood) {
   ASSERT_TRUE(open()->close());
   server_->hold("select from " + schema_ + ".partitions for update");
@@ -305,6 +254,21 @@ TEST_F(PostgresStoreTest, WhoPutsBySqlGetsNoRightOfTheTablesOwner) {
   EXPECT_EQ(count("inbox"), "1");
 }
 
+// A pooler that gives each transaction another connection.
+TEST_F(PostgresStoreTest, SaysThatAnotherConnectionAnswersIt) {
+  auto store = open();
+  ASSERT_TRUE(put(*store));
+  server_->query("alter function " + schema_ + ".argiope_begin rename to as_it_was; set search_path to " + schema_ +
+                 "; create function argiope_begin(a bigint, b bigint, c bigint, d bigint, e bigint[], f bigint) "
+                 "returns bigint language sql as 'select as_it_was(a, b, c, d, e, f + 1)'");
+  cut_connections();  // statements are prepared anew
+  const auto refused = put(*store);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::unsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("a pooler in transaction mode"));
+  EXPECT_EQ(count("jobs"), "1");
+}
+
 TEST_F(PostgresStoreTest, IsReadByOthers) {
   EXPECT_EQ(refusal(where_, StoreAccess::read).code, Errc::not_found);
   auto owner = open();
@@ -405,250 +369,6 @@ TEST_F(PostgresStoreTest, TakesBatchesThatAreLargerThanOneStatementMayBe) {
   EXPECT_EQ(count("inserts"), "3") << "each goes alone";
 }
 
-// --- trouble ---------------------------------------------------------------------------------------------------------
-
-TEST_F(PostgresStoreTest, GoesOnWhenItsConnectionIsCut) {
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  for (JobId id = 2; id < 6; ++id) {
-    cut_connections();
-    ASSERT_EQ(put(*store).value(), id);
-    cut_connections();
-    ASSERT_TRUE(ask(store->get(id))->has_value());
-  }
-  EXPECT_EQ(count("jobs"), "5");
-}
-
-TEST_F(PostgresStoreTest, NeitherLosesNorDoublesWhatWasBeingCommitted) {
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  auto store = open_at(PostgresServer::store_at(proxy.folder(), schema_));
-  ASSERT_NE(store, nullptr);
-  std::uint64_t token = 0;
-  for (JobId id = 1; id <= 8; ++id) {
-    id % 2 == 0 ? proxy.lose_next_answer() : proxy.lose_next_request();
-    const auto added = put(*store);
-    ASSERT_TRUE(added) << added.error().message;
-    EXPECT_EQ(*added, id);
-    EXPECT_TRUE(proxy.has_lost());
-    id % 2 == 0 ? proxy.lose_next_answer() : proxy.lose_next_request();
-    ASSERT_TRUE(lease(*store, id, ++token));
-    proxy.lose_next_answer();
-    ASSERT_TRUE(settle(*store, id, token));
-  }
-  EXPECT_EQ(count("jobs"), "0");
-  EXPECT_EQ(ask(store->counts())->at(0).ended, 8u);
-}
-
-TEST_F(PostgresStoreTest, WaitsForAServerThatIsStartedAgain) {
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  server_->stop();
-  std::thread starting([this] { server_->start(); });
-  const auto added = put(*store);
-  starting.join();
-  ASSERT_TRUE(added) << added.error().message;
-  EXPECT_EQ(*added, 2u);
-  EXPECT_EQ(count("jobs"), "2");
-}
-
-TEST_F(PostgresStoreTest, AnswersWhenItHasWaitedLongEnough) {
-  auto store = open_hasty(where_);
-  ASSERT_TRUE(put(*store));
-  server_->stop();
-  const auto refused = put(*store);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::network);
-  EXPECT_FALSE(store->failure()) << "it can be written again when the server is back";
-  server_->start();
-  EXPECT_EQ(put(*store).value(), 2u);
-}
-
-TEST_F(PostgresStoreTest, WaitsForASilentServerNoLongerThanItMay) {
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  auto store = open_hasty(PostgresServer::store_at(proxy.folder(), schema_));
-  ASSERT_TRUE(put(*store));
-  const int connections = proxy.connections();
-  proxy.fall_silent();
-  const auto refused = ask(store->get(1));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::network);
-  EXPECT_LE(proxy.connections(), connections + 1) << "one wait has taken all of the time";
-}
-
-TEST_F(PostgresStoreTest, ACommitInDoubtIsWaitedForAndThoseBehindItAreAnsweredInTime) {
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  auto store = open_hasty(PostgresServer::store_at(proxy.folder(), schema_));
-  ASSERT_TRUE(put(*store));
-  std::promise<void> is_under_way;
-  proxy.before_request(1, [&] {
-    proxy.fall_silent();
-    is_under_way.set_value();
-  });
-  const auto added = loop_.run_until_complete([&]() -> Coro<Result<std::vector<Result<PutReply>>>> {
-    std::vector<PutRequest> requests(1);
-    requests[0].job.queue = "q";
-    auto putting = loop_.create_task(store->put(std::move(requests), kNow));
-    co_await sleep(0s);  // time stands still while a call is under way
-    is_under_way.get_future().wait();
-    const auto behind = co_await store->get(1);
-    EXPECT_EQ(behind ? Errc{} : behind.error().code, Errc::network);
-    EXPECT_FALSE(putting.done());
-    proxy.speak_again();
-    co_return co_await putting;
-  }());
-  ASSERT_TRUE(added) << added.error().message;
-  EXPECT_EQ(added->at(0)->id, 2u);
-  EXPECT_EQ(count("jobs"), "2");
-}
-
-TEST_F(PostgresStoreTest, WhoSharesItGoesOnWhenWhatWasToldToHaveFailedWasWritten) {
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  auto other = open_hasty(PostgresServer::store_at(proxy.folder(), schema_), StoreAccess::share);
-  ASSERT_TRUE(put(*other));
-  const std::size_t before = proxy.requests();
-  ASSERT_TRUE(put(*other));
-  proxy.before_request(proxy.requests() - before, [&] {  // its commit
-    proxy.lose_next_answer();
-    proxy.before_request(1, [&] { proxy.fall_silent(); });
-  });
-  EXPECT_FALSE(put(*other));
-  proxy.speak_again();
-  EXPECT_EQ(count("jobs"), "3");
-  EXPECT_EQ(put(*other).value(), 4u);
-}
-
-TEST_F(PostgresStoreTest, ClosesAlthoughTheServerIsSilent) {
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  auto opened =
-      open_store(PostgresServer::store_at(proxy.folder(), schema_) + "&store_timeout=86400", {.busy_limit = 1ms});
-  ASSERT_TRUE(opened);
-  const std::shared_ptr<Store> store = std::move(*opened);
-  proxy.fall_silent();
-  const auto refused = loop_.run_until_complete([](Store& its) -> Coro<Result<void>> {
-    auto& loop = EventLoop::current();
-    auto remembering = loop.create_task(its.remember("x", 1));
-    co_await sleep(0s);
-    EXPECT_TRUE(its.close());
-    co_return co_await remembering;
-  }(*store));
-  EXPECT_EQ(refused.error().code, Errc::network);
-}
-
-TEST_F(PostgresStoreTest, AClientThatFallsSilentInATransactionKeepsOthersForSecondsOnly) {
-  auto owner = open();
-  ASSERT_TRUE(put(*owner));
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  auto other = open_hasty(PostgresServer::store_at(proxy.folder(), schema_), StoreAccess::share);
-  proxy.fall_silent_after_next_answer();  // its transaction has begun, and has locked the row
-  EXPECT_FALSE(put(*other));
-  EXPECT_EQ(put(*owner).value(), 2u);
-}
-
-// As after a failover to a standby that did not have them.
-TEST_F(PostgresStoreTest, AnOwnerWritesNothingMoreWhenTheServerHasLostWhatItAcknowledged) {
-  for (const char* lost : {"delete from writers", "update partitions set version = version - 1"}) {
-    auto store = open();
-    ASSERT_TRUE(put(*store));
-    ASSERT_TRUE(put(*store));
-    server_->query("set search_path to " + schema_ + "; " + lost);
-    cut_connections();
-    const auto refused = put(*store);
-    ASSERT_FALSE(refused);
-    EXPECT_THAT(refused.error().message, HasSubstr("has lost transactions"));
-    EXPECT_TRUE(store->failure());
-    EXPECT_FALSE(store->close());
-    server_->query("update " + schema_ + ".partitions set node = null");  // its lease is over
-  }
-  EXPECT_TRUE(put(*open())) << "the next one goes on with what is there";
-}
-
-TEST_F(PostgresStoreTest, KeepsItsOldLeasesWhenTheyCannotBeReadAgainAtOnce) {
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  ASSERT_TRUE(lease(*store, 1, 1));
-  ASSERT_TRUE(store->close());
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  store = open_at(PostgresServer::store_at(proxy.folder(), schema_));
-  ASSERT_EQ(ask(store->old_leases())->size(), 1u);
-  proxy.lose_answer_to("FROM leases l JOIN");
-  cut_connections();
-  ASSERT_TRUE(put(*store));
-  EXPECT_EQ(ask(store->old_leases())->size(), 1u);
-}
-
-TEST_F(PostgresStoreTest, WaitsForASilentHostNoLongerThanForItsConnection) {
-  SocketProxy silent(server_->path(), "/.s.PGSQL.5432");
-  silent.fall_silent();
-  auto store = open_at("postgresql:///postgres?host=" + silent.folder() + "," + server_->path() +
-                       "&user=argiope&connect_timeout=2&schema=" + schema_);
-  ASSERT_NE(store, nullptr);
-  EXPECT_TRUE(put(*store));
-  EXPECT_GE(silent.connections(), 1);
-}
-
-TEST_F(PostgresStoreTest, ASilentHostLeavesTheOthersTheirPartOfTheTime) {
-  ASSERT_TRUE(open()->close());
-  SocketProxy silent(server_->path(), "/.s.PGSQL.5432");
-  silent.fall_silent();
-  auto store = open_at("postgresql:///postgres?host=" + silent.folder() + "," + server_->path() +
-                       "&user=argiope&connect_timeout=60&store_timeout=10&schema=" + schema_);
-  ASSERT_NE(store, nullptr);
-  EXPECT_TRUE(put(*store));
-}
-
-TEST_F(PostgresStoreTest, WritesOnTheHostThatLetsIt) {
-  PostgresServer standby(PostgresServer::installed_programs());
-  ASSERT_TRUE(standby.is_up());
-  standby.query("alter role argiope set default_transaction_read_only = on");
-  auto store = open_at("postgresql:///postgres?host=" + standby.path() + "," + server_->path() +
-                       "&user=argiope&schema=" + schema_);
-  ASSERT_NE(store, nullptr);
-  EXPECT_TRUE(put(*store));
-  EXPECT_EQ(count("jobs"), "1");
-}
-
-TEST_F(PostgresStoreTest, PatientCallsWaitForTheServerAndOthersFail) {
-  auto store = open_hasty(where_);
-  const JobId id = put(*store).value();
-  server_->stop();
-  loop_.run_until_complete([](Store& its, JobId job, PostgresServer& server) -> Coro<void> {
-    auto& loop = EventLoop::current();
-    auto leasing = loop.create_task(its.lease({{job, 1, kNow + 60s, "w"}}));
-    std::vector<PutRequest> requests(1);
-    requests[0].job.queue = "q";
-    EXPECT_EQ((co_await its.put(std::move(requests), kNow)).error().code, Errc::network);
-    EXPECT_FALSE(leasing.done());
-    server.start();
-    const auto leased = co_await leasing;
-    EXPECT_TRUE(leased && leased->at(0));
-  }(*store, id, *server_));
-}
-
-// Whatever of it the server has not answered, or has not done.
-TEST_F(PostgresStoreTest, ALeaseThatIsDoneAgainHasItsToken) {
-  SocketProxy proxy(server_->path(), "/.s.PGSQL.5432");
-  auto store = open_hasty(PostgresServer::store_at(proxy.folder(), schema_));
-  for (JobId id = 1; id <= 4; ++id) ASSERT_EQ(put(*store).value(), id);
-  // The first request reads the job, the second commits the lease, or reads another job.
-  proxy.before_request(2, [&] { proxy.lose_next_request(); });
-  EXPECT_TRUE(lease(*store, 1, 1)) << "its commit was lost";
-  proxy.before_request(2, [&] { server_->query("update " + schema_ + ".partitions set version = version + 1"); });
-  EXPECT_TRUE(lease(*store, 2, 2)) << "it was made from an outdated version";
-  proxy.before_request(2, [&] { proxy.fall_silent(); });
-  loop_.run_until_complete([](Store& its, SocketProxy& between) -> Coro<void> {
-    auto& loop = EventLoop::current();
-    std::vector<Task<Result<std::vector<std::optional<JobRecord>>>>> leasing;
-    for (const JobId id : {3, 4}) leasing.push_back(loop.create_task(its.lease({{id, id, kNow + 60s, "w"}})));
-    co_await sleep(0s);
-    EXPECT_FALSE(co_await its.get(1)) << "the server is silent";
-    between.speak_again();
-    for (auto& one : leasing) {
-      const auto leased = co_await one;
-      EXPECT_TRUE(leased && leased->at(0)) << (leased ? "" : leased.error().message);
-    }
-  }(*store, proxy));
-}
-
 TEST_F(PostgresStoreTest, SaysWhatTheServerHasAgainstIt) {
   const std::string folder = "host=" + server_->path();
   const Error nobody = refusal("postgresql://nobody:s%65cret@/postgres?" + folder + "&password=secret");
@@ -663,19 +383,6 @@ TEST_F(PostgresStoreTest, SaysWhatTheServerHasAgainstIt) {
   const Error wrong = refusal("postgresql://u:secret@/postgres?port=x%zz");
   EXPECT_EQ(wrong.code, Errc::invalid_input);
   EXPECT_THAT(wrong.message, Not(HasSubstr("secret")));
-}
-
-TEST_F(PostgresStoreTest, WaitsWhileTheServerIsReadOnly) {
-  auto store = open_hasty(where_);
-  ASSERT_TRUE(put(*store));
-  server_->query("alter role argiope set default_transaction_read_only = on");
-  cut_connections();
-  const auto refused = put(*store);
-  server_->query("begin read write; alter role argiope reset default_transaction_read_only; commit");
-  cut_connections();
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("read-only"));
-  EXPECT_EQ(put(*store).value(), 2u);
 }
 
 TEST(StoreUrlTest, IsShownWithoutItsPassword) {

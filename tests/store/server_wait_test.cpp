@@ -55,6 +55,22 @@ TEST_F(ServerWaitTest, AllWaitsOfATroubleHaveOneLimitTogether) {
   EXPECT_GT(wait.left(), 0ms) << "the next call has all of the time again";
 }
 
+TEST_F(ServerWaitTest, TheCauseOfATroubleIsThatOfTheLastTryThatHadItsTime) {
+  ServerWait wait("", 1ms);
+  wait.begin();
+  EXPECT_FALSE(hears(wait));
+  EXPECT_FALSE(wait.pause("silent", 1h));
+  EXPECT_EQ(wait.cause(), "silent") << "there was no other";
+  ServerWait longer("", 1h);
+  longer.begin();
+  EXPECT_TRUE(longer.pause("refused", 1ms));
+  EXPECT_TRUE(longer.pause("read-only", 1ms));
+  longer.hurry(1ms);
+  EXPECT_FALSE(hears(longer));
+  EXPECT_FALSE(longer.pause("no connection in time", 1h));
+  EXPECT_EQ(longer.cause(), "read-only");
+}
+
 TEST_F(ServerWaitTest, AnAnswerEndsTheTrouble) {
   ServerWait wait("", 1h);
   wait.begin();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -26,7 +27,8 @@ class SlowStore final : public Store {
   std::uint64_t looks_that_throw = 0;  // for what others have changed
   // Those that the server does not answer in time.
   std::uint64_t looks_unanswered = 0, queues_unanswered = 0, finds_unanswered = 0, counts_unanswered = 0;
-  ChangedElsewhere changed;  // by others: what the next look tells, once
+  ChangedElsewhere changed;           // by others: what the next look tells, once
+  std::optional<Error> why_no_looks;  // for what others have changed
   std::uint64_t times_schedules_put = 0;
   std::uint64_t leased_at_put = 0;  // how many leases were asked for with their puts
 
@@ -145,6 +147,7 @@ class SlowStore final : public Store {
       throw std::runtime_error("there is no memory");
     }
     if (is_unanswered(looks_unanswered)) return unanswered<ChangedElsewhere>();
+    if (why_no_looks) return refused(*why_no_looks);
     if (changed != ChangedElsewhere{}) return told(std::exchange(changed, {}));
     return write(&Store::changed_elsewhere);
   }
@@ -165,6 +168,7 @@ class SlowStore final : public Store {
     co_return fail(Errc::network, "the server did not answer in time");
   }
   static Coro<Result<ChangedElsewhere>> told(ChangedElsewhere changed) { co_return changed; }
+  static Coro<Result<ChangedElsewhere>> refused(Error why) { co_return std::unexpected(std::move(why)); }
   template <class T>
   static Coro<Result<T>> late(Coro<Result<T>> answer, Duration by) {
     Result<T> reply = co_await std::move(answer);

@@ -30,7 +30,8 @@ bool ServerWait::await(int descriptor, short events, const Alarm* sooner) const 
 bool ServerWait::pause(std::string_view why, Duration pause) {
   {
     const std::lock_guard lock(mutex_);
-    in_trouble_ = !is_over();
+    const bool was_in_trouble = std::exchange(in_trouble_, !is_over());
+    if (in_trouble_ || !was_in_trouble) cause_ = why;
     if (!in_trouble_) {
       given_up_ = hurried_;
       return false;

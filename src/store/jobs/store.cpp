@@ -243,7 +243,7 @@ Coro<Result<std::vector<ChangeReply>>> Store::change(std::vector<Change> changes
 Coro<Result<OnceReply>> Store::once(OnceRequest request) {
   const bool settles = !request.settlements.empty();
   const std::size_t size = 1 + request.puts.size() + request.settlements.size() + request.changes.size();
-  return ask(place_, writes(settles ? StoreAccess::own : StoreAccess::share, size),
+  return ask(place_, settles ? for_engine(writes(StoreAccess::own, size)) : writes(StoreAccess::share, size),
              [request = std::move(request)](StoreDriver& driver) { return Rules(driver).once(request); });
 }
 

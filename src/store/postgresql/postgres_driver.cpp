@@ -44,7 +44,8 @@ class PostgresDriver final : public DriverInThread, public Transaction, public O
   const std::string& name() const noexcept override { return work_.name(); }
   const std::string& durability() const noexcept override { return work_.durability(); }
   std::shared_ptr<const std::atomic<std::uint64_t>> last_token() const noexcept override { return work_.most_token(); }
-  bool others_changed_jobs() override { return work_.others_wrote(); }
+  // Also where nothing can be written any more: that is for a transaction that writes to say.
+  bool others_changed_jobs() override { return work_.is_lost() || work_.others_wrote(); }
 
   void begin(bool to_write) override {
     clear();

@@ -258,12 +258,13 @@ void PostgresWork::hurry() noexcept { wait_.hurry(std::min(options_.busy_limit, 
 void PostgresWork::wait_for_server(std::string_view why, Errc code) {
   if (wait_.pause(why, kPause)) return;
   // An owner cannot go on from what may or may not have been written: it waits until it knows.
-  if (!owns() || !doubtful_ || wait_.has_given_up()) failed(code, why);
-  if (overdue_) overdue_({code, fmt::format("{}: {}", name_, why)});
+  if (!owns() || !doubtful_ || wait_.has_given_up()) failed(code, wait_.cause());
+  if (overdue_) overdue_({code, fmt::format("{}: {}", name_, wait_.cause())});
 }
 
 void PostgresWork::lose(std::string why) {
   is_lost_ = true;
+  is_open_ = false;
   why_lost_ = std::move(why);
   failed(Errc::refused, why_lost_);
 }

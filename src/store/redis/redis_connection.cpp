@@ -84,8 +84,6 @@ RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wan
   wait_.begin();
   for (;;) {
     RedisReplies replies;
-    // The end of the time may cut a try off: then what was wrong before it is told.
-    const std::string before = std::exchange(cause, {});
     switch (try_once(commands, replies, cause)) {
       case Trouble::none:
         over();
@@ -105,7 +103,7 @@ RedisReplies RedisConnection::ask_until(const RedisCommands& commands, const Wan
         if (waiting.tells_forbidden) throw RedisForbidden{};
         [[fallthrough]];
       case Trouble::passes:
-        if (!pause(cause)) throw DatabaseFailed{error(Errc::network, before.empty() ? cause : before)};
+        if (!pause(cause)) throw DatabaseFailed{error(Errc::network, is_patient_ ? wait_.cause() : cause)};
     }
   }
 }

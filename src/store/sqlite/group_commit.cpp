@@ -85,25 +85,28 @@ void GroupCommit::stop_syncing() {
 void GroupCommit::work() {
   bool stopped = false;
   for (;;) {
-    Calls taken = take_calls(stopped);
+    taken_ = take_calls(stopped);
     if (stopped) return;
-    for (std::size_t from = 0; from < taken.size();) {
-      std::size_t to = from, size = 0;
-      while (to < taken.size() && (to == from || size + taken[to]->size() <= rules_.most_in_transaction)) {
-        size += taken[to++]->size();
+    while (behind_ < taken_.size()) {
+      const std::size_t from = behind_;
+      std::size_t size = 0;
+      while (behind_ < taken_.size() &&
+             (behind_ == from || size + taken_[behind_]->size() <= rules_.most_in_transaction)) {
+        size += taken_[behind_++]->size();
       }
-      const std::span<std::unique_ptr<Call>> batch = std::span(taken).subspan(from, to - from);
+      const std::span<std::unique_ptr<Call>> batch = std::span(taken_).subspan(from, behind_ - from);
       const bool wrote = run(batch);
       Calls were_run(std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
       if (std::ranges::any_of(were_run, [](const auto& call) { return call->is_put_off_; })) {
-        were_run = take_put_off(std::move(were_run), std::span(taken).subspan(to));
-        to = taken.size();
+        were_run = take_put_off(std::move(were_run), std::span(taken_).subspan(behind_));
+        behind_ = taken_.size();
       }
       finish({std::move(were_run), size, wrote});
       if (wrote && transactions_->log()->is_long()) move_log();
       if (renew_at_ && renew_at_->has_gone_off()) renew();
-      from = to;
     }
+    taken_ = Calls();
+    behind_ = 0;
   }
 }
 
@@ -208,12 +211,22 @@ void GroupCommit::run_one(Call& call, bool writes) {
 
 // But for patient ones.
 void GroupCommit::fail_waiting(const Error& error) {
-  Calls failed, left;
+  Calls failed;
+  const auto take_from = [&failed](Calls& calls, std::size_t first) {
+    std::size_t size = 0;
+    const auto behind = calls.begin() + static_cast<std::ptrdiff_t>(first);
+    for (auto at = behind; at != calls.end(); ++at) {
+      if ((*at)->is_patient_) continue;
+      size += (*at)->size();
+      failed.push_back(std::move(*at));
+    }
+    calls.erase(std::remove(behind, calls.end(), nullptr), calls.end());
+    return size;
+  };
+  (void)take_from(taken_, behind_);
   {
     const std::lock_guard lock(mutex_);
-    for (auto& call : calls_) (call->is_patient_ ? left : failed).push_back(std::move(call));
-    calls_ = std::move(left);
-    for (const auto& call : failed) waiting_ -= call->size();
+    waiting_ -= take_from(calls_, 0);
   }
   if (failed.empty()) return;
   for (const auto& call : failed) call->fail(error);

@@ -30,9 +30,11 @@ class ServerWait {
   // Of what was begun last, or of the trouble; 0: none.
   Duration left() const noexcept { return alarm_.left(); }
   bool is_over() const noexcept { return alarm_.has_gone_off(); }
-  // What was waited for has not come, or was refused for the moment: waits a while. False: the time is over, `why` is
+  // What was waited for has not come, or was refused for the moment: waits a while. False: the time is over, cause() is
   // the call's error.
   bool pause(std::string_view why, Duration pause);
+  // Why the last pause() was called; where the end of a trouble's time may have cut that off, why the one before.
+  const std::string& cause() const noexcept { return cause_; }
   // Whether a time is over after hurry(): nothing is waited for any more.
   bool has_given_up() const;
   // The server has answered all that was asked.
@@ -42,6 +44,7 @@ class ServerWait {
 
  private:
   const std::string name_;
+  std::string cause_;
   bool in_trouble_ = false, told_ = false;
   Alarm alarm_;
   mutable std::mutex mutex_;  // of what follows

@@ -5,7 +5,8 @@
 // It knows nothing of what is stored, nor of who waits for it: coroutines do so by awaited_calls.hpp, the store of URLs
 // counts batches. It keeps the same promises of a call for both:
 //
-// Order:    calls are run in the order they are submitted, each whole in one transaction, and answered in that order.
+// Order:    calls are run in the order they are submitted, each whole in one transaction, and answered in that order,
+//           but for those that fail meanwhile (Transactions::when_overdue()) and for patient ones.
 // Answers:  after the call's transaction, and all before it, is committed and, where Transactions::log() is synced
 //           apart, on the disk. Others who read the file can see a commit as much earlier as a sync takes.
 // Failure:  after a failed write, commit, sync or checkpoint, or where the file is no longer in its place, every
@@ -170,6 +171,8 @@ class GroupCommit {
   std::optional<Error> sync_failed_;
   std::optional<Error> put_off_for_;
   std::optional<Alarm> renew_at_;
+  Calls taken_;             // by the thread that commits
+  std::size_t behind_ = 0;  // where those of taken_ begin that no transaction has had
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
