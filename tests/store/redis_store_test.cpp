@@ -1,13 +1,17 @@
-// What a store on Redis does that others do not: share a server, lose it, be taken over, see it emptied. That it is a
-// store like the others is in store_conformance_test.cpp, store_schedules_test.cpp and store_sequences_test.cpp; what
-// it does while others write and while the server says nothing, in redis_moments_test.cpp.
+// What a store on Redis does that others do not: share a server, be taken over, say what its server promises. That it is
+// a store like the others is in store_conformance_test.cpp, store_schedules_test.cpp and store_sequences_test.cpp; what
+// it does in trouble, in redis_trouble_test.cpp; while others write and while the server says nothing, in
+// redis_moments_test.cpp.
 #include <boost/asio/ip/tcp.hpp>
+#include <future>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "store/redis/redis_connection.hpp"
+#include "store/redis/redis_rows.hpp"
 #include "store/redis_store_fixture.hpp"
 #include "store/socket_proxy.hpp"
 
@@ -44,11 +48,16 @@ TEST_F(RedisStoreTest, KeepsAllForTheNextOpening) {
 TEST_F(RedisStoreTest, IsOwnedByOneWhoseNameTheOthersAreTold) {
   auto first = open();
   EXPECT_TRUE(has_owner(where_));
-  const auto refused = try_to_open();
+  // It waits until the owner renews its lease, as each batch does.
+  auto trying = std::async(std::launch::async, [this] { return try_to_open(); });
+  do {
+    ASSERT_TRUE(put(*first));
+  } while (trying.wait_for(0s) != std::future_status::ready);
+  const auto refused = trying.get();
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::busy);
   EXPECT_THAT(refused.error().message, HasSubstr(":" + std::to_string(::getpid()) + " owns this store"));
-  EXPECT_EQ(put(*first).value(), 1u);
+  EXPECT_TRUE(put(*first));
   ASSERT_TRUE(first->close());
   EXPECT_FALSE(has_owner(where_));
   EXPECT_TRUE(try_to_open());
@@ -85,8 +94,10 @@ TEST_F(RedisStoreTest, AnOwnerThatHasNotRenewedItsLeaseForSoLongIsFollowedWhatev
   open()->close();
   server_->ask("HSET", prefix_ + "meta", "owner", "gone:1", "until", "9000000000000");
   EXPECT_TRUE(has_owner(where_));
-  auto next = open();
-  EXPECT_EQ(put(*next).value(), 1u);
+  RedisConnection connection(parse_redis_url(where_).value());
+  RedisRows next(connection, StoreAccess::own, 100ms);
+  EXPECT_TRUE(next.open("next:1"));
+  EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "owner"), "next:1");
 }
 
 TEST_F(RedisStoreTest, WhoWaitsForItsOwnerAsksTheServerSeldom) {
@@ -265,260 +276,6 @@ TEST_F(RedisStoreTest, LeavesNothingOfJobsThatAreDone) {
   }
 }
 
-// --- trouble ---------------------------------------------------------------------------------------------------------
-
-TEST_F(RedisStoreTest, GoesOnAfterARestartOfTheServer) {
-  use_own_server();
-  auto store = open();
-  for (JobId id = 1; id <= 6; ++id) {
-    ASSERT_EQ(put(*store).value(), id);
-    if (id % 2 != 0) continue;
-    server_->stop(id % 4 == 0 ? SIGKILL : SIGTERM);
-    server_->start();
-  }
-  ASSERT_TRUE(lease(*store, 1, 1));
-  EXPECT_TRUE(settle(*store, 1, 1));
-  EXPECT_EQ(kept(), 5u);
-}
-
-TEST_F(RedisStoreTest, DoesABatchOnceWhoseAnswerOrRequestIsLost) {
-  SocketProxy proxy(server_->folder(), RedisServer::kSocket);
-  use(proxy);
-  auto owner = open();
-  auto beside = open(StoreAccess::share);
-  for (JobId id = 1; id <= 12; ++id) {
-    id % 3 == 0 ? proxy.lose_next_request() : proxy.lose_next_answer();
-    ASSERT_EQ(put(id % 2 == 0 ? *owner : *beside).value(), id);
-    EXPECT_TRUE(proxy.has_lost());
-  }
-  EXPECT_EQ(kept(), 12u);
-  for (JobId id = 1; id <= 12; ++id) {
-    proxy.lose_next_answer();
-    ASSERT_TRUE(lease(*owner, id, id));
-    proxy.lose_next_answer();
-    EXPECT_TRUE(settle(*owner, id, id));
-  }
-  EXPECT_EQ(kept(), 0u);
-  EXPECT_EQ(ask(owner->counts())->at(0).ended, 12u);
-}
-
-TEST_F(RedisStoreTest, SaysThatTheServerHasBeenEmptied) {
-  use_own_server();
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  server_->ask("FLUSHALL");
-  const auto late = put(*store);
-  ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().code, Errc::io);
-  EXPECT_THAT(late.error().message, HasSubstr("its keys are gone from the server"));
-  EXPECT_EQ(kept(), 0u);
-  EXPECT_FALSE(store->close());
-  EXPECT_EQ(server_->ask("EXISTS", prefix_ + "meta"), "0");
-}
-
-TEST_F(RedisStoreTest, SaysThatTheServerHasLostWhatItHadAcknowledged) {
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  const std::string before = server_->ask("HGET", prefix_ + "meta", "batch");
-  const std::string version = server_->ask("HGET", prefix_ + "meta", "version");
-  ASSERT_TRUE(put(*store));
-  // As a server that comes back with its state of a second ago.
-  server_->ask("HSET", prefix_ + "meta", "batch", before, "version", version);
-  const auto late = put(*store);
-  ASSERT_FALSE(late);
-  EXPECT_THAT(late.error().message, HasSubstr("has lost batches that it had acknowledged"));
-}
-
-TEST_F(RedisStoreTest, WaitsForAServerWithoutMemoryAndThenAnswersThatNothingWasDone) {
-  use_own_server();
-  where_ += "&store_timeout=5";
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  server_->ask("CONFIG", "SET", "maxmemory", "1");
-  const auto refused = put(*store);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Errc::network);
-  EXPECT_THAT(refused.error().message, HasSubstr("OOM"));
-  EXPECT_EQ(kept(), 1u);
-  server_->ask("CONFIG", "SET", "maxmemory", "0");
-  EXPECT_EQ(put(*store).value(), 2u) << "it goes on";
-  EXPECT_FALSE(store->failure());
-}
-
-TEST_F(RedisStoreTest, NoTokenOrIdIsGivenAgainThatTheServerHasLost) {
-  auto store = open();
-  ASSERT_EQ(put(*store).value(), 1u);
-  server_->ask("COPY", prefix_ + "meta", prefix_ + "before");
-  ASSERT_EQ(put(*store).value(), 2u);
-  ASSERT_TRUE(lease(*store, 1, 7));
-  server_->ask("COPY", prefix_ + "before", prefix_ + "meta", "REPLACE");
-  EXPECT_FALSE(put(*store));
-  EXPECT_FALSE(store->close());
-  let_lease_run_out();
-  store = open();
-  EXPECT_EQ(store->last_token(), 7u);
-  EXPECT_GE(put(*store).value(), 3u);
-}
-
-TEST_F(RedisStoreTest, AServerWithoutMemoryIsEmptied) {
-  use_own_server();
-  auto store = open();
-  const auto step = [&](JobId id) {
-    ASSERT_TRUE(lease(*store, id, id));
-    EXPECT_TRUE(settle(*store, id, id));
-  };
-  for (JobId id = 1; id <= 4; ++id) ASSERT_TRUE(put(*store, {.payload = "p"}));
-  server_->ask("CONFIG", "SET", "maxmemory", "1");
-  step(1);
-  ASSERT_TRUE(store->close());
-  store = open();
-  step(2);
-  auto beside = open(StoreAccess::share);
-  ASSERT_TRUE(ask(beside->change({{.id = 3, .kind = ChangeKind::erase, .at = kNow}})));
-  step(4);
-  EXPECT_EQ(kept(), 0u);
-  server_->ask("CONFIG", "SET", "maxmemory", "0");
-  EXPECT_EQ(put(*store).value(), 5u);
-}
-
-TEST_F(RedisStoreTest, WaitsForAServerThatTakesNoWritesForAWhile) {
-  use_own_server();
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  server_->ask("CONFIG", "SET", "min-replicas-to-write", "1");
-  std::thread mended([&] { server_->ask("CONFIG", "SET", "min-replicas-to-write", "0"); });
-  EXPECT_EQ(put(*store).value(), 2u);
-  mended.join();
-}
-
-TEST_F(RedisStoreTest, ALeaseWhoseCommitFailsForAWhileIsMadeUnderItsToken) {
-  use_own_server();
-  const SocketProxy proxy(server_->folder(), RedisServer::kSocket);
-  use(proxy);
-  where_ += "&store_timeout=2";
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  server_->ask("CONFIG", "SET", "min-replicas-to-write", "1");
-  // Each try is a connection; there are some 15 in the time that a call has.
-  std::thread mended([&, before = proxy.connections()] {
-    while (proxy.connections() < before + 24) std::this_thread::yield();
-    server_->ask("CONFIG", "SET", "min-replicas-to-write", "0");
-  });
-  EXPECT_TRUE(lease(*store, 1, 7));
-  mended.join();
-  EXPECT_TRUE(settle(*store, 1, 7));
-  EXPECT_EQ(store->last_token(), 7u);
-}
-
-TEST_F(RedisStoreTest, RefusesAReplica) {
-  use_own_server();
-  server_->ask("REPLICAOF", "127.0.0.1", "1");
-  const auto refused = try_to_open();
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("READONLY"));
-}
-
-TEST_F(RedisStoreTest, WritesNothingWhereAKeyIsOfAnotherKind) {
-  auto store = open();
-  server_->ask("SET", prefix_ + "payloads", "mine");
-  const auto refused = put(*store, {.payload = "p"});
-  ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("payloads"));
-  EXPECT_EQ(kept(), 0u);
-  EXPECT_EQ(server_->ask("EXISTS", prefix_ + "ids"), "0");
-}
-
-TEST_F(RedisStoreTest, WritesNothingWhereACountIsNoNumber) {
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  const std::string version = server_->ask("HGET", prefix_ + "meta", "version");
-  for (const char* count : {"many", "1.5", "99999999999999999999", ""}) {
-    server_->ask("HSET", prefix_ + "counts", "1:ready", count);
-    const auto refused = put(*store, {.payload = "p"});
-    ASSERT_FALSE(refused) << count;
-    EXPECT_THAT(refused.error().message, HasSubstr("counts 1:ready"));
-    EXPECT_EQ(kept(), 1u);
-    EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "version"), version);
-    ASSERT_FALSE(store->close());
-    let_lease_run_out();
-    server_->ask("HSET", prefix_ + "counts", "1:ready", "1");
-    store = open();
-  }
-  EXPECT_EQ(put(*store).value(), 2u);
-}
-
-TEST_F(RedisStoreTest, WritesNothingWhereItsUserMayNotDoAllOfIt) {
-  use_own_server();
-  server_->ask("ACL", "SETUSER", "u", "on", ">x", "~*", "+@all");
-  where_ = server_->url("prefix=p&store_timeout=5", "u:x@");
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  const std::string version = server_->ask("HGET", prefix_ + "meta", "version");
-  for (const char* command : {"hincrby", "zadd"}) {
-    server_->ask("ACL", "SETUSER", "u", "-" + std::string(command));
-    const auto refused = put(*store, {.payload = "p"});
-    ASSERT_FALSE(refused) << command;
-    EXPECT_EQ(refused.error().code, Errc::network) << refused.error().message;
-    EXPECT_THAT(refused.error().message, HasSubstr("NOPERM"));
-    EXPECT_EQ(kept(), 1u) << command;
-    EXPECT_EQ(server_->ask("HGET", prefix_ + "counts", "1:ready"), "1") << command;
-    EXPECT_EQ(server_->ask("HGET", prefix_ + "meta", "version"), version) << command;
-    server_->ask("ACL", "SETUSER", "u", "+" + std::string(command));
-  }
-  EXPECT_EQ(put(*store).value(), 2u) << "it goes on";
-  EXPECT_FALSE(store->failure());
-}
-
-TEST_F(RedisStoreTest, WaitsForALockWhoseHolderIsGone) {
-  auto store = open();
-  server_->ask("SET", prefix_ + "lock", "999", "PX", "200");
-  EXPECT_EQ(put(*store).value(), 1u);
-}
-
-TEST_F(RedisStoreTest, ALeaseWaitsLongerForALockThanACallMay) {
-  const SocketProxy proxy(server_->folder(), RedisServer::kSocket);
-  use(proxy);
-  where_ = where_.substr(0, where_.find("store_timeout")) + "store_timeout=2&" + where_.substr(where_.find("prefix="));
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  server_->ask("SET", prefix_ + "lock", "another");
-  // It is asked for each 16 ms, so some 140 times in the time that a call has.
-  std::thread given_back([&, before = proxy.requests()] {
-    while (proxy.requests() < before + 200) std::this_thread::yield();
-    server_->ask("DEL", prefix_ + "lock");
-  });
-  EXPECT_TRUE(lease(*store, 1, 7));
-  given_back.join();
-}
-
-TEST_F(RedisStoreTest, SaysWhichRowsAreNotAsItWritesThem) {
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  ASSERT_TRUE(store->close());
-  const std::string row = server_->ask("HGET", prefix_ + "queues", "1");
-  for (const auto& [number, its_row] : {std::pair{"many", row}, std::pair{"3", row}, std::pair{"0", row},
-                                        std::pair{"2", std::string("4:mail")}, std::pair{"2", std::string()}}) {
-    server_->ask("HSET", prefix_ + "queues", number, its_row);
-    const auto refused = try_to_open();
-    ASSERT_FALSE(refused) << number;
-    EXPECT_EQ(refused.error().code, Errc::corrupt) << refused.error().message;
-    server_->ask("HDEL", prefix_ + "queues", number);
-  }
-  store = open();
-  server_->ask("HSET", prefix_ + "touched", "", "", "x", "", "j1", "", "s", "");
-  EXPECT_EQ(ask(store->changed_elsewhere()), (ChangedElsewhere{.jobs = {1}, .schedules = {0}}));
-  EXPECT_EQ(server_->ask("EXISTS", prefix_ + "touched"), "0");
-  server_->ask("ZADD", prefix_ + "request_order", "0", "x");
-  EXPECT_TRUE(ask(store->prune_requests(kNow, 0, 10)));
-}
-
-TEST_F(RedisStoreTest, LoadsItsScriptsAgain) {
-  auto store = open();
-  ASSERT_TRUE(put(*store));
-  server_->ask("SCRIPT", "FLUSH");
-  EXPECT_EQ(put(*store).value(), 2u);
-}
-
 // --- what the server promises ----------------------------------------------------------------------------------------
 
 TEST_F(RedisStoreTest, RefusesAServerThatKeepsNothingUnlessThatIsAskedFor) {
@@ -550,7 +307,7 @@ TEST_F(RedisStoreTest, SaysThatAFailoverMayLoseWhatAReplicaHasNotReceived) {
     using boost::asio::ip::tcp;
     return std::to_string(tcp::acceptor(io, {boost::asio::ip::address_v4::loopback(), 0}).local_endpoint().port());
   }();
-  server_->ask("CONFIG", "SET", "port", port);
+  server_->ask("CONFIG", "SET", "port", port, "repl-diskless-sync-delay", "0");
   const RedisServer replica("replicaof 127.0.0.1 " + port + "\n");
   ASSERT_EQ(server_->ask("WAIT", "1", "60000"), "1");
   EXPECT_THAT(open()->durability(), HasSubstr("a failover to a replica may lose"));

@@ -43,7 +43,7 @@ auto each(const Ids& ids, Look look) {
 // Jobs that others have left become jobs like others.
 void put_left(StoreDriver& driver, ChangedElsewhere& changed) {
   LeftJobs left = driver.owner.take_left();
-  changed.more = left.more;
+  changed.more = changed.more || left.more;
   if (left.jobs.empty()) return;
   // Up to the whole millisecond: nothing is due before its time.
   const Duration offset =

@@ -82,21 +82,20 @@ void RedisDriver::begin(bool to_write) {
   if (rows_.begin(to_write)) refresh();
 }
 
-// Others have written: all that is kept from one transaction to the next.
+// Others have written: all that is kept from one transaction to the next. What an owner has given it does not give
+// again, whatever the server has lost.
 void RedisDriver::refresh() {
-  now_ = {};
+  now_ = owns() ? stored_ : Counters{};
   for (const auto& [name, value] : rows_.all(RedisTable::meta)) {
-    const auto number = [&] { return redis_keys::number_in(value); };
-    if (name == "last_id") now_.jobs.last_id = number();
-    if (name == "last_chosen_id") now_.jobs.last_chosen_id = number();
-    if (name == "last_token") now_.jobs.last_token = number();
-    if (name == "last_schedule") now_.last_schedule = number();
-    if (name == "last_request") now_.last_request = number();
+    const auto read = [&](std::uint64_t& number) { number = std::max(number, redis_keys::number_in(value)); };
+    if (name == "last_id") read(now_.jobs.last_id);
+    if (name == "last_chosen_id") read(now_.jobs.last_chosen_id);
+    if (name == "last_token") read(now_.jobs.last_token);
+    if (name == "last_schedule") read(now_.last_schedule);
+    if (name == "last_request") read(now_.last_request);
   }
   stored_ = now_;
   note_token();
-  // A token is never given twice, whatever has become of its lease.
-  if (owns()) now_.jobs.last_token = *most_token_;
   queues_.load();
 }
 
@@ -110,14 +109,7 @@ void RedisDriver::commit() {
     const auto& [name, number] = now[i];
     if (number != before[i].second) rows_.set(RedisTable::meta, name, std::to_string(number));
   }
-  const bool was_over = rows_.is_over();
-  try {
-    rows_.commit();
-  } catch (const DatabaseFailed&) {
-    // Workers may still hold tokens that the server has lost.
-    if (!was_over && rows_.is_over()) rows_.raise(now);
-    throw;
-  }
+  rows_.commit(now);
   note_token();
   stored_ = now_;
 }

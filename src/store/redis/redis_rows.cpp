@@ -27,8 +27,6 @@ constexpr std::array<const char*, kRedisTables> kRedisTableNames = {
     "errors",         "attempts", "names",   "uniques",  "failures", "schedules", "places",
     "schedule_names", "runs",     "outputs", "requests", "touched"};
 
-constexpr const char* kLeaseMs = "10000";      // of an owner
-constexpr Duration kLease = 10s;               // the same
 constexpr std::int64_t kLeastLeaseMs = 7'000;  // it is renewed from here on
 constexpr int kMostOutdated = 1'000;           // in a row
 // Who only reads asks for the lock when it was overtaken so often in a row.
@@ -54,8 +52,12 @@ std::int64_t left_of(RedisValue until, RedisValue time) {
 
 }  // namespace
 
-RedisRows::RedisRows(RedisConnection& connection, StoreAccess access)
-    : connection_(connection), access_(access), keys_('{' + connection.address().prefix + ":0}:") {}
+RedisRows::RedisRows(RedisConnection& connection, StoreAccess access, Duration lease)
+    : connection_(connection),
+      access_(access),
+      lease_(lease),
+      lease_ms_(std::to_string(lease / 1ms)),
+      keys_('{' + connection.address().prefix + ":0}:") {}
 
 std::string RedisRows::key(RedisTable table) const { return key(kRedisTableNames[static_cast<std::size_t>(table)]); }
 
@@ -93,13 +95,13 @@ Result<void> RedisRows::open(const std::string& holder) {
     if (got[0][0].text() != "held") return true;
     const std::string before = std::exchange(until, std::string(got[0][2].text()));
     if (before == until) return is_stale = lease.has_gone_off();
-    lease.set(kLease);
+    lease.set(lease_);
     return !before.empty();
   };
   const auto claim = [&](const std::string& passed_over) {
     RedisCommands commands;
     commands.add("EVAL", redis_scripts::kOpen, "2", key(RedisTable::meta), key(RedisTable::touched),
-                 owns() ? holder : std::string(), kLeaseMs, client_, passed_over);
+                 owns() ? holder : std::string(), lease_ms_, client_, passed_over);
     return connection_.ask_until(commands, is_settled,
                                  {.why = "another process owns this store, whose lease is not over yet",
                                   .longest_pause = kLongestPauseForOwner});
@@ -139,7 +141,7 @@ bool RedisRows::has_owner() {
 void RedisRows::renew() {
   if (!owns() || is_over_) return;
   RedisCommands commands;
-  commands.add("EVALSHA", renew_script_, "1", key(RedisTable::meta), epoch_, kLeaseMs);
+  commands.add("EVALSHA", renew_script_, "1", key(RedisTable::meta), epoch_, lease_ms_);
   const RedisReplies replies = connection_.ask(commands);
   const std::string_view answer = replies[0].text();
   if (answer == "done") return;
@@ -161,23 +163,6 @@ void RedisRows::release() noexcept {
     (void)connection_.ask(commands);
   } catch (const DatabaseFailed&) {
     // Both end by themselves.
-  }
-}
-
-void RedisRows::raise(std::span<const std::pair<std::string_view, std::uint64_t>> numbers) noexcept {
-  RedisCommands commands;
-  commands.begin(5 + 2 * numbers.size());
-  for (const std::string_view text : {"EVAL", redis_scripts::kRaise, "1"}) commands.argument(text);
-  commands.argument(key(RedisTable::meta));
-  commands.argument(epoch_);
-  for (const auto& [name, number] : numbers) {
-    commands.argument(name);
-    commands.argument(std::to_string(number));
-  }
-  try {
-    (void)connection_.ask(commands);
-  } catch (const DatabaseFailed& failed) {
-    spdlog::warn("{}: the next owner may give ids and tokens again", failed.error.message);
   }
 }
 
@@ -278,7 +263,7 @@ std::string RedisRows::sent_batch(const std::string& id, const RedisCommands& co
   }
 }
 
-void RedisRows::commit() {
+void RedisRows::commit(Numbers given) {
   if (!writes_ || !has_written()) {
     unlock();
     outdated_ = 0;
@@ -291,7 +276,10 @@ void RedisRows::commit() {
   if (answer == "changed") outdated();
   if (answer == "gone") end(kKeysAreGone);
   if (answer == "lost") end("another process has become its owner");
-  if (answer == "back") end(doubtful_.empty() ? kBatchesAreLost : kWasWritten);
+  if (answer == "back") {
+    raise(given);
+    end(doubtful_.empty() ? kBatchesAreLost : kWasWritten);
+  }
   if (answer != "done") end("a key or a number is of another kind than a store's: " + printable(answer));
   version_ = id;
   last_batch_ = id;
@@ -301,6 +289,25 @@ void RedisRows::commit() {
   is_locked_ = false;
   outdated_ = 0;
   forget();
+}
+
+// The next owner, and who shares the store, give none of them again: others may still know ids and tokens that the
+// server has lost.
+void RedisRows::raise(Numbers numbers) noexcept {
+  RedisCommands commands;
+  commands.begin(5 + 2 * numbers.size());
+  for (const std::string_view text : {"EVAL", redis_scripts::kRaise, "1"}) commands.argument(text);
+  commands.argument(key(RedisTable::meta));
+  commands.argument(epoch_);
+  for (const auto& [name, number] : numbers) {
+    commands.argument(name);
+    commands.argument(std::to_string(number));
+  }
+  try {
+    (void)connection_.ask(commands);
+  } catch (const DatabaseFailed& failed) {
+    spdlog::warn("{}: the next owner may give ids and tokens again", failed.error.message);
+  }
 }
 
 void RedisRows::roll_back() noexcept {
@@ -407,7 +414,7 @@ RedisCommands RedisRows::batch(std::string_view id) {
       fmt::format("{:.0f}", std::max(kLeastNoted, 2 * to_seconds(connection_.address().store_timeout)));
   for (const std::string_view text :
        {std::string_view(client_), std::string_view(epoch_), std::string_view(last_batch_), id,
-        std::string_view(version_), std::string_view(kLeaseMs), std::string_view(hashes), std::string_view(noted_s)}) {
+        std::string_view(version_), std::string_view(lease_ms_), std::string_view(hashes), std::string_view(noted_s)}) {
     commands.argument(text);
   }
   for (const std::string_view argument : arguments) commands.argument(argument);

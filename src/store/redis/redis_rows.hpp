@@ -59,8 +59,9 @@ struct RedisRange {
 
 class RedisRows {
  public:
-  // `access`: own has an epoch.
-  RedisRows(RedisConnection& connection, StoreAccess access);
+  static constexpr Duration kLease = std::chrono::seconds{10};
+  // `access`: own has an epoch. `lease`: of an owner, whole milliseconds.
+  RedisRows(RedisConnection& connection, StoreAccess access, Duration lease = kLease);
 
   // --- whose store it is
   // Makes the store where there is none. Errors: as a Result's: busy with the holder's name; newer_version; not_found.
@@ -69,8 +70,6 @@ class RedisRows {
   bool has_owner();
   void renew();
   void release() noexcept;
-  // Of an owner whose server has lost batches: fields of meta that the next owner is to find at least so great.
-  void raise(std::span<const std::pair<std::string_view, std::uint64_t>> numbers) noexcept;
   // Whether another has become the owner, or what the server had acknowledged is gone: nothing more can be written.
   bool is_over() const noexcept { return is_over_; }
 
@@ -78,9 +77,11 @@ class RedisRows {
   // Whether others have written since what the caller knows was read: all that it keeps is to be read again.
   // Errors: DatabaseFailed. All that reads throws TransactionOutdated besides, where others have written since.
   bool begin(bool to_write);
-  // An owner waits until it knows what has become of it, but for hurry() of the connection.
+  // An owner waits until it knows what has become of it, but for hurry() of the connection. `given`: fields of meta, the
+  // numbers that have been given; where the server has lost batches of an owner, they are raised to these.
   // Errors: TransactionOutdated: it is to be done again; DatabaseFailed.
-  void commit();
+  using Numbers = std::span<const std::pair<std::string_view, std::uint64_t>>;
+  void commit(Numbers given);
   void roll_back() noexcept;
   // `tell` hears, in the midst of commit(), that an owner waits for longer than a call may.
   void when_overdue(std::function<void(const Error&)> tell) { overdue_ = std::move(tell); }
@@ -158,11 +159,14 @@ class RedisRows {
   bool needs_memory() const noexcept;
   RedisCommands batch(std::string_view id);
   std::string sent_batch(const std::string& id, const RedisCommands& commands);
+  void raise(Numbers numbers) noexcept;
   [[noreturn]] void end(std::string_view why);
   void forget() noexcept;
 
   RedisConnection& connection_;
   const StoreAccess access_;
+  const Duration lease_;
+  const std::string lease_ms_;
   const std::string keys_;  // all begin so
   std::string client_, epoch_;
   std::string commit_script_, lean_commit_script_, renew_script_;  // by their digests

@@ -41,13 +41,15 @@ end
 return 'done'
 )lua";
 
-// KEYS: meta. ARGV: epoch, then fields and the numbers that these are to have at least.
+// KEYS: meta. ARGV: epoch, then fields and the numbers that these are to have at least. Those who know the version of
+// before read them anew.
 inline constexpr const char* kRaise = R"lua(#!lua flags=allow-oom
 if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return 'lost' end
 for at = 2, #ARGV, 2 do
   local kept = tonumber(redis.call('HGET', KEYS[1], ARGV[at]) or '0')
   if kept and kept < tonumber(ARGV[at + 1]) then redis.call('HSET', KEYS[1], ARGV[at], ARGV[at + 1]) end
 end
+redis.call('HSET', KEYS[1], 'version', ARGV[1] .. '.raised')
 return 'done'
 )lua";
 
