@@ -77,8 +77,8 @@ class RedisRows {
   // Whether others have written since what the caller knows was read: all that it keeps is to be read again.
   // Errors: DatabaseFailed. All that reads throws TransactionOutdated besides, where others have written since.
   bool begin(bool to_write);
-  // An owner waits until it knows what has become of it, but for hurry() of the connection. `given`: fields of meta, the
-  // numbers that have been given; where the server has lost batches of an owner, they are raised to these.
+  // An owner waits until it knows what has become of it, but for hurry() of the connection. `given`: fields of meta,
+  // the numbers that have been given; where the server has lost batches of an owner, they are raised to these.
   // Errors: TransactionOutdated: it is to be done again; DatabaseFailed.
   using Numbers = std::span<const std::pair<std::string_view, std::uint64_t>>;
   void commit(Numbers given);
