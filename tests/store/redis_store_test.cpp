@@ -1,7 +1,7 @@
 // What a store on Redis does that others do not: share a server, be taken over, say what its server promises. That it
-// is a store like the others is in store_conformance_test.cpp, store_schedules_test.cpp and store_sequences_test.cpp; what
-// it does in trouble, in redis_trouble_test.cpp; while others write and while the server says nothing, in
-// redis_moments_test.cpp.
+// is a store like the others is in store_conformance_test.cpp, store_schedules_test.cpp and
+// store_sequences_test.cpp; what it does in trouble, in redis_trouble_test.cpp; while others write and while the server
+// says nothing, in redis_moments_test.cpp.
 #include <boost/asio/ip/tcp.hpp>
 #include <future>
 #include <memory>
