@@ -72,8 +72,13 @@ Coro<Result<void>> Broker::close_all() {
   }
   co_await house.ended();
   co_await owned_.background.quiet();
-  if (auto failed = owned_.store.failure()) co_return std::unexpected(std::move(*failed));
+  if (auto failed = failure()) co_return std::unexpected(std::move(*failed));
   co_return Result<void>{};
+}
+
+std::optional<Error> Broker::failure() const {
+  auto failed = owned_.store.failure();
+  return failed ? failed : house.failure();
 }
 
 // --- telling -------------------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ class Housekeeper final : public Desk {
   }
   // Until it has stopped.
   Coro<void> ended();
+  // Why it has stopped by itself: from then on nobody hears what others change.
+  const std::optional<Error>& failure() const noexcept { return failure_; }
   WallTime calendar_now() const { return Desk::calendar_now(); }
   void look_at_calendar();
 
@@ -45,6 +47,7 @@ class Housekeeper final : public Desk {
   SettleDesk& settle_desk_;
   Task<void> task_;
   TimePoint prune_at_{};
+  std::optional<Error> failure_;
   ChangedElsewhere changed_;  // told by the store, which tells nothing twice: kept until all of it has been taken
   std::function<void(const std::vector<ScheduleId>&)> schedules_changed_;
   std::function<void(Duration)> calendar_jumped_;
@@ -76,7 +79,7 @@ class Broker final : public JobSource {
     return runs.set_output(token, std::move(output));
   }
   Coro<Result<Backlog>> backlog(BacklogLook look) override { return leases.backlog(std::move(look)); }
-  std::optional<Error> failure() const override { return owned_.store.failure(); }
+  std::optional<Error> failure() const override;
 
   // A request that has a key.
   Coro<Result<OnceReply>> once(OnceCall call) {

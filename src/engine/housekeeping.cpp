@@ -53,6 +53,7 @@ Coro<Result<bool>> Housekeeper::look_after_house() {
     spdlog::error("{}", taken.error().message);
     // What the store has not answered in time is looked for again.
     if (!store_.failure() && passes(taken.error().code)) co_return true;
+    failure_ = taken.error();
     owned_.stop_all(taken.error());
     co_return false;
   }

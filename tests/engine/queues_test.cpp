@@ -219,7 +219,8 @@ TEST_F(QueuesTest, ALookForChangesThatIsRefusedForGoodEndsAll) {
     if (leasing.done()) {
       EXPECT_EQ(leasing.result().error().code, Errc::refused);
     }
-    (void)co_await engine_->close();
+    EXPECT_TRUE(engine_->failure()) << "its program is to end";
+    EXPECT_EQ((co_await engine_->close()).error().code, Errc::refused);
     engine_.reset();
   }));
 }
