@@ -234,7 +234,7 @@ TEST_F(RedisStoreTest, ReadingCreatesNothing) {
 
 TEST_F(RedisStoreTest, KeepsAnyBytes) {
   auto store = open();
-  const std::string bytes("\0\r\n{}\xff 1:", 11);
+  const std::string bytes("\0\r\n{}\xff 1:", 9);
   ASSERT_TRUE(put(*store, {.name = bytes, .key = bytes, .unique = bytes, .function = bytes, .payload = bytes}));
   const auto job = *ask(store->get(1)).value();
   EXPECT_EQ(job.payload, bytes);
